@@ -1,0 +1,36 @@
+"""Every error mashq raises on purpose, in one tree.
+
+    MashqError            exit code 2: bad input, one sentence that says what, where and how to fix it
+    ├── ConfigError       the configuration, or something it names, is wrong or missing
+    ├── DataError         a data file is missing, empty or malformed
+    ├── DetectorError     a detector cannot score, or scored outside [0, 1]
+    └── StoreError        the run directory cannot be read or written
+    Stopped               exit code 3: stopped before the end; the run can be resumed
+
+Failures of a *player* (a dead provider, a refusal, an unparsable reply) are values in the match record and never
+raised out of it.
+"""
+
+
+class MashqError(Exception):
+    """Bad input: the message is the one sentence the user reads."""
+
+
+class ConfigError(MashqError):
+    """The configuration, or something it names, is wrong or missing."""
+
+
+class DataError(MashqError):
+    """A data file is missing, empty or malformed."""
+
+
+class DetectorError(MashqError):
+    """A detector cannot score."""
+
+
+class StoreError(MashqError):
+    """The run directory cannot be read or written."""
+
+
+class Stopped(Exception):
+    """The match was stopped before its end; what was paid for is kept and the run can be resumed."""

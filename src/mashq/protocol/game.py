@@ -1,0 +1,304 @@
+"""The lock-step game: who is to move, what it sees, and what its move does.
+
+    state = initial(items, rules, seats)
+    while steps := to_move(state):
+        ... for any of those seats: a move for its step, made from observe(state, seat) ...
+        state = apply(state, {seat: move})
+
+A player moves through the steps of its turn at its own pace; the round closes when every player has finished its
+turn. An observation holds the player's own state and snapshots of earlier rounds only, so the order in which moves
+of different seats arrive within a round cannot matter.
+"""
+
+from bisect import bisect_left, insort
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import cast
+
+from mashq.protocol.items import Item
+from mashq.protocol.moves import Answer, Choice, Decision, Move, Rewrite, Stop
+from mashq.protocol.resources import Spend
+from mashq.protocol.rules import Rules, Seat
+from mashq.protocol.state import ItemState, MatchState, Observation, PlayerState, Snapshot, Step, fresh_player
+
+
+@dataclass(frozen=True, slots=True)
+class Ruling:
+    """What a decision means under the rules: the choice that takes effect, on which position, and why it differs."""
+
+    choice: Choice
+    position: int | None = None
+    overridden: str = ""
+
+
+def initial(items: Sequence[Item], rules: Rules, seats: Sequence[Seat]) -> MatchState:
+    """A match before its first move. Every seat's order must be a permutation of the items."""
+    for seat in seats:
+        if sorted(seat.order) != list(range(len(items))):
+            raise ValueError(f"the order of player {seat.name!r} is not a permutation of the {len(items)} items")
+    players = tuple(fresh_player(seat, rules, len(items)) for seat in seats)
+    state = MatchState(tuple(items), rules, players)
+    return state if items else replace(state, players=tuple(replace(p, phase="done") for p in players))
+
+
+def to_move(state: MatchState) -> dict[int, Step]:
+    """The seats that still have something to do in this round, and what; empty when the match is over."""
+    return {seat: player.phase for seat, player in enumerate(state.players) if player.phase not in ("rest", "done")}
+
+
+def observe(state: MatchState, seat: int) -> Observation:
+    """What the player in `seat` may see now."""
+    player = state.players[seat]
+    step = to_move(state)[seat]
+    position = _position_at_work(state.rules, player)
+    work = player.items[position] if position is not None else ItemState()
+    worst = (player.reviewable or player.ranked or (None,))[0]
+    return Observation(
+        step=step,
+        round=state.round,
+        player=player.name,
+        item=None if position is None else state.items[player.order[position]],
+        position=len(state.items) if position is None else position,
+        total=len(state.items),
+        handled=player.position,
+        spend=replace(player.spend, unresolved=0),
+        average_h=player.average_h,
+        worst=None if worst is None else (state.items[player.order[worst[1]]].id, worst[0]),
+        recommended=_recommended(state, player),
+        threshold=player.threshold,
+        max_reviews=player.max_reviews,
+        review_cost=player.review_cost,
+        resources=state.rules.resources,
+        show_seconds=state.rules.show_seconds,
+        rivals=len(state.players) - 1,
+        snapshots=_delivered(state, seat),
+        answer=work.text if step == "review" else "",
+        h=work.h if step == "review" else None,
+        reviews=work.reviews,
+        budget=player.budget,
+    )
+
+
+def ruling(state: MatchState, seat: int, decision: Decision) -> Ruling:
+    """What `decision` means: legal as it is, or overridden."""
+    player = state.players[seat]
+    finished = player.position == len(state.items)
+    if decision.choice == "review":
+        if not player.reviewable or not _review_allowed(state, player):
+            over = finished and state.rules.turn == "single"
+            return Ruling("end" if over else "continue", overridden="nothing can be reviewed")
+        worst = player.reviewable[0][1]
+        if state.rules.turn == "cycle":
+            return Ruling("review", worst)
+        named = _position_of(state, player, decision.previous_id)
+        if named is None or not _is_reviewable(player, named):
+            return Ruling("review", worst, overridden="the item named cannot be reviewed; the worst is")
+        return Ruling("review", named)
+    if decision.choice == "end" and not finished:
+        return Ruling("continue", overridden="end is legal only when every item has been answered")
+    if decision.choice == "continue" and finished and state.rules.turn == "single":
+        return Ruling("end", overridden="no item is left to continue with")
+    return Ruling(decision.choice)
+
+
+def apply(state: MatchState, moves: Mapping[int, Move]) -> MatchState:
+    """The state after one move of each seat named (any non-empty part of those to move)."""
+    players = list(state.players)
+    for seat, move in moves.items():
+        players[seat] = _moved(replace(state, players=tuple(players)), seat, move)
+    after = replace(state, players=tuple(players))
+    return after if to_move(after) else _close_round(after)
+
+
+def _moved(state: MatchState, seat: int, move: Move) -> PlayerState:
+    player = state.players[seat]
+    wanted = {"answer": Answer, "decide": Decision, "review": Rewrite}.get(player.phase)
+    if isinstance(move, Stop) and wanted is not None:
+        player = _charge(state.rules, player, move.spend)
+        return replace(player, phase="rest", stopped=move.reason, reviewing=None)
+    if wanted is None or not isinstance(move, wanted):
+        raise ValueError(f"player {player.name!r} is to {player.phase}, not to {type(move).__name__.lower()}")
+    if isinstance(move, Answer):
+        return _answered(state.rules, player, move)
+    if isinstance(move, Decision):
+        return _decided(state, player, move, ruling(state, seat, move))
+    return _rewritten(state, player, move)
+
+
+def _answered(rules: Rules, player: PlayerState, move: Answer) -> PlayerState:
+    at = player.position
+    work = player.items[at]
+    usable = move.status == "ok" and move.h is not None
+    player = _with_item(
+        player,
+        at,
+        replace(
+            work,
+            status=move.status,
+            text=move.text,
+            h=move.h,
+            text_first=move.text,
+            h_first=move.h,
+            spend=work.spend + move.spend,
+        ),
+    )
+    if usable:
+        entry = (cast(float, move.h), at)
+        player = replace(player, ranked=_inserted(player.ranked, entry))
+        if player.max_reviews > 0:
+            player = replace(player, reviewable=_inserted(player.reviewable, entry))
+    return replace(
+        player,
+        position=at + 1,
+        answered=player.answered + usable,
+        h_sum=player.h_sum + (cast(float, move.h) if usable else 0.0),
+        spend=player.spend + move.spend,
+        phase="decide" if rules.turn == "cycle" else "rest",
+    )
+
+
+def _decided(state: MatchState, player: PlayerState, move: Decision, ruled: Ruling) -> PlayerState:
+    if ruled.choice == "review" and state.rules.turn == "single" and player.position < len(state.items):
+        player = _charge_item(player, cast(int, ruled.position), move.spend)
+    else:
+        player = _charge(state.rules, player, move.spend)
+    if ruled.choice == "review":
+        return replace(player, phase="review", reviewing=ruled.position, reviewed=True)
+    if ruled.choice == "end":
+        return replace(player, phase="rest", ended=True)
+    return replace(player, phase="rest" if state.rules.turn == "cycle" else "answer")
+
+
+def _rewritten(state: MatchState, player: PlayerState, move: Rewrite) -> PlayerState:
+    at = cast(int, player.reviewing)
+    work = player.items[at]
+    old = cast(float, work.h)
+    kept = move.status == "ok" and move.h is not None and (state.rules.keep == "latest" or move.h > old)
+    h = cast(float, move.h) if kept else old
+    cost = replace(move.spend, reviews=move.spend.reviews + 1)
+    reviews = work.reviews + 1
+    player = _with_item(
+        player,
+        at,
+        replace(work, text=move.text if kept else work.text, h=h, reviews=reviews, spend=work.spend + cost),
+    )
+    ranked = _inserted(_removed(player.ranked, (old, at)), (h, at))
+    reviewable = _removed(player.reviewable, (old, at))
+    if reviews < player.max_reviews:
+        reviewable = _inserted(reviewable, (h, at))
+    player = replace(player, ranked=ranked, reviewable=reviewable)
+    player = replace(player, h_sum=player.h_sum - old + h, spend=player.spend + cost)
+    again = state.rules.turn == "cycle" and h < player.threshold and reviews < player.max_reviews
+    seat = state.seat_of(player.name)
+    now = replace(state, players=(*state.players[:seat], player, *state.players[seat + 1 :]))
+    if again and _review_allowed(now, player):
+        return player
+    return replace(player, phase="rest", reviewing=None)
+
+
+def _close_round(state: MatchState) -> MatchState:
+    """Take the snapshots, then open the next round for those who still play."""
+    players: list[PlayerState] = []
+    for player in state.players:
+        if player.phase == "done":
+            players.append(player)
+            continue
+        shown = state.rules.vision.when
+        if player.stopped is not None:
+            last = player.snapshot
+            player = replace(player, snapshot=last and replace(last, round=state.round, stopped=True))
+        elif shown == "always" or (shown == "review" and player.reviewed):
+            player = replace(player, snapshot=_snapshot(state, player))
+        start = "answer" if state.rules.turn == "cycle" else "decide"
+        phase = start if _plays_on(state, player) else "done"
+        players.append(replace(player, phase=phase, reviewed=False))
+    return replace(state, players=tuple(players), round=state.round + 1)
+
+
+def _plays_on(state: MatchState, player: PlayerState) -> bool:
+    if player.stopped is not None or player.ended:
+        return False
+    if player.position < len(state.items):
+        return True
+    return state.rules.turn == "single" and bool(player.reviewable) and _review_allowed(state, player)
+
+
+def _snapshot(state: MatchState, player: PlayerState) -> Snapshot:
+    closed = replace(player.spend, unresolved=0)
+    values: dict[str, float | None] = {
+        "average_h": player.average_h,
+        "worst_h": player.ranked[0][0] if player.ranked else None,
+        "items_done": player.position,
+        "tokens": closed.tokens.total,
+        "calls": closed.calls,
+        "reviews": closed.reviews,
+        "seconds": closed.seconds.total,
+    }
+    show = [name for name in state.rules.vision.show if name != "seconds" or state.rules.show_seconds]
+    return Snapshot(player.name, state.round, tuple((name, values[name]) for name in show))
+
+
+def _delivered(state: MatchState, seat: int) -> tuple[Snapshot, ...]:
+    keep = state.rules.vision.keep
+    rivals = [p.snapshot for at, p in enumerate(state.players) if at != seat and p.snapshot is not None]
+    return tuple(s for s in rivals if keep == "latest" or s.round == state.round - 1)
+
+
+def _position_at_work(rules: Rules, player: PlayerState) -> int | None:
+    """The item a step is about: the reviewed one, the one to answer, or a decision's current one."""
+    if player.reviewing is not None:
+        return player.reviewing
+    at = player.position - 1 if player.phase == "decide" and rules.turn == "cycle" else player.position
+    return at if at < len(player.items) else None
+
+
+def _recommended(state: MatchState, player: PlayerState) -> bool:
+    below = bool(player.reviewable) and player.reviewable[0][0] < player.threshold
+    return below and _review_allowed(state, player)
+
+
+def _review_allowed(state: MatchState, player: PlayerState) -> bool:
+    own, shared = player.budget.reviews, state.rules.shared_budget.reviews
+    everyone = sum(p.spend.reviews for p in state.players)
+    return (own is None or player.spend.reviews + 1 <= own) and (shared is None or everyone + 1 <= shared)
+
+
+def _is_reviewable(player: PlayerState, position: int) -> bool:
+    work = player.items[position]
+    return work.status == "ok" and work.reviews < player.max_reviews
+
+
+def _position_of(state: MatchState, player: PlayerState, item_id: str | None) -> int | None:
+    for position in range(player.position):
+        if state.items[player.order[position]].id == item_id:
+            return position
+    return None
+
+
+def _charge(rules: Rules, player: PlayerState, spend: Spend) -> PlayerState:
+    """Charge the item at work, or all items evenly when none is."""
+    position = _position_at_work(rules, player)
+    if position is None:
+        return replace(player, spend=player.spend + spend, shared=player.shared + spend)
+    return _charge_item(player, position, spend)
+
+
+def _charge_item(player: PlayerState, position: int, spend: Spend) -> PlayerState:
+    work = player.items[position]
+    player = _with_item(player, position, replace(work, spend=work.spend + spend))
+    return replace(player, spend=player.spend + spend)
+
+
+def _with_item(player: PlayerState, position: int, work: ItemState) -> PlayerState:
+    return replace(player, items=(*player.items[:position], work, *player.items[position + 1 :]))
+
+
+def _inserted(entries: tuple[tuple[float, int], ...], entry: tuple[float, int]) -> tuple[tuple[float, int], ...]:
+    grown = list(entries)
+    insort(grown, entry)
+    return tuple(grown)
+
+
+def _removed(entries: tuple[tuple[float, int], ...], entry: tuple[float, int]) -> tuple[tuple[float, int], ...]:
+    at = bisect_left(entries, entry)
+    return entries[:at] + entries[at + 1 :]

@@ -1,0 +1,92 @@
+"""What a player can do, as values: an answer, a decision, a rewrite, or giving up its seat.
+
+A move carries the guide's score and what it cost, so that a recorded sequence of moves rebuilds the match.
+`to_json` and `from_json` are exact inverses.
+"""
+
+from dataclasses import dataclass, fields
+from typing import Literal
+
+from mashq.protocol.resources import Spend
+
+Status = Literal["ok", "refused", "failed"]
+Choice = Literal["continue", "review", "end"]
+CHOICES: tuple[Choice, ...] = ("continue", "review", "end")
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The first answer to an item. `plain`: the reply was not the JSON asked for and was taken as its text."""
+
+    status: Status
+    text: str = ""
+    h: float | None = None
+    plain: bool = False
+    error: str = ""
+    simulated: bool = False
+    spend: Spend = Spend()
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What the policy chose. `source` says who: the model, the rule, or the fallback for an unusable reply."""
+
+    choice: Choice
+    question_id: str | None = None
+    previous_id: str | None = None
+    source: Literal["llm", "rule", "fallback"] = "llm"
+    reason: str = ""
+    spend: Spend = Spend()
+
+
+@dataclass(frozen=True, slots=True)
+class Rewrite:
+    """One review: a new version of an answer, kept or not as the rules say."""
+
+    status: Status
+    text: str = ""
+    h: float | None = None
+    plain: bool = False
+    error: str = ""
+    simulated: bool = False
+    spend: Spend = Spend()
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """The player leaves the match (it cannot pay for its next call); its unanswered items score 0."""
+
+    reason: str
+    spend: Spend = Spend()
+
+
+Move = Answer | Decision | Rewrite | Stop
+KINDS: dict[str, type[Move]] = {"answer": Answer, "decision": Decision, "rewrite": Rewrite, "stop": Stop}
+_NAMES = {kind: name for name, kind in KINDS.items()}
+
+
+def kind_of(move: Move) -> str:
+    """The name a move has in the store."""
+    return _NAMES[type(move)]
+
+
+def to_json(move: Move) -> dict[str, object]:
+    """A move as plain data, without its defaults."""
+    document: dict[str, object] = {}
+    for field in fields(move):
+        value: object = getattr(move, field.name)
+        if field.name == "spend":
+            if value != Spend():
+                document["spend"] = move.spend.to_json()
+        elif value != field.default:
+            document[field.name] = value
+    return document
+
+
+def from_json(kind: str, document: dict[str, object]) -> Move:
+    """The inverse of `to_json`."""
+    values = dict(document)
+    spend = values.pop("spend", None)
+    if isinstance(spend, dict):
+        values["spend"] = Spend.from_json(spend)  # pyright: ignore[reportUnknownArgumentType]
+    return KINDS[kind](**values)  # pyright: ignore[reportArgumentType]

@@ -1,0 +1,123 @@
+"""What attempts cost, with the unknown kept apart from zero.
+
+An `Amount` is the sum of what is known, how many attempts that sum covers, how many attempts are unknown and what
+those could have cost at worst. A `Spend` is one Amount for each measured resource beside the plain counts.
+Everything adds with `+`; adding is exact for counts and tokens.
+"""
+
+import math
+from dataclasses import dataclass, fields
+from enum import Enum
+from typing import Final, Self
+
+RESOURCES: Final = ("tokens", "calls", "reviews", "seconds", "dollars")
+
+
+class Unknown(Enum):
+    """The type of the one value that says: this was not told to us."""
+
+    UNKNOWN = "unknown"
+
+    def __repr__(self) -> str:
+        return "UNKNOWN"
+
+
+UNKNOWN: Final = Unknown.UNKNOWN
+
+
+@dataclass(frozen=True, slots=True)
+class Amount:
+    """A total over attempts: `total` over `known` of them, `unknown` more that cost at most `worst`."""
+
+    total: float = 0
+    known: int = 0
+    unknown: int = 0
+    worst: float = 0
+
+    @classmethod
+    def of(cls, value: float | Unknown, worst: float | Unknown) -> Self:
+        """The amount of one attempt; without a known worst case the bound is infinite."""
+        if isinstance(value, Unknown):
+            return cls(unknown=1, worst=math.inf if isinstance(worst, Unknown) else worst)
+        return cls(total=value, known=1)
+
+    def __add__(self, other: "Amount") -> "Amount":
+        return Amount(
+            self.total + other.total,
+            self.known + other.known,
+            self.unknown + other.unknown,
+            self.worst + other.worst,
+        )
+
+    @property
+    def is_known(self) -> bool:
+        """False only when there were attempts and not one told its cost."""
+        return self.known > 0 or self.unknown == 0
+
+    @property
+    def value(self) -> float | Unknown:
+        """The known sum, or UNKNOWN when nothing at all is known."""
+        return self.total if self.is_known else UNKNOWN
+
+
+@dataclass(frozen=True, slots=True)
+class Spend:
+    """The cost of some attempts. `calls` were closed with an outcome; `unresolved` were opened and never closed
+    (the process died); both are charged, but a player is only ever shown what was closed."""
+
+    calls: int = 0
+    unresolved: int = 0
+    failed: int = 0
+    unknown: int = 0
+    reviews: int = 0
+    tokens_in: Amount = Amount()
+    tokens_out: Amount = Amount()
+    seconds: Amount = Amount()
+    dollars: Amount = Amount()
+    waited: float = 0.0
+
+    def __add__(self, other: "Spend") -> "Spend":
+        return Spend(
+            self.calls + other.calls,
+            self.unresolved + other.unresolved,
+            self.failed + other.failed,
+            self.unknown + other.unknown,
+            self.reviews + other.reviews,
+            self.tokens_in + other.tokens_in,
+            self.tokens_out + other.tokens_out,
+            self.seconds + other.seconds,
+            self.dollars + other.dollars,
+            self.waited + other.waited,
+        )
+
+    @property
+    def tokens(self) -> Amount:
+        """Tokens in and out together; an attempt of which either is unknown counts once as unknown."""
+        both = self.tokens_in + self.tokens_out
+        return Amount(both.total, min(self.tokens_in.known, self.tokens_out.known), self.unknown, both.worst)
+
+    def amount(self, resource: str) -> Amount:
+        """One of RESOURCES as an Amount."""
+        if resource == "calls":
+            return Amount(self.calls + self.unresolved, known=1)
+        if resource == "reviews":
+            return Amount(self.reviews, known=1)
+        found = {"tokens": self.tokens, "seconds": self.seconds, "dollars": self.dollars}
+        return found[resource]
+
+    def to_json(self) -> dict[str, object]:
+        """A compact, lossless form: fields at their default are left out."""
+        document: dict[str, object] = {}
+        for field in fields(self):
+            value: object = getattr(self, field.name)
+            if value != field.default:
+                document[field.name] = (
+                    [value.total, value.known, value.unknown, value.worst] if isinstance(value, Amount) else value
+                )
+        return document
+
+    @classmethod
+    def from_json(cls, document: dict[str, object]) -> Self:
+        """The inverse of `to_json`."""
+        values = {k: Amount(*v) if isinstance(v, list) else v for k, v in document.items()}  # pyright: ignore[reportUnknownArgumentType]
+        return cls(**values)  # pyright: ignore[reportArgumentType]

@@ -1,0 +1,86 @@
+"""The rules of a match and who sits where."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+Turn = Literal["cycle", "single"]
+Keep = Literal["latest", "better"]
+SHOWABLE = ("average_h", "worst_h", "items_done", "tokens", "calls", "reviews", "seconds")
+
+
+@dataclass(frozen=True, slots=True)
+class Vision:
+    """When a rival's state is shown, which fields of it, and for how long."""
+
+    when: Literal["never", "review", "always"] = "review"
+    show: tuple[str, ...] = SHOWABLE
+    keep: Literal["fresh", "latest"] = "fresh"
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """What may be spent at most; None is no limit."""
+
+    tokens: float | None = None
+    calls: float | None = None
+    reviews: float | None = None
+    seconds: float | None = None
+    dollars: float | None = None
+
+    @property
+    def is_set(self) -> bool:
+        """Whether any limit is given."""
+        return any(getattr(self, name) is not None for name in self.__slots__)
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What every player of the match plays by."""
+
+    turn: Turn = "cycle"
+    threshold: float = 0.85
+    max_reviews: int = 3
+    keep: Keep = "latest"
+    review_cost: float = 0.01
+    vision: Vision = Vision()
+    budget: Budget = Budget()
+    shared_budget: Budget = Budget()
+    resources: tuple[str, ...] = ("tokens", "calls", "reviews", "seconds")
+    show_seconds: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Seat:
+    """A player's place: its name, its order of the items, and where it overrides a rule for itself."""
+
+    name: str
+    order: tuple[int, ...]
+    threshold: float | None = None
+    max_reviews: int | None = None
+    review_cost: float | None = None
+    budget: Budget | None = None
+
+
+def order_of(kind: str, count: int, shuffled: tuple[int, ...] | None = None) -> tuple[int, ...]:
+    """The order named `forward`, `reverse`, `rotate K` or `shuffle` (whose permutation the caller draws)."""
+    forward = tuple(range(count))
+    if kind == "forward":
+        return forward
+    if kind == "reverse":
+        return forward[::-1]
+    if kind == "shuffle" and shuffled is not None:
+        return shuffled
+    name, _, by = kind.partition(" ")
+    if name == "rotate" and by.strip().lstrip("-").isdigit():
+        start = int(by) % count if count else 0
+        return forward[start:] + forward[:start]
+    raise ValueError(f"unknown order {kind!r}: use forward, reverse, shuffle or 'rotate K'")
+
+
+def default_order(seat: int, seats: int, count: int) -> str:
+    """Forward, then reverse, then rotations spread over the items."""
+    if seat == 0:
+        return "forward"
+    if seat == 1:
+        return "reverse"
+    return f"rotate {seat * count // seats}"

@@ -1,0 +1,275 @@
+"""H, P and Q: what a match was worth.
+
+    H = mean of the judge's score over the scored items (an unanswered item is 0)
+    P = sum over the counted resources of weight * own total / largest total in the match (or a reference total)
+    Q = alpha * H - beta * P
+
+Totals are the known sums; `q_min` and `q_max` put the attempts whose cost is unknown at their reserved worst case
+and at nothing, in the way that hurts or helps a player most.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from mashq.protocol.resources import Amount, Spend, Unknown
+from mashq.protocol.state import MatchState
+
+Refusals = Literal["intersection", "penalised", "answered"]
+ResultStatus = Literal["ok", "refused", "failed", "unanswered"]
+TIE = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class ItemResult:
+    """How one player did on one item."""
+
+    item: str
+    status: ResultStatus
+    h: float | None
+    h_first: float | None
+    spend: Spend
+
+
+@dataclass(frozen=True, slots=True)
+class PlayerResult:
+    """A player's items, and what it spent on no item in particular (charged to all evenly)."""
+
+    name: str
+    items: tuple[ItemResult, ...]
+    shared: Spend = Spend()
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreRules:
+    """How a match is scored. `reference` totals replace the largest of the match when given."""
+
+    alpha: float = 1.0
+    beta: float = 0.1
+    weights: Mapping[str, float] = field(
+        default_factory=lambda: {"tokens": 1.0, "calls": 1.0, "reviews": 1.0, "seconds": 1.0}
+    )
+    reference: Mapping[str, float] | None = None
+    refusals: Refusals = "intersection"
+
+
+@dataclass(frozen=True, slots=True)
+class PlayerScore:
+    """One row of the result. None is unknown or undefined, never zero."""
+
+    name: str
+    h: float | None
+    h_before_review: float | None
+    answer_rate: float
+    totals: Mapping[str, Amount]
+    tokens_in: Amount
+    tokens_out: Amount
+    unknown_attempts: float
+    penalty: float | None
+    q: float | None
+    q_min: float | None
+    q_max: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """The result of a match. `dropped` names the players that cost the match each item left out."""
+
+    players: tuple[PlayerScore, ...]
+    items: int
+    winner: str | None
+    tied: tuple[str, ...]
+    dropped: tuple[tuple[str, tuple[str, ...]], ...]
+    notes: tuple[str, ...]
+
+
+def results_of(state: MatchState) -> tuple[PlayerResult, ...]:
+    """The per-item results of a match as it stands; items not handled yet are unanswered."""
+    out: list[PlayerResult] = []
+    for player in state.players:
+        rows: list[ItemResult | None] = [None] * len(state.items)
+        for at, work in zip(player.order, player.items, strict=True):
+            status: ResultStatus = "unanswered" if work.status == "pending" else work.status
+            rows[at] = ItemResult(state.items[at].id, status, work.h, work.h_first, work.spend)
+        out.append(PlayerResult(player.name, tuple(row for row in rows if row is not None), player.shared))
+    return tuple(out)
+
+
+def score(results: Sequence[PlayerResult], rules: ScoreRules) -> Score:
+    """Score a match."""
+    count = len(results[0].items)
+    dropped = _dropped(results)
+    left_out = {item for item, _ in dropped} if rules.refusals == "intersection" else set[str]()
+    scored = count - len(left_out)
+    spends = [_spend(result, left_out) for result in results]
+    totals = [{name: spend.amount(name) for name in _named(rules)} for spend in spends]
+    notes: list[str] = []
+    counted = _counted(totals, rules, results, notes)
+    rows: list[PlayerScore] = []
+    for seat, result in enumerate(results):
+        h, before = _accuracy(result, left_out, rules.refusals)
+        penalty = _penalty(seat, totals, counted, rules, own_worst=False, others_worst=False)
+        high = _penalty(seat, totals, counted, rules, own_worst=True, others_worst=False)
+        low = _penalty(seat, totals, counted, rules, own_worst=False, others_worst=True)
+        usable = h is not None and scored > 0
+        rows.append(
+            PlayerScore(
+                name=result.name,
+                h=h,
+                h_before_review=before,
+                answer_rate=sum(row.status == "ok" for row in result.items) / count if count else 0.0,
+                totals={
+                    name: spends[seat].amount(name) for name in ("tokens", "calls", "reviews", "seconds", "dollars")
+                },
+                tokens_in=spends[seat].tokens_in,
+                tokens_out=spends[seat].tokens_out,
+                unknown_attempts=spends[seat].unknown,
+                penalty=penalty if usable else None,
+                q=_q(rules, h, penalty) if usable else None,
+                q_min=_q(rules, h, high) if usable else None,
+                q_max=_q(rules, h, low) if usable else None,
+            )
+        )
+    if rules.refusals == "intersection" and count and not scored:
+        notes.append(
+            "Q is undefined: no item was answered by every player (every one was refused or failed by some)."
+        )
+    winner, tied = _winner(rows)
+    notes += _doubts(rows, winner, rules, solo=len(results) == 1)
+    return Score(tuple(rows), scored, winner, tied, dropped, tuple(notes))
+
+
+def _q(rules: ScoreRules, h: float | None, penalty: float) -> float:
+    return rules.alpha * (h or 0.0) - rules.beta * penalty if rules.beta else rules.alpha * (h or 0.0)
+
+
+def _named(rules: ScoreRules) -> tuple[str, ...]:
+    return tuple(name for name, weight in rules.weights.items() if weight != 0)
+
+
+def _dropped(results: Sequence[PlayerResult]) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Every item some player refused or failed, with those players."""
+    out: list[tuple[str, tuple[str, ...]]] = []
+    for rows in zip(*(result.items for result in results), strict=True):
+        guilty = tuple(r.name for r, row in zip(results, rows, strict=True) if row.status in ("refused", "failed"))
+        if guilty:
+            out.append((rows[0].item, guilty))
+    return tuple(out)
+
+
+def _spend(result: PlayerResult, left_out: set[str]) -> Spend:
+    """All a player spent on the scored items, with its share of what belongs to no item."""
+    total = Spend()
+    kept = 0
+    for row in result.items:
+        if row.item not in left_out:
+            total += row.spend
+            kept += 1
+    return total + _part(result.shared, kept, len(result.items))
+
+
+def _part(spend: Spend, kept: int, count: int) -> Spend:
+    if kept == count or spend == Spend():
+        return spend
+    share = kept / count
+
+    def cut(amount: Amount) -> Amount:
+        return Amount(amount.total * share, amount.known, amount.unknown, amount.worst * share)
+
+    return Spend(
+        calls=spend.calls * share,  # pyright: ignore[reportArgumentType]
+        unresolved=spend.unresolved * share,  # pyright: ignore[reportArgumentType]
+        failed=spend.failed * share,  # pyright: ignore[reportArgumentType]
+        unknown=spend.unknown,
+        reviews=spend.reviews * share,  # pyright: ignore[reportArgumentType]
+        tokens_in=cut(spend.tokens_in),
+        tokens_out=cut(spend.tokens_out),
+        seconds=cut(spend.seconds),
+        dollars=cut(spend.dollars),
+        waited=spend.waited * share,
+    )
+
+
+def _accuracy(result: PlayerResult, left_out: set[str], rule: Refusals) -> tuple[float | None, float | None]:
+    """Mean H after and before review over the items this rule scores."""
+    after: list[float] = []
+    before: list[float] = []
+    for row in result.items:
+        if row.item in left_out or (rule == "answered" and row.status in ("refused", "failed")):
+            continue
+        after.append(row.h if row.status == "ok" and row.h is not None else 0.0)
+        before.append(row.h_first if row.status == "ok" and row.h_first is not None else 0.0)
+    if not after:
+        return None, None
+    return math.fsum(after) / len(after), math.fsum(before) / len(before)
+
+
+def _counted(
+    totals: Sequence[Mapping[str, Amount]],
+    rules: ScoreRules,
+    results: Sequence[PlayerResult],
+    notes: list[str],
+) -> tuple[str, ...]:
+    """The resources that enter P: all but those of which some player has no known value at all."""
+    counted: list[str] = []
+    for name in _named(rules):
+        lacking = [r.name for r, own in zip(results, totals, strict=True) if isinstance(own[name].value, Unknown)]
+        if lacking:
+            notes.append(f"{name} left out of P: unknown for {', '.join(lacking)}.")
+        elif rules.reference is not None and name not in rules.reference:
+            notes.append(f"{name} left out of P: the reference gives no {name}.")
+        else:
+            counted.append(name)
+    return tuple(counted)
+
+
+def _penalty(
+    seat: int,
+    totals: Sequence[Mapping[str, Amount]],
+    counted: tuple[str, ...],
+    rules: ScoreRules,
+    *,
+    own_worst: bool,
+    others_worst: bool,
+) -> float:
+    """P of one player, with the unknown attempts of itself and of the others at zero or at their worst case."""
+    parts: list[float] = []
+    for name in counted:
+        values = [
+            own[name].total + (own[name].worst if (own_worst if at == seat else others_worst) else 0)
+            for at, own in enumerate(totals)
+        ]
+        if rules.reference is not None:
+            largest = rules.reference[name]
+        else:
+            largest = max(values)
+        if largest > 0 and values[seat] > 0:
+            ratio = 1.0 if values[seat] == largest else values[seat] / largest
+            parts.append(rules.weights[name] * ratio)
+    return math.fsum(parts)
+
+
+def _winner(rows: Sequence[PlayerScore]) -> tuple[str | None, tuple[str, ...]]:
+    known = [(row.q, row.name) for row in rows if row.q is not None]
+    if not known:
+        return None, ()
+    best = max(q for q, _ in known)
+    leaders = tuple(name for q, name in known if abs(q - best) < TIE)
+    return (leaders[0], ()) if len(leaders) == 1 else (None, leaders)
+
+
+def _doubts(rows: Sequence[PlayerScore], winner: str | None, rules: ScoreRules, *, solo: bool) -> list[str]:
+    """Sentences a reader must not miss."""
+    notes: list[str] = []
+    if solo and rules.reference is None:
+        notes.append("One player alone is its own normaliser: its penalty is always the full sum of the weights.")
+    unknown = [row.name for row in rows if row.unknown_attempts]
+    if unknown:
+        notes.append(f"The cost of some attempts is unknown ({', '.join(unknown)}): see q_min and q_max.")
+    leader = next((row for row in rows if row.name == winner), None)
+    if leader is not None and leader.q_min is not None and unknown:
+        rivals = [row.name for row in rows if row is not leader and (row.q_max or 0.0) >= leader.q_min]
+        if rivals:
+            notes.append(f"The unknown costs could change the winner: {', '.join(rivals)} could still beat {winner}.")
+    return notes

@@ -1,0 +1,132 @@
+"""The state of a match and what a player may see of it. Frozen: a move makes a new state."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from mashq.protocol.items import Item
+from mashq.protocol.resources import Spend
+from mashq.protocol.rules import Budget, Rules, Seat
+
+ItemStatus = Literal["pending", "ok", "refused", "failed"]
+Phase = Literal["answer", "decide", "review", "rest", "done"]
+Step = Literal["answer", "decide", "review"]
+
+
+@dataclass(frozen=True, slots=True)
+class ItemState:
+    """One player's work on one item: `h_first` is the score of its first answer, `spend` all it cost."""
+
+    status: ItemStatus = "pending"
+    text: str = ""
+    h: float | None = None
+    text_first: str = ""
+    h_first: float | None = None
+    reviews: int = 0
+    spend: Spend = Spend()
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """What a rival may see of a player: the fields the rules show, as they stood when `round` ended."""
+
+    player: str
+    round: int
+    fields: tuple[tuple[str, float | None], ...]
+    stopped: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PlayerState:
+    """Everything that is one player's own.
+
+    `items` stands in the player's own order; `ranked` is a sorted tuple of (h, position) of the answered items, and
+    `reviewable` of those with reviews left, so that the worst is the head; `shared` is what decisions after the
+    last item cost.
+    """
+
+    name: str
+    order: tuple[int, ...]
+    threshold: float
+    max_reviews: int
+    review_cost: float
+    budget: Budget
+    items: tuple[ItemState, ...]
+    phase: Phase
+    position: int = 0
+    reviewing: int | None = None
+    reviewed: bool = False
+    ranked: tuple[tuple[float, int], ...] = ()
+    reviewable: tuple[tuple[float, int], ...] = ()
+    answered: int = 0
+    h_sum: float = 0.0
+    spend: Spend = Spend()
+    shared: Spend = Spend()
+    snapshot: Snapshot | None = None
+    ended: bool = False
+    stopped: str | None = None
+
+    @property
+    def average_h(self) -> float | None:
+        """The guide's mean over the answered items; None before the first."""
+        return self.h_sum / self.answered if self.answered else None
+
+
+@dataclass(frozen=True, slots=True)
+class MatchState:
+    """A match between two moves."""
+
+    items: tuple[Item, ...]
+    rules: Rules
+    players: tuple[PlayerState, ...]
+    round: int = 0
+
+    def seat_of(self, name: str) -> int:
+        """The seat of the player called `name`."""
+        return next(seat for seat, player in enumerate(self.players) if player.name == name)
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """All that a player is told before a move: its own state, its task, and the snapshots delivered to it.
+
+    `item` is the item to answer or rewrite, and for a decision the current one (None when none is left).
+    `worst` is the item a review would take, or the worst of all when none can be reviewed.
+    Costs are those of closed attempts: what a crash left unresolved is charged, not shown.
+    """
+
+    step: Step
+    round: int
+    player: str
+    item: Item | None
+    position: int
+    total: int
+    handled: int
+    spend: Spend
+    average_h: float | None
+    worst: tuple[str, float] | None
+    recommended: bool
+    threshold: float
+    max_reviews: int
+    review_cost: float
+    resources: tuple[str, ...]
+    show_seconds: bool
+    rivals: int
+    snapshots: tuple[Snapshot, ...]
+    answer: str = ""
+    h: float | None = None
+    reviews: int = 0
+    budget: Budget = Budget()
+
+
+def fresh_player(seat: Seat, rules: Rules, count: int) -> PlayerState:
+    """A player before the first round."""
+    return PlayerState(
+        name=seat.name,
+        order=seat.order,
+        threshold=rules.threshold if seat.threshold is None else seat.threshold,
+        max_reviews=rules.max_reviews if seat.max_reviews is None else seat.max_reviews,
+        review_cost=rules.review_cost if seat.review_cost is None else seat.review_cost,
+        budget=rules.budget if seat.budget is None else seat.budget,
+        items=(ItemState(),) * count,
+        phase="answer" if rules.turn == "cycle" else "decide",
+    )
