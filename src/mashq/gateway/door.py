@@ -1,0 +1,158 @@
+"""Asking a model, with every attempt in the ledger.
+
+A player is handed a `Model` bound to (match, round, player, item, purpose); there is no other way to a model. An ask
+is a loop of attempts: check the budget at the worst case, wait for a slot, open the ledger row, send once, close the
+row, and let the retry policy say whether to go on. After a crash the recorded attempts of the same ask come first,
+so that nothing acknowledged is paid for twice.
+"""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from mashq.gateway import budgets, retry
+from mashq.gateway.limits import Limiter
+from mashq.gateway.prices import Price
+from mashq.gateway.types import (
+    Backend,
+    Call,
+    Clock,
+    Completion,
+    Entry,
+    Ledger,
+    Message,
+    Outcome,
+    Request,
+    Worst,
+    spend_of,
+)
+from mashq.protocol.resources import UNKNOWN, Spend, Unknown
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """A model ready to be asked."""
+
+    name: str
+    backend: Backend
+    limiter: Limiter
+    max_tokens: int = 512
+    temperature: float | None = 0.0
+    timeout: float = 120.0
+    price: Price | None = None
+    retries: retry.Policy = retry.Policy()
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """An ask that got no reply; `error` says why the last attempt failed."""
+
+    error: str
+    kind: str
+
+
+@dataclass(slots=True)
+class Model:
+    """A model bound to one step of one player. `spend` is what the step has cost so far."""
+
+    endpoint: Endpoint
+    ledger: Ledger
+    clock: Clock
+    call: Call
+    seed: int
+    purses: Sequence[budgets.Purse] = ()
+    spend: Spend = field(default_factory=Spend)
+    exhausted: str | None = None
+    asks: int = 0
+
+    async def ask(
+        self,
+        messages: Sequence[Message],
+        *,
+        schema: Mapping[str, object] | None = None,
+        facts: Mapping[str, object] | None = None,
+    ) -> Completion | Failure:
+        """One question; raises OutOfBudget when an attempt could not be paid for."""
+        call = replace(self.call, ask=self.asks)
+        self.asks += 1
+        request = Request(
+            messages=tuple(messages),
+            max_tokens=self.endpoint.max_tokens,
+            temperature=self.endpoint.temperature,
+            seed=request_seed(self.seed, call),
+            schema=schema,
+            facts=facts or {},
+        )
+        worst = self._worst(request)
+        failures, pause, outcome = self._recall(call)
+        while outcome is None or pause is not None:
+            outcome = await self._attempt(call, request, worst, pause or 0.0)
+            failures += outcome.completion is None
+            jitter = _fraction(self.seed, call, failures)
+            pause = (
+                None
+                if outcome.completion is not None
+                else retry.delay(self.endpoint.retries, failures, outcome, jitter)
+            )
+        return outcome.completion or Failure(outcome.error, outcome.kind)
+
+    def _recall(self, call: Call) -> tuple[int, float | None, Outcome | None]:
+        """What a crashed process already knew of this ask: failures so far, the pause due, the last outcome."""
+        failures, last = 0, None
+        for entry in self.ledger.history(call):
+            self.spend += spend_of(entry)
+            if entry.outcome is not None:
+                last = entry.outcome
+                failures += last.completion is None
+        if last is None or last.completion is not None:
+            return failures, None, last
+        return failures, retry.delay(self.endpoint.retries, failures, last, 0.0), last
+
+    async def _attempt(self, call: Call, request: Request, worst: Worst, pause: float) -> Outcome:
+        endpoint = self.endpoint
+        reason = budgets.lacking(self.purses, self.spend, worst)
+        if reason is not None:
+            self.exhausted = reason
+            raise budgets.OutOfBudget(reason)
+        if pause:
+            await self.clock.sleep(pause)
+        async with endpoint.limiter.slot() as queued:
+            attempt = await self.ledger.open(call, request, endpoint.name, worst, durable=endpoint.backend.durable)
+            outcome = self._priced(await endpoint.backend.attempt(request, call))
+            waited = pause + queued
+            self.ledger.close(attempt, outcome, waited)
+        self.spend += spend_of(Entry(attempt, endpoint.name, worst, outcome, waited))
+        return outcome
+
+    def _priced(self, outcome: Outcome) -> Outcome:
+        price = self.endpoint.price
+        if price is None or not isinstance(outcome.dollars, Unknown):
+            return outcome
+        usage = outcome.usage
+        return replace(outcome, dollars=price.dollars(usage.tokens_in, usage.tokens_out, usage.cached))
+
+    def _worst(self, request: Request) -> Worst:
+        tokens_in = request.prompt_bytes
+        price = self.endpoint.price
+        dollars = UNKNOWN if price is None else price.dollars(tokens_in, request.max_tokens, 0)
+        return Worst(tokens_in, request.max_tokens, self.endpoint.timeout, dollars)
+
+
+def trial_seed(seed: int, trial: int) -> int:
+    """The seed of one trial of a match."""
+    return _hash(seed, "trial", trial)
+
+
+def request_seed(seed: int, call: Call) -> int:
+    """The seed of one request: the trial's, with player, item, purpose and n."""
+    moment = call.round if call.purpose == "decision" else call.n
+    return _hash(seed, call.player, call.item, call.purpose, moment, call.ask) % 2**31
+
+
+def _fraction(seed: int, call: Call, failures: int) -> float:
+    return _hash(seed, "jitter", call.player, call.item, call.purpose, call.n, failures) / 2**64
+
+
+def _hash(*parts: object) -> int:
+    text = "\x1f".join(str(part) for part in parts)
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8])

@@ -1,0 +1,42 @@
+"""Whether the servers can be reached, found out before anything is paid for and without sending a request."""
+
+import asyncio
+import ssl
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
+
+from mashq.errors import ConfigError
+
+PATIENCE = 10.0
+
+
+async def reach(urls: dict[str, str]) -> None:
+    """Open and close a connection to each model's base URL; ConfigError when one cannot be made."""
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(_reach(model, url)) for model, url in sorted(urls.items())]
+    for task in tasks:
+        problem = task.result()
+        if problem is not None:
+            raise ConfigError(problem)
+
+
+async def _reach(model: str, url: str) -> str | None:
+    parts = urlsplit(url)
+    host = parts.hostname or ""
+    if parts.scheme in getproxies() and not proxy_bypass(host):
+        return None
+    secure = parts.scheme == "https"
+    try:
+        port = parts.port or (443 if secure else 80)
+        async with asyncio.timeout(PATIENCE):
+            _, writer = await asyncio.open_connection(
+                host, port, ssl=ssl.create_default_context() if secure else None
+            )
+        writer.close()
+    except TimeoutError:
+        why = f"no connection within {PATIENCE:g} s"
+    except (OSError, ValueError, UnicodeError) as error:
+        why = str(error)
+    else:
+        return None
+    return f"the server of {model} at {url} cannot be reached ({why}): start it, or fix its base_url"

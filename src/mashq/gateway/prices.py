@@ -1,0 +1,56 @@
+"""What tokens cost in dollars: from the configuration, else from genai-prices, else unknown."""
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.metadata import version
+
+from mashq.gateway.types import Count, Measure
+from mashq.protocol.resources import UNKNOWN, Unknown
+
+PROVIDER_IDS = {"gemini": "google", "xai": "x-ai"}
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """A model's price: `label` is stored with each attempt, `of(tokens_in, tokens_out, cached)` gives dollars."""
+
+    label: str
+    of: Callable[[int, int, int], float]
+
+    def dollars(self, tokens_in: Count, tokens_out: Count, cached: Count) -> Measure:
+        """The price of one attempt, unknown when its tokens are."""
+        if isinstance(tokens_in, Unknown) or isinstance(tokens_out, Unknown):
+            return UNKNOWN
+        read = 0 if isinstance(cached, Unknown) else min(cached, tokens_in)
+        return self.of(tokens_in, tokens_out, read)
+
+
+def fixed(dollars_in: float, dollars_out: float, dollars_cached: float | None = None) -> Price:
+    """A price given in the configuration, in dollars a million tokens."""
+    cached_rate = dollars_in if dollars_cached is None else dollars_cached
+
+    def of(tokens_in: int, tokens_out: int, cached: int) -> float:
+        return ((tokens_in - cached) * dollars_in + cached * cached_rate + tokens_out * dollars_out) / 1e6
+
+    cache = "" if dollars_cached is None else f", ${dollars_cached:g} cached"
+    return Price(f"config: ${dollars_in:g} in, ${dollars_out:g} out{cache} per million tokens", of)
+
+
+def listed(provider: str, model: str) -> Price | None:
+    """The price genai-prices lists for a model, or None when it lists none."""
+    from genai_prices import Usage, calc_price  # not at import: its table takes 20 ms to load
+
+    known_as = PROVIDER_IDS.get(provider, provider)
+
+    def of(tokens_in: int, tokens_out: int, cached: int) -> float:
+        usage = Usage(input_tokens=tokens_in, output_tokens=tokens_out, cache_read_tokens=cached or None)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return float(calc_price(usage, model_ref=model, provider_id=known_as).total_price)
+
+    try:
+        sample = calc_price(Usage(input_tokens=1, output_tokens=1), model_ref=model, provider_id=known_as)
+    except LookupError:
+        return None
+    return Price(f"genai-prices {version('genai-prices')}: {sample.model_price}", of)

@@ -1,0 +1,99 @@
+"""`recorded/FILE.jsonl`: answers and costs from a file, one JSON object a line.
+
+    {"item": "a", "text": "…", "tokens_in": 512, "tokens_out": 80, "seconds": 1.2}
+    {"item": "a", "purpose": "review", "n": 0, "text": "…", "status": "ok", "dollars": 0.0004, "player": "A"}
+
+`purpose` is answer (the default), review or decision; `n` counts earlier reviews of the item (decisions: the
+round); `player` limits a row to one player; `status` is ok, refused or failed; a missing cost is unknown.
+"""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import cast
+
+from mashq.errors import DataError
+from mashq.gateway.types import Call, Completion, Measure, Outcome, Request, Usage
+from mashq.gateway.untrusted import as_object, count
+from mashq.protocol.resources import UNKNOWN
+
+PURPOSES = ("answer", "review", "decision")
+STATUSES = ("ok", "refused", "failed")
+Row = Mapping[str, object]
+Place = tuple[str | None, str | None, str, int]
+
+
+class RecordedBackend:
+    """Plays back a file."""
+
+    durable = False
+    simulated = False
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._rows = load(path)
+
+    async def attempt(self, request: Request, call: Call) -> Outcome:
+        """The row for this call; a call the file does not have fails."""
+        n = call.round if call.purpose == "decision" else call.n
+        for player in (call.player, None):
+            row = self._rows.get((player, call.item, call.purpose, n))
+            if row is not None:
+                return _outcome(row)
+        error = f"{self._path.name} has no {call.purpose} {n} for item {call.item!r} of player {call.player!r}"
+        return Outcome("missing", usage=Usage(0, 0, 0, 0), seconds=0.0, error=error)
+
+    async def close(self) -> None:
+        """Nothing to let go of."""
+
+
+def load(path: Path) -> dict[Place, Row]:
+    """The rows of a recording by (player, item, purpose, n)."""
+    try:
+        lines = path.read_text("utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"the recording {path} cannot be read ({error}): give the path of a JSONL file") from None
+    rows: dict[Place, Row] = {}
+    for number, line in enumerate(lines, 1):
+        if line.strip():
+            row = _row(path, number, line)
+            place = (row.get("player"), row["item"], str(row.get("purpose", "answer")), row.get("n", 0))
+            if place in rows:
+                raise DataError(f"{path} line {number}: a second row for {place}; keep one")
+            rows[cast(Place, place)] = row
+    return rows
+
+
+def _row(path: Path, number: int, line: str) -> Row:
+    try:
+        row = as_object(json.loads(line))
+    except ValueError as error:
+        raise DataError(f"{path} line {number} is not JSON ({error}): one object a line") from None
+    if row is None or not isinstance(row.get("item"), str):
+        raise DataError(f'{path} line {number} needs an "item" that is a string')
+    if row.get("purpose", "answer") not in PURPOSES:
+        raise DataError(f"{path} line {number}: purpose is {row['purpose']!r}, must be one of {', '.join(PURPOSES)}")
+    if row.get("status", "ok") not in STATUSES:
+        raise DataError(f"{path} line {number}: status is {row['status']!r}, must be one of {', '.join(STATUSES)}")
+    return row
+
+
+def _outcome(row: Row) -> Outcome:
+    status = row.get("status", "ok")
+    tokens = Usage(
+        count(row.get("tokens_in")),
+        count(row.get("tokens_out")),
+        count(row.get("cached")),
+        count(row.get("reasoning")),
+    )
+    seconds, dollars = _measure(row.get("seconds")), _measure(row.get("dollars"))
+    if status == "failed":
+        return Outcome("missing", None, tokens, seconds, dollars, error=str(row.get("error") or "recorded as failed"))
+    text = str(row.get("text") or "")
+    refused = status == "refused" or not text.strip()
+    return Outcome("refused" if refused else "ok", Completion(text, "recorded", refused), tokens, seconds, dollars)
+
+
+def _measure(value: object) -> Measure:
+    real = isinstance(value, int | float) and not isinstance(value, bool) and value >= 0
+    return float(cast(float, value)) if real else UNKNOWN

@@ -1,0 +1,173 @@
+"""The values that pass through the gateway, and what a backend, a ledger and a clock are."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+from mashq.protocol.resources import UNKNOWN, Amount, Spend, Unknown
+
+Count = int | Unknown
+Measure = float | Unknown
+Kind = Literal["ok", "refused", "http", "timeout", "dropped", "unreachable", "unparsable", "missing"]
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """Who asks, about which item, for what. `n` counts the reviews before it, `ask` the re-asks."""
+
+    match: str
+    round: int
+    player: str
+    item: str | None
+    purpose: str
+    n: int = 0
+    ask: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One turn of a chat."""
+
+    role: Literal["system", "user", "assistant"]
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What is asked of a model. `facts` is what the prompt was made from: read by simulated models, never sent."""
+
+    messages: tuple[Message, ...]
+    max_tokens: int
+    temperature: float | None = None
+    seed: int | None = None
+    schema: Mapping[str, object] | None = None
+    facts: Mapping[str, object] = field(default_factory=dict[str, object])
+
+    @property
+    def prompt_bytes(self) -> int:
+        """An upper bound of the prompt's tokens: no tokenizer makes more tokens than bytes."""
+        return sum(len(m.content.encode("utf-8", "replace")) + len(m.role) for m in self.messages)
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """A model's reply. `h` is set by simulated models only: their answers carry their own score."""
+
+    text: str
+    stop: str = ""
+    refused: bool = False
+    h: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens as billed: `tokens_in` includes the cached ones and `tokens_out` the reasoning ones."""
+
+    tokens_in: Count = UNKNOWN
+    tokens_out: Count = UNKNOWN
+    cached: Count = UNKNOWN
+    reasoning: Count = UNKNOWN
+    raw: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of one attempt."""
+
+    kind: Kind
+    completion: Completion | None = None
+    usage: Usage = Usage()
+    seconds: Measure = UNKNOWN
+    dollars: Measure = UNKNOWN
+    status: int | None = None
+    retry_after: float | None = None
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Worst:
+    """What an attempt could cost at most, reserved before it is sent."""
+
+    tokens_in: int
+    tokens_out: int
+    seconds: float
+    dollars: Measure
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """An attempt in the ledger: open when `outcome` is None."""
+
+    id: int
+    model: str
+    worst: Worst
+    outcome: Outcome | None = None
+    waited: float = 0.0
+
+
+def spend_of(entry: Entry) -> Spend:
+    """What one attempt cost, as the ledger knows it."""
+    worst, outcome = entry.worst, entry.outcome
+    usage = Usage() if outcome is None else outcome.usage
+    return Spend(
+        calls=int(outcome is not None),
+        unresolved=int(outcome is None),
+        failed=int(outcome is not None and outcome.kind not in ("ok", "refused")),
+        unknown=int(usage.tokens_in is UNKNOWN or usage.tokens_out is UNKNOWN),
+        tokens_in=Amount.of(usage.tokens_in, worst.tokens_in),
+        tokens_out=Amount.of(usage.tokens_out, worst.tokens_out),
+        seconds=Amount.of(UNKNOWN if outcome is None else outcome.seconds, worst.seconds),
+        dollars=Amount.of(UNKNOWN if outcome is None else outcome.dollars, worst.dollars),
+        waited=entry.waited,
+    )
+
+
+class Backend(Protocol):
+    """Something that answers. One `attempt` is one request, never retried underneath.
+
+    `durable`: a request may leave this process, so its ledger row must be on disk first.
+    `simulated`: nothing real answers, and every output says so.
+    """
+
+    durable: bool
+    simulated: bool
+
+    async def attempt(self, request: Request, call: Call) -> Outcome:
+        """Send once and say what came of it. Raises only for errors of our own."""
+        ...
+
+    async def close(self) -> None:
+        """Let go of connections and memory."""
+        ...
+
+
+class Ledger(Protocol):
+    """Where attempts are written. The store implements it."""
+
+    def history(self, call: Call) -> Sequence[Entry]:
+        """The attempts already recorded for this call, oldest first (after a crash)."""
+        ...
+
+    async def open(self, call: Call, request: Request, model: str, worst: Worst, *, durable: bool) -> int:
+        """Record that an attempt is about to leave; returns once it is on disk when `durable`."""
+        ...
+
+    def close(self, attempt: int, outcome: Outcome, waited: float) -> None:
+        """Record what came of it; on disk before anything that follows it."""
+        ...
+
+
+class Clock(Protocol):
+    """Time, passed in so that tests can own it."""
+
+    def now(self) -> float:
+        """Seconds since the epoch."""
+        ...
+
+    def tick(self) -> float:
+        """A monotonic reading in seconds."""
+        ...
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait."""
+        ...

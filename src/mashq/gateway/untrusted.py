@@ -1,0 +1,36 @@
+"""Reading JSON that someone else wrote: the right type, or nothing."""
+
+import json
+from typing import cast
+
+from mashq.gateway.types import Count
+from mashq.protocol.resources import UNKNOWN
+
+MOST_TOKENS = 10**12
+
+
+def as_object(value: object) -> dict[str, object] | None:
+    """`value` if it is a JSON object."""
+    return cast(dict[str, object], value) if isinstance(value, dict) else None
+
+
+def as_list(value: object) -> list[object] | None:
+    """`value` if it is a JSON array."""
+    return cast(list[object], value) if isinstance(value, list) else None
+
+
+def child(value: object, key: str) -> dict[str, object]:
+    """The object under `key`, or an empty one."""
+    return as_object((as_object(value) or {}).get(key)) or {}
+
+
+def count(value: object) -> Count:
+    """A token count (a whole number that is not negative), or UNKNOWN for anything else."""
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MOST_TOKENS:
+        return UNKNOWN
+    return value
+
+
+def kept(document: object) -> str:
+    """JSON as it was sent, to keep beside what was read from it (cut when absurdly long)."""
+    return json.dumps(document, ensure_ascii=True, sort_keys=True)[:2000]
