@@ -1,0 +1,5 @@
+"""What tests against `mashq` need: a real loopback model provider that can misbehave on the wire."""
+
+from mashq.testing.fake_provider import FakeProvider
+
+__all__ = ["FakeProvider"]

@@ -1,0 +1,211 @@
+"""The two wire formats the provider speaks: OpenAI-compatible chat completions and Anthropic messages.
+
+Contract: a shape reads a request into a `Prompt` (or raises `Rejected`, as the real service would refuse it)
+and renders a `Turn` or an error as the JSON of its service. Shapes hold no state and know nothing of faults.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from mashq.testing.documents import JsonObject, as_list, as_object, parse_object
+from mashq.testing.replies import Message, Prompt, Spoken
+
+Finish = Literal["stop", "length", "content_filter", "refusal"]
+
+
+class Rejected(Exception):
+    """A request the service would refuse: a status and a sentence."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What the model is said to have answered. `text` None: the service sends no content."""
+
+    id: str
+    model: str
+    text: str | None
+    finish: Finish
+    usage: JsonObject | None
+
+
+class Shape(Protocol):
+    """One wire format."""
+
+    filter_is_error: bool
+    """Whether filtered output is an HTTP error rather than a way to finish."""
+
+    def prompt(self, headers: Mapping[str, str], body: bytes) -> Prompt:
+        """The prompt in a request."""
+        ...
+
+    def completion(self, turn: Turn) -> JsonObject:
+        """A successful reply."""
+        ...
+
+    def usage(self, spoken: Spoken) -> JsonObject:
+        """The honest usage of a reply."""
+        ...
+
+    def false_usage(self, spoken: Spoken) -> JsonObject:
+        """Usage of the right types whose numbers contradict each other."""
+        ...
+
+    def error(self, status: int, message: str) -> JsonObject:
+        """The body of an error reply."""
+        ...
+
+
+class OpenAI:
+    """POST /v1/chat/completions."""
+
+    filter_is_error = False
+
+    def prompt(self, headers: Mapping[str, str], body: bytes) -> Prompt:
+        """The prompt in a request; a key is not required, as with local servers."""
+        asked = _body(body)
+        return Prompt(_model(asked), _messages(asked), _seed(asked))
+
+    def completion(self, turn: Turn) -> JsonObject:
+        """A `chat.completion` object."""
+        message: JsonObject = {"role": "assistant", "content": turn.text, "refusal": None}
+        if turn.finish == "refusal":
+            message |= {"content": None, "refusal": "I cannot help with that request."}
+        finish = "stop" if turn.finish == "refusal" else turn.finish
+        reply: JsonObject = {
+            "id": f"chatcmpl-{turn.id}",
+            "object": "chat.completion",
+            "created": 1700000000,
+            "model": turn.model,
+            "choices": [{"index": 0, "message": message, "logprobs": None, "finish_reason": finish}],
+        }
+        return reply if turn.usage is None else reply | {"usage": turn.usage}
+
+    def usage(self, spoken: Spoken) -> JsonObject:
+        """The details appear only when there is something to say."""
+        usage: JsonObject = {
+            "prompt_tokens": spoken.prompt_tokens,
+            "completion_tokens": spoken.completion_tokens,
+            "total_tokens": spoken.prompt_tokens + spoken.completion_tokens,
+        }
+        if spoken.cached_tokens is not None:
+            usage["prompt_tokens_details"] = {"cached_tokens": spoken.cached_tokens}
+        if spoken.reasoning_tokens is not None:
+            usage["completion_tokens_details"] = {"reasoning_tokens": spoken.reasoning_tokens}
+        return usage
+
+    def false_usage(self, spoken: Spoken) -> JsonObject:
+        """A total that is not the sum, and parts larger than their wholes."""
+        return self.usage(spoken) | {
+            "total_tokens": 1,
+            "prompt_tokens_details": {"cached_tokens": spoken.prompt_tokens + 100},
+            "completion_tokens_details": {"reasoning_tokens": spoken.completion_tokens + 100},
+        }
+
+    def error(self, status: int, message: str) -> JsonObject:
+        """`{"error": {...}}`"""
+        kind = "server_error" if status >= 500 else "invalid_request_error"
+        return {"error": {"message": message, "type": kind, "param": None, "code": str(status)}}
+
+
+class Anthropic:
+    """POST /v1/messages."""
+
+    filter_is_error = True
+
+    def prompt(self, headers: Mapping[str, str], body: bytes) -> Prompt:
+        """The prompt in a request; the key, the version and `max_tokens` are required."""
+        if "x-api-key" not in headers:
+            raise Rejected(401, "x-api-key header is required")
+        if "anthropic-version" not in headers:
+            raise Rejected(400, "anthropic-version: header is required")
+        asked = _body(body)
+        if not isinstance(asked.get("max_tokens"), int):
+            raise Rejected(400, "max_tokens: field required")
+        system = _text(asked.get("system"))
+        first = (Message("system", system),) if system else ()
+        return Prompt(_model(asked), first + _messages(asked), _seed(asked))
+
+    def completion(self, turn: Turn) -> JsonObject:
+        """A `message` object; no content is an empty list."""
+        ends = {"stop": "end_turn", "length": "max_tokens"}
+        reply: JsonObject = {
+            "id": f"msg_{turn.id}",
+            "type": "message",
+            "role": "assistant",
+            "model": turn.model,
+            "content": [{"type": "text", "text": turn.text}] if turn.text else [],
+            "stop_reason": ends.get(turn.finish, "refusal"),
+            "stop_sequence": None,
+        }
+        return reply if turn.usage is None else reply | {"usage": turn.usage}
+
+    def usage(self, spoken: Spoken) -> JsonObject:
+        """Here cached tokens are beside `input_tokens`, not within them."""
+        cached = spoken.cached_tokens or 0
+        return {
+            "input_tokens": spoken.prompt_tokens - cached,
+            "output_tokens": spoken.completion_tokens,
+            "cache_read_input_tokens": cached - cached // 4,
+            "cache_creation_input_tokens": cached // 4,
+        }
+
+    def false_usage(self, spoken: Spoken) -> JsonObject:
+        """Output without tokens, and cache writes whose breakdown exceeds their total."""
+        return self.usage(spoken) | {
+            "output_tokens": 0,
+            "cache_creation_input_tokens": 5,
+            "cache_creation": {"ephemeral_5m_input_tokens": 900, "ephemeral_1h_input_tokens": 0},
+        }
+
+    def error(self, status: int, message: str) -> JsonObject:
+        """`{"type": "error", "error": {...}}`"""
+        kinds = {401: "authentication_error", 404: "not_found_error", 429: "rate_limit_error"}
+        kind = kinds.get(status, "api_error" if status >= 500 else "invalid_request_error")
+        return {"type": "error", "error": {"type": kind, "message": message}}
+
+
+SHAPES: Mapping[str, Shape] = {"/v1/chat/completions": OpenAI(), "/v1/messages": Anthropic()}
+
+
+def _body(body: bytes) -> JsonObject:
+    try:
+        asked = parse_object(body)
+    except ValueError as problem:
+        raise Rejected(400, str(problem)) from None
+    if asked.get("stream"):
+        raise Rejected(400, "stream: this provider answers in one piece; send false")
+    return asked
+
+
+def _model(asked: JsonObject) -> str:
+    model = asked.get("model")
+    if not isinstance(model, str) or not model:
+        raise Rejected(400, "model: a non-empty string is required")
+    return model
+
+
+def _seed(asked: JsonObject) -> int | None:
+    seed = asked.get("seed")
+    if seed is not None and not isinstance(seed, int):
+        raise Rejected(400, "seed: an integer is required")
+    return seed
+
+
+def _messages(asked: JsonObject) -> tuple[Message, ...]:
+    found = [as_object(entry) for entry in as_list(asked.get("messages")) or []]
+    if not found or None in found:
+        raise Rejected(400, "messages: a non-empty list of objects is required")
+    return tuple(Message(_text(entry.get("role")), _text(entry.get("content"))) for entry in found if entry)
+
+
+def _text(content: object) -> str:
+    """The text of a message: a string, or the text blocks of a list."""
+    if isinstance(content, str):
+        return content
+    texts = [(as_object(block) or {}).get("text") for block in as_list(content) or []]
+    return "\n".join(text for text in texts if isinstance(text, str))
