@@ -1,0 +1,1 @@
+"""The arena: sets a match up from its configuration and plays it."""

@@ -1,0 +1,176 @@
+"""Models ready to be asked, from their names and settings."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from mashq.config import Config, ModelConfig, nearest
+from mashq.errors import ConfigError
+from mashq.gateway import anthropic_messages, openai_chat, prices, weights
+from mashq.gateway.door import Endpoint
+from mashq.gateway.limits import Limiter
+from mashq.gateway.openai_chat import Options
+from mashq.gateway.providers import IN_PROCESS, PROVIDERS, UNLISTED, Provider, takes_no_temperature
+from mashq.gateway.recorded import RecordedBackend
+from mashq.gateway.retry import Policy
+from mashq.gateway.simulated import Parameters, SimulatedBackend
+from mashq.gateway.transport import HttpBackend, Pool
+from mashq.gateway.types import Backend, Clock
+
+EMBEDDED = "smollm2-135m"
+WIRES = {"openai": openai_chat, "anthropic": anthropic_messages}
+
+
+class Endpoints:
+    """All the models of a run; equal names share one endpoint, and one base URL one limit."""
+
+    def __init__(self, config: Config, clock: Clock, seed: int, environment: Mapping[str, str] | None = None) -> None:
+        self._config, self._clock, self._seed = config, clock, seed
+        self._environment = os.environ if environment is None else environment
+        self._pool = Pool()
+        self._limiters: dict[str, Limiter] = {}
+        self._endpoints: dict[str, Endpoint] = {}
+        self.urls: dict[str, str] = {}
+        for name in dict.fromkeys(player.model for player in config.players):
+            self._endpoints[name] = self._make(name)
+
+    def __getitem__(self, name: str) -> Endpoint:
+        return self._endpoints[name]
+
+    @property
+    def simulated(self) -> bool:
+        """Whether any of the models is not real."""
+        return any(endpoint.backend.simulated for endpoint in self._endpoints.values())
+
+    def described(self) -> dict[str, dict[str, Any]]:
+        """What the manifest says of each model."""
+        return {
+            name: {
+                "backend": type(endpoint.backend).__name__.removesuffix("Backend").lower(),
+                "base_url": self.urls.get(name),
+                "simulated": endpoint.backend.simulated,
+                "price": None if endpoint.price is None else endpoint.price.label,
+            }
+            for name, endpoint in self._endpoints.items()
+        }
+
+    async def close(self) -> None:
+        """Let go of every model and connection."""
+        for endpoint in self._endpoints.values():
+            await endpoint.backend.close()
+        await self._pool.close()
+
+    def _make(self, name: str) -> Endpoint:
+        provider, slash, model = name.partition("/")
+        if not slash or not provider or not model:
+            raise ConfigError(f"the model {name!r} must be written as provider/model, for example openai/gpt-4o-mini")
+        settings = self._config.model(name)
+        price = None
+        if settings.price is not None:
+            price = prices.fixed(settings.price.input, settings.price.output, settings.price.cached)
+        backend: Backend
+        if provider in IN_PROCESS:
+            backend, place, at_once = self._in_process(provider, model, name, settings)
+        else:
+            backend = self._http(provider, model, name, settings)
+            place, at_once = self.urls[name], self._concurrency(name)
+            price = price or prices.listed(provider, model)
+        limiter = self._limiters.setdefault(place, Limiter(self._clock, at_once, settings.requests_per_minute))
+        temperature = settings.temperature
+        if "temperature" not in settings.model_fields_set and takes_no_temperature(provider, model):
+            temperature = None
+        retries = Policy(**settings.retry.model_dump())
+        return Endpoint(name, backend, limiter, settings.max_tokens, temperature, settings.timeout, price, retries)
+
+    def _in_process(self, provider: str, model: str, name: str, settings: ModelConfig) -> tuple[Backend, str, int]:
+        if provider == "simulated":
+            parameters = Parameters(**settings.simulate.model_dump())
+            return SimulatedBackend(parameters, self._seed), name, 1_000_000
+        if provider == "recorded":
+            return RecordedBackend(Path(model)), name, 1_000_000
+        from mashq.gateway.llama import Llama  # only when a local model plays: its engine is an extra
+        from mashq.gateway.local import LocalBackend
+
+        path = embedded() if model == EMBEDDED else Path(model)
+        llama = Llama(path, threads=settings.threads or 1, n_ctx=settings.context)
+        return LocalBackend(llama, self._clock), "local", 1
+
+    def _http(self, provider: str, model: str, name: str, settings: ModelConfig) -> HttpBackend:
+        listed = PROVIDERS.get(provider)
+        url = settings.base_url or (listed.base_url if listed is not None else None)
+        if url is None:
+            known = [*PROVIDERS, *IN_PROCESS]
+            raise ConfigError(
+                f"the model {name!r} has the unknown provider {provider!r}{nearest(provider, known)}; "
+                f"or give it a base_url under models"
+            )
+        if not url.startswith(("http://", "https://")):
+            raise ConfigError(f"the base_url of {name} is {url!r}: it must start with http:// or https://")
+        self.urls[name] = url
+        ways = listed or UNLISTED
+        options = Options(
+            json=settings.json_mode or ways.json,
+            max_tokens_key=ways.max_tokens_key,
+            seed=ways.seed,
+            extra=settings.extra,
+        )
+        return HttpBackend(
+            self._pool,
+            self._clock,
+            WIRES[settings.wire or ways.wire],
+            base_url=url,
+            model=model,
+            key=self._key(name, settings, listed),
+            options=options,
+            timeout=settings.timeout,
+            headers=settings.headers,
+        )
+
+    def _key(self, name: str, settings: ModelConfig, listed: Provider | None) -> str | None:
+        """The key from its variable. A provider's own key never goes to another base_url unless it is named."""
+        variable = settings.api_key_env
+        if variable is None and settings.base_url is None and listed is not None:
+            variable = listed.key_env
+        if variable is None:
+            return None
+        key = self._environment.get(variable, "").strip()
+        if not key:
+            raise ConfigError(f"the model {name} needs an API key: set the environment variable {variable}")
+        if not (key.isascii() and key.isprintable()):
+            raise ConfigError(f"the API key in {variable} holds characters no key can have: set it again")
+        return key
+
+    def _concurrency(self, name: str) -> int:
+        """One limit for all the models at a base URL: the smallest of theirs."""
+        shared = [other for other in self._config.models if self._config.model(other).base_url == self.urls[name]]
+        return min(self._config.model(other).concurrency for other in {name, *shared})
+
+
+def embedded() -> Path:
+    """The embedded model's file, or how to get it."""
+    path = weights.find()
+    if path is None:
+        raise ConfigError("the embedded model's weights are not here: run 'mashq weights' once to fetch them (98 MB)")
+    return path
+
+
+def located(config: Config, base: Path) -> Config:
+    """The configuration with the paths it names made absolute, so that it means the same anywhere."""
+    document = config.model_dump(mode="json", exclude_unset=True)
+    names = {player.model: _absolute_model(player.model, base) for player in config.players}
+    for player in document["players"]:
+        player["model"] = names[player["model"]]
+        if player.get("prompts") is not None:
+            player["prompts"] = str((base / player["prompts"]).resolve())
+    document["models"] = {_absolute_model(name, base): value for name, value in document.get("models", {}).items()}
+    if config.task.data != "builtin":
+        document["task"]["data"] = str((base / config.task.data).resolve())
+    return Config.model_validate(document)
+
+
+def _absolute_model(name: str, base: Path) -> str:
+    provider, _, rest = name.partition("/")
+    if provider == "recorded" or (provider == "local" and rest != EMBEDDED):
+        return f"{provider}/{(base / rest).resolve()}"
+    return name

@@ -1,0 +1,270 @@
+"""From a configuration to a played, stored match; and from a stored one on.
+
+    played = await run(config, out)      a new run
+    played = await resume(out)           one that stopped
+    loaded = load(out)                   one to look at
+
+All three give the same thing: the manifest and the state, from which everything shown is made.
+"""
+
+import hashlib
+import json
+import platform
+import random
+import sys
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import asynccontextmanager, closing
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, entry_points, version
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, cast
+
+from mashq.arena.endpoints import Endpoints, located
+from mashq.arena.play import Contestant, Match, Watcher, fold
+from mashq.arena.referee import Referee
+from mashq.config import Config, PlayerConfig, check, nearest
+from mashq.detectors import base as detectors
+from mashq.errors import ConfigError
+from mashq.gateway.clock import RealClock
+from mashq.gateway.door import trial_seed
+from mashq.gateway.preflight import reach
+from mashq.gateway.types import Clock
+from mashq.players import prompts
+from mashq.players.base import Player
+from mashq.players.q_agent import QAgent
+from mashq.protocol.game import initial
+from mashq.protocol.items import Item
+from mashq.protocol.rules import Budget, Rules, Seat, Vision, default_order, order_of
+from mashq.protocol.score import ScoreRules
+from mashq.protocol.state import MatchState
+from mashq.store.run import Run, read_attempts, read_items, read_manifest, read_moves
+from mashq.tasks import load as tasks
+
+MATCH = "0"
+PACKAGES = ("mashq", "aiohttp", "genai-prices", "numpy", "pydantic", "xllamacpp")
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """A match as it stands in its run directory."""
+
+    path: Path
+    manifest: dict[str, Any]
+    config: Config
+    state: MatchState
+    attempts: list[dict[str, Any]]
+
+    @property
+    def finished(self) -> bool:
+        """Whether it was played to the end."""
+        return self.manifest["ended"] is not None
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """All that a match needs besides its run directory."""
+
+    config: Config
+    players: Mapping[str, Player]
+    detector: detectors.Detector
+    endpoints: Endpoints
+    clock: Clock
+    watch: Watcher
+
+
+async def run(
+    config: Config, out: Path, *, base: Path | None = None, clock: Clock | None = None, watch: Watcher | None = None
+) -> Played:
+    """Play a new match into the directory `out`; `base` is what the paths in the configuration are relative to."""
+    config = located(config, (base or Path()).resolve())
+    texts = {player.name: _prompts(player) for player in config.players}
+    items = _items(config)
+    async with _table(config, texts, clock or RealClock(), watch) as table:
+        manifest = _manifest(table, items, texts)
+        with closing(Run.create(out, table.clock, manifest, items)) as stored:
+            return await _play(table, stored, manifest, items)
+
+
+async def resume(out: Path, *, clock: Clock | None = None, watch: Watcher | None = None) -> Played:
+    """Go on with a run; a finished one is only loaded."""
+    manifest = read_manifest(out)
+    if manifest["ended"] is not None:
+        return load(out)
+    config = check(manifest["config"], f"{out}/manifest.json")
+    texts = {name: prompts.Prompts(saved) for name, saved in manifest["prompts"].items()}
+    async with _table(config, texts, clock or RealClock(), watch) as table:
+        begun = manifest["detector"]["version"]
+        if table.detector.version != begun:
+            raise ConfigError(
+                f"{out} was begun with {config.detector} {begun} and this is {table.detector.version}: "
+                "resume it with the version it was begun with"
+            )
+        with closing(Run.open(out, table.clock)) as stored:
+            return await _play(table, stored, manifest, read_items(out))
+
+
+def load(out: Path) -> Played:
+    """A run as it stands, finished or not."""
+    manifest = read_manifest(out)
+    config = check(manifest["config"], f"{out}/manifest.json")
+    state = fold(_initial(config, read_items(out)), read_moves(out, MATCH))
+    return Played(out, manifest, config, state, read_attempts(out))
+
+
+@asynccontextmanager
+async def _table(
+    config: Config, texts: Mapping[str, prompts.Prompts], clock: Clock, watch: Watcher | None
+) -> AsyncGenerator[_Table]:
+    """Set the table, look whether every server can be reached, and clear up afterwards."""
+    players = {player.name: _player(player, texts[player.name]) for player in config.players}
+    detector = detectors.load(config.detector)
+    endpoints = Endpoints(config, clock, trial_seed(config.seed, 0))
+    try:
+        await reach(endpoints.urls)
+        yield _Table(config, players, detector, endpoints, clock, watch or (lambda _state, _seat, _move: None))
+    finally:
+        await endpoints.close()
+
+
+async def _play(table: _Table, stored: Run, manifest: dict[str, Any], items: tuple[Item, ...]) -> Played:
+    config = table.config
+    state = fold(_initial(config, items), read_moves(stored.path, MATCH))
+    table.watch(state, None, None)
+    with closing(Referee(table.detector)) as referee:
+        match = Match(
+            id=MATCH,
+            state=state,
+            contestants=tuple(Contestant(table.players[p.name], table.endpoints[p.model]) for p in config.players),
+            referee=referee,
+            ledger=stored.ledger(MATCH, state.round),
+            recorder=stored,
+            clock=table.clock,
+            seed=trial_seed(config.seed, 0),
+            watch=table.watch,
+        )
+        state = await match.play()
+    await stored.writer.durable()
+    manifest = manifest | {"ended": _time(table.clock)}
+    stored.write_manifest(manifest)
+    return Played(stored.path, manifest, config, state, read_attempts(stored.path))
+
+
+def rules_of(config: Config) -> Rules:
+    """The protocol's rules from the configuration."""
+    said = config.rules
+    return Rules(
+        turn=said.turn,
+        threshold=said.T,
+        max_reviews=said.R,
+        keep=said.keep,
+        review_cost=said.review_cost,
+        vision=Vision(said.vision.when, tuple(said.vision.show), said.vision.keep),
+        budget=Budget(**said.budget.model_dump()),
+        shared_budget=Budget(**said.shared_budget.model_dump()),
+        resources=tuple(config.score.resources),
+        show_seconds=said.show_seconds,
+    )
+
+
+def score_rules_of(config: Config) -> ScoreRules:
+    """The rules of scoring from the configuration."""
+    said = config.score
+    return ScoreRules(
+        alpha=said.alpha,
+        beta=said.beta,
+        weights={name: said.weights.get(name, 1.0) for name in said.resources},
+        reference=None if said.normalise == "match" else cast(dict[str, float], said.normalise),
+        refusals=said.refusals,
+    )
+
+
+def _initial(config: Config, items: tuple[Item, ...]) -> MatchState:
+    seats: list[Seat] = []
+    for at, player in enumerate(config.players):
+        kind = player.order or default_order(at, len(config.players), len(items))
+        shuffled = list(range(len(items)))
+        random.Random(f"{trial_seed(config.seed, 0)}/{player.name}").shuffle(shuffled)
+        budget = None if player.budget is None else Budget(**player.budget.model_dump())
+        order = order_of(kind, len(items), tuple(shuffled))
+        seats.append(Seat(player.name, order, player.T, player.R, player.review_cost, budget))
+    return initial(items, rules_of(config), seats)
+
+
+def _items(config: Config) -> tuple[Item, ...]:
+    fields = tasks.Fields(config.task.text, config.task.id, config.task.reference)
+    return tasks.load(config.task.data, fields, config.task.limit)
+
+
+def _prompts(player: PlayerConfig) -> prompts.Prompts:
+    return prompts.load(None if player.prompts is None else Path(player.prompts))
+
+
+def _player(player: PlayerConfig, texts: prompts.Prompts) -> Player:
+    """The agent a player names: ours, or one from an installed package."""
+    if player.agent == "q-agent":
+        return QAgent(texts, player.policy)
+    found = {entry.name: entry for entry in entry_points(group="mashq.players")}
+    if player.agent in found:
+        return cast(Callable[[], Player], found[player.agent].load())()
+    known = ["q-agent", *sorted(found)]
+    raise ConfigError(f"player {player.name!r} has the unknown agent {player.agent!r}{nearest(player.agent, known)}")
+
+
+def _manifest(table: _Table, items: tuple[Item, ...], texts: Mapping[str, prompts.Prompts]) -> dict[str, Any]:
+    config, detector, endpoints = table.config, table.detector, table.endpoints
+    said = config.model_dump(mode="json", exclude_unset=True)
+    return {
+        "format": 1,
+        "started": _time(table.clock),
+        "ended": None,
+        "simulated": endpoints.simulated,
+        "seed": config.seed,
+        "items": len(items),
+        "detector": {"name": detector.name, "version": detector.version},
+        "models": endpoints.described(),
+        "digests": {
+            "config": hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest(),
+            "items": tasks.digest(items),
+            "prompts": {name: text.digest for name, text in texts.items()},
+            "package": package_digest(),
+        },
+        "versions": {"python": sys.version.split()[0], "platform": platform.platform(), **_versions()},
+        "config": said,
+        "prompts": {name: dict(text.texts) for name, text in texts.items()},
+    }
+
+
+def _versions() -> dict[str, str]:
+    found: dict[str, str] = {}
+    for name in PACKAGES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def package_digest() -> str:
+    """A fingerprint of the code that plays: every module of this package."""
+    whole = hashlib.sha256()
+    root = Path(str(files("mashq")))
+    for path in sorted(root.rglob("*.py")):
+        whole.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes())
+    return whole.hexdigest()
+
+
+def _time(clock: Clock) -> str:
+    return datetime.fromtimestamp(clock.now(), UTC).isoformat(timespec="seconds")
+
+
+def default_out(clock: Clock, root: Path | None = None) -> Path:
+    """A fresh directory name under runs/: the time, and a number when that is taken."""
+    root = root or Path("runs")
+    stamp = datetime.fromtimestamp(clock.now()).strftime("%Y%m%d-%H%M%S")
+    path, number = root / stamp, 1
+    while path.exists():
+        number += 1
+        path = root / f"{stamp}-{number}"
+    return path

@@ -1,0 +1,150 @@
+"""Playing a match: the impure loop around the pure game.
+
+Each player goes through its turn at its own pace; a round ends when all have. A move is recorded before the state
+changes, so the record is always a prefix of what was played, and folding it rebuilds the state. One player's
+trouble becomes a value in its own record and never touches another's.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from mashq.arena.referee import Referee
+from mashq.detectors.base import Pair
+from mashq.errors import MashqError
+from mashq.gateway.budgets import OutOfBudget, Purse
+from mashq.gateway.door import Endpoint, Model
+from mashq.gateway.types import Call, Clock, Ledger
+from mashq.players.base import Draft, Player
+from mashq.protocol.game import Ruling, apply, observe, ruling, to_move
+from mashq.protocol.moves import Answer, Decision, Move, Rewrite, Stop
+from mashq.protocol.resources import Spend
+from mashq.protocol.state import MatchState, Observation
+
+PURPOSE = {"answer": "answer", "decide": "decision", "review": "review"}
+Watcher = Callable[[MatchState, int | None, Move | None], None]
+WANTED: dict[str, type[Draft]] = {"answer": Answer, "decide": Decision, "review": Rewrite}
+
+
+class Recorder(Protocol):
+    """Where moves are written; the store's Run."""
+
+    def record(
+        self, match: str, round_: int, player: str, item: str | None, move: Move, ruling: Ruling | None
+    ) -> None:
+        """Append a move."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Contestant:
+    """A player with the model it plays on."""
+
+    player: Player
+    endpoint: Endpoint
+
+
+@dataclass(slots=True)
+class Match:
+    """One match being played."""
+
+    id: str
+    state: MatchState
+    contestants: tuple[Contestant, ...]
+    referee: Referee
+    ledger: Ledger
+    recorder: Recorder
+    clock: Clock
+    seed: int
+    watch: Watcher
+
+    async def play(self) -> MatchState:
+        """Play to the end."""
+        shared = self.state.rules.shared_budget.is_set
+        while steps := to_move(self.state):
+            if shared:  # a shared budget is drawn on in seat order, whatever the speed of the players
+                for seat in steps:
+                    await self._turn(seat)
+            else:
+                await self._together(steps)
+        return self.state
+
+    async def _together(self, seats: Iterable[int]) -> None:
+        try:
+            async with asyncio.TaskGroup() as group:
+                for seat in seats:
+                    group.create_task(self._turn(seat))
+        except BaseExceptionGroup as errors:
+            raise errors.exceptions[0] from None
+
+    async def _turn(self, seat: int) -> None:
+        round_ = self.state.round
+        while self.state.round == round_ and seat in to_move(self.state):
+            await self._step(seat)
+
+    async def _step(self, seat: int) -> None:
+        seen = observe(self.state, seat)
+        model = self._model(seat, seen)
+        move = await self._move(seat, seen, model)
+        move = replace(move, spend=model.spend)
+        item = None if seen.item is None else seen.item.id
+        ruled = ruling(self.state, seat, move) if isinstance(move, Decision) else None
+        self.recorder.record(self.id, seen.round, seen.player, item, move, ruled)
+        self.state = apply(self.state, {seat: move})
+        self.watch(self.state, seat, move)
+
+    async def _move(self, seat: int, seen: Observation, model: Model) -> Move:
+        """The player's move, scored; whatever goes wrong in the player is its own failed move."""
+        try:
+            draft = await self.contestants[seat].player.move(seen, model)
+        except OutOfBudget as reason:
+            return Stop(str(reason))
+        except MashqError:
+            raise
+        except Exception as error:  # noqa: BLE001 - a player is foreign code: its fault costs it the move, no more
+            return failed(seen, f"{type(error).__name__}: {error}")
+        if model.exhausted is not None:
+            return Stop(model.exhausted)
+        if not isinstance(draft, WANTED[seen.step]):
+            return failed(seen, f"the player returned {type(draft).__name__} when asked to {seen.step}")
+        return await self._scored(seat, seen, draft)
+
+    async def _scored(self, seat: int, seen: Observation, draft: Draft) -> Move:
+        if isinstance(draft, Decision):
+            return draft
+        if draft.status != "ok" or seen.item is None:
+            return replace(draft, h=None)
+        if draft.simulated and self.contestants[seat].endpoint.backend.simulated:
+            return draft
+        h = await self.referee.score(Pair(seen.item.text, draft.text, seen.item.reference))
+        return replace(draft, h=h, simulated=False)
+
+    def _model(self, seat: int, seen: Observation) -> Model:
+        rules, player = self.state.rules, self.state.players[seat]
+        purses: list[Purse] = [("its", player.budget, player.spend)] if player.budget.is_set else []
+        if rules.shared_budget.is_set:
+            everyone = Spend()
+            for other in self.state.players:
+                everyone += other.spend
+            purses.append(("the shared", rules.shared_budget, everyone))
+        item = None if seen.item is None else seen.item.id
+        n = seen.reviews if seen.step == "review" else 0
+        call = Call(self.id, seen.round, seen.player, item, PURPOSE[seen.step], n)
+        return Model(self.contestants[seat].endpoint, self.ledger, self.clock, call, self.seed, purses)
+
+
+def failed(seen: Observation, why: str) -> Move:
+    """The move of a player that could not make one."""
+    if seen.step == "answer":
+        return Answer("failed", error=why)
+    if seen.step == "review":
+        return Rewrite("failed", error=why)
+    return Decision("continue", source="fallback", reason=why)
+
+
+def fold(state: MatchState, played: Iterable[tuple[str, Move]]) -> MatchState:
+    """The state after recorded moves."""
+    for player, move in played:
+        state = apply(state, {state.seat_of(player): move})
+    return state

@@ -1,0 +1,63 @@
+"""The referee: scores answers with the detector, in batches, off the event loop."""
+
+import asyncio
+import math
+from concurrent.futures import ThreadPoolExecutor
+
+from mashq.detectors.base import Detector, Pair
+from mashq.errors import DetectorError
+
+MOST = 64
+
+
+class Referee:
+    """Scores for all players of a run; answers that arrive while a batch is scored make up the next one."""
+
+    def __init__(self, detector: Detector) -> None:
+        self.detector = detector
+        self._waiting: list[tuple[Pair, asyncio.Future[float]]] = []
+        self._thread = ThreadPoolExecutor(1, "mashq-referee")
+        self._busy: asyncio.Task[None] | None = None
+
+    async def score(self, pair: Pair) -> float:
+        """H of one answer."""
+        future: asyncio.Future[float] = asyncio.get_running_loop().create_future()
+        self._waiting.append((pair, future))
+        if self._busy is None:
+            self._busy = asyncio.create_task(self._work())
+        return await future
+
+    async def _work(self) -> None:
+        loop = asyncio.get_running_loop()
+        while self._waiting:
+            batch, self._waiting = self._waiting[:MOST], self._waiting[MOST:]
+            try:
+                scores = await loop.run_in_executor(self._thread, self._checked, [pair for pair, _ in batch])
+            except DetectorError as error:
+                for _, future in batch:
+                    if not future.done():
+                        future.set_exception(error)
+                continue
+            for (_, future), h in zip(batch, scores, strict=True):
+                if not future.done():
+                    future.set_result(h)
+        self._busy = None
+
+    def _checked(self, pairs: list[Pair]) -> list[float]:
+        name = self.detector.name
+        try:
+            scores = self.detector.score(pairs)
+        except DetectorError:
+            raise
+        except Exception as error:
+            raise DetectorError(f"the detector {name!r} failed ({type(error).__name__}: {error})") from error
+        if len(scores) != len(pairs):
+            raise DetectorError(f"the detector {name!r} gave {len(scores)} scores for {len(pairs)} answers")
+        for h in scores:
+            if not (math.isfinite(h) and 0 <= h <= 1):
+                raise DetectorError(f"the detector {name!r} gave {h}, which is not a score in [0, 1]")
+        return scores
+
+    def close(self) -> None:
+        """Let the thread end."""
+        self._thread.shutdown(wait=True, cancel_futures=True)

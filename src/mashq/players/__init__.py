@@ -1,0 +1,1 @@
+"""Players: who makes the moves."""

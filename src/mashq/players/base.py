@@ -1,0 +1,20 @@
+"""What a player is: one method that makes the move its observation asks for.
+
+The arena scores the answer and adds what it cost; a player cannot state either.
+"""
+
+from typing import Protocol
+
+from mashq.gateway.door import Model
+from mashq.protocol.moves import Answer, Decision, Rewrite
+from mashq.protocol.state import Observation
+
+Draft = Answer | Decision | Rewrite
+
+
+class Player(Protocol):
+    """A contestant."""
+
+    async def move(self, seen: Observation, model: Model) -> Draft:
+        """An Answer, a Decision or a Rewrite, as `seen.step` asks; `model` is the way to a model, and metered."""
+        ...

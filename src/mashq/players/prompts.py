@@ -1,0 +1,93 @@
+"""Prompt templates: plain text files with ${fields}, filled in one pass.
+
+What is filled in is never read as a template again, so a passage may hold any text at all. A folder of the user's own
+may replace any of the files; one it lacks is ours.
+"""
+
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+
+from mashq.errors import ConfigError
+
+FIELDS: dict[str, frozenset[str]] = {
+    "policy": frozenset(
+        {
+            "player",
+            "rivals",
+            "total",
+            "done",
+            "remaining",
+            "tokens",
+            "calls",
+            "reviews",
+            "average_h",
+            "seconds",
+            "seconds_line",
+            "current_id",
+            "worst_id",
+            "worst_h",
+            "recommendation",
+            "review_cost",
+            "max_reviews",
+            "threshold",
+            "resources",
+            "rivals_section",
+        }
+    ),
+    "answer": frozenset({"passage"}),
+    "review": frozenset({"passage", "answer", "h"}),
+    "again": frozenset({"keys"}),
+}
+_FIELD = re.compile(r"\$\{([a-z_]+)\}")
+
+
+@dataclass(frozen=True, slots=True)
+class Prompts:
+    """The templates of one player, by name."""
+
+    texts: Mapping[str, str]
+
+    def fill(self, name: str, values: Mapping[str, str]) -> str:
+        """A template with its fields filled in."""
+        return _FIELD.sub(lambda found: values[found[1]], self.texts[name]).rstrip("\n")
+
+    @property
+    def digest(self) -> str:
+        """A fingerprint of all the templates."""
+        whole = "\x1e".join(f"{name}\x1f{self.texts[name]}" for name in sorted(self.texts))
+        return hashlib.sha256(whole.encode()).hexdigest()
+
+
+def load(folder: Path | None = None) -> Prompts:
+    """Our templates, with those in `folder` in their place."""
+    ours = files("mashq.players").joinpath("prompts")
+    texts = {name: ours.joinpath(f"{name}.txt").read_text("utf-8") for name in FIELDS}
+    if folder is not None:
+        texts |= _own(folder)
+    return Prompts(texts)
+
+
+def _own(folder: Path) -> dict[str, str]:
+    wanted = ", ".join(f"{name}.txt" for name in FIELDS)
+    if not folder.is_dir():
+        raise ConfigError(f"the prompt folder {folder} does not exist: it holds any of {wanted}")
+    texts: dict[str, str] = {}
+    for name in FIELDS:
+        path = folder / f"{name}.txt"
+        if not path.exists():
+            continue
+        try:
+            texts[name] = path.read_text("utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise ConfigError(f"the prompt {path} cannot be read ({error})") from None
+        unknown = sorted({found for found in _FIELD.findall(texts[name]) if found not in FIELDS[name]})
+        if unknown:
+            known = ", ".join(sorted(FIELDS[name]))
+            raise ConfigError(f"the prompt {path} names the unknown field ${{{unknown[0]}}}: it may use {known}")
+    if not texts:
+        raise ConfigError(f"the prompt folder {folder} holds none of {wanted}")
+    return texts

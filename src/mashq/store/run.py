@@ -1,0 +1,161 @@
+"""A run directory: `manifest.json` (what was played, with digests) and `run.db` (attempts, moves, items, prompts).
+
+One process writes a run at a time, held by a lock; any number may read it, also while it is played.
+"""
+
+import fcntl
+import json
+import os
+import sqlite3
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import IO, Any
+
+from mashq.errors import StoreError
+from mashq.gateway.types import Clock
+from mashq.protocol import moves
+from mashq.protocol.game import Ruling
+from mashq.protocol.items import Item
+from mashq.store.db import Writer, connect
+from mashq.store.ledger import RunLedger, entries
+
+MANIFEST, DATABASE, LOCK = "manifest.json", "run.db", "lock"
+EVENT = "INSERT INTO events (match, round, player, kind, item, move, ruling, time) VALUES (?,?,?,?,?,?,?,?)"
+
+
+class Run:
+    """A run directory opened for writing."""
+
+    def __init__(self, path: Path, clock: Clock, lock: IO[str]) -> None:
+        self.path, self._clock, self._lock = path, clock, lock
+        self.writer = Writer(path / DATABASE)
+
+    @classmethod
+    def create(cls, path: Path, clock: Clock, manifest: dict[str, Any], items: Sequence[Item]) -> "Run":
+        """Make a new run; the directory must be new or empty."""
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+            found = {entry.name for entry in path.iterdir()}
+            if MANIFEST not in found and found <= {LOCK, *(DATABASE + end for end in ("", "-wal", "-shm"))}:
+                for name in found:  # a run that died before it began: nothing was asked, nothing is lost
+                    (path / name).unlink()
+                found = set[str]()
+        except OSError as error:
+            raise StoreError(f"{path} cannot be made ({error.strerror}): choose another --out") from None
+        if found:
+            raise StoreError(f"{path} is already used: choose another --out, or run 'mashq resume {path}'")
+        run = cls(path, clock, _locked(path))
+        for position, item in enumerate(items):
+            text = item.text.encode("utf-8", "replace").decode()
+            run.writer.put("INSERT INTO items VALUES (?,?,?,?)", (position, item.id, text, item.reference))
+        run.writer.flush()
+        run.write_manifest(manifest)
+        return run
+
+    @classmethod
+    def open(cls, path: Path, clock: Clock) -> "Run":
+        """Open a run to go on with it."""
+        read_manifest(path)
+        return cls(path, clock, _locked(path))
+
+    def ledger(self, match: str, round_: int) -> RunLedger:
+        """The ledger, knowing what a crashed process left of the round at hand."""
+        with _reading(self.path) as connection:
+            last = connection.execute("SELECT coalesce(max(id), 0) FROM attempts").fetchone()[0]
+            left = entries(connection, "match = ? AND round = ?", (match, round_))
+        return RunLedger(self.writer, self._clock, last + 1, left)
+
+    def record(
+        self, match: str, round_: int, player: str, item: str | None, move: moves.Move, ruling: Ruling | None
+    ) -> None:
+        """Append a move."""
+        ruled = None if ruling is None else json.dumps(asdict(ruling))
+        body = json.dumps(moves.to_json(move))
+        values = (match, round_, player, moves.kind_of(move), item, body, ruled, self._clock.now())
+        self.writer.put(EVENT, values)
+
+    def write_manifest(self, manifest: dict[str, Any]) -> None:
+        """Replace the manifest in one step."""
+        target, fresh = self.path / MANIFEST, self.path / (MANIFEST + ".new")
+        try:
+            with fresh.open("w", encoding="utf-8") as file:
+                json.dump(manifest, file, indent=2, ensure_ascii=False, sort_keys=False)
+                file.flush()
+                os.fsync(file.fileno())
+            fresh.replace(target)
+        except OSError as error:
+            raise StoreError(f"{target} cannot be written ({error.strerror}): free some disk space") from None
+
+    def close(self) -> None:
+        """Write all that is queued and let go of the run."""
+        try:
+            self.writer.close()
+        finally:
+            self._lock.close()
+
+
+def read_manifest(path: Path) -> dict[str, Any]:
+    """The manifest of a run, or a clear error when `path` is none."""
+    try:
+        document: dict[str, Any] = json.loads((path / MANIFEST).read_text("utf-8"))
+    except FileNotFoundError:
+        raise StoreError(f"{path} is not a run of mashq: it has no {MANIFEST}") from None
+    except (OSError, ValueError) as error:
+        raise StoreError(f"{path / MANIFEST} cannot be read ({error})") from None
+    return document
+
+
+def read_items(path: Path) -> tuple[Item, ...]:
+    """The items of a run, as they were when it began."""
+    with _reading(path) as connection:
+        rows = connection.execute("SELECT id, text, reference FROM items ORDER BY position").fetchall()
+    return tuple(Item(*row) for row in rows)
+
+
+def read_moves(path: Path, match: str) -> Iterator[tuple[str, moves.Move]]:
+    """The moves of a match in the order they were made, with their players."""
+    with _reading(path) as connection:
+        query = "SELECT player, kind, move FROM events WHERE match = ? ORDER BY seq"
+        for player, kind, body in connection.execute(query, (match,)):
+            yield player, moves.from_json(kind, json.loads(body))
+
+
+def read_attempts(path: Path) -> list[dict[str, Any]]:
+    """How the attempts of each player ended: opened, closed, unresolved, failed."""
+    query = """SELECT player, count(*) AS opened, count(outcome) AS closed, sum(outcome IS NULL) AS unresolved,
+      sum(outcome IS NOT NULL AND outcome NOT IN ('ok', 'refused')) AS failed FROM attempts
+      GROUP BY player ORDER BY player"""
+    with _reading(path) as connection:
+        names = ("player", "opened", "closed", "unresolved", "failed")
+        return [dict(zip(names, row, strict=True)) for row in connection.execute(query)]
+
+
+class _reading:
+    """A read-only connection for a with block; a damaged file is a clear error."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path / DATABASE
+
+    def __enter__(self) -> sqlite3.Connection:
+        if not self._path.exists():
+            raise StoreError(f"{self._path} is missing: the run directory is incomplete")
+        self._connection = connect(self._path, readonly=True)
+        return self._connection
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        self._connection.close()
+        if isinstance(error, sqlite3.Error):
+            raise StoreError(f"{self._path} is damaged ({error}): restore it from a copy") from None
+
+
+def _locked(path: Path) -> IO[str]:
+    """Hold the run for this process; the kernel lets go when it dies."""
+    try:
+        lock = (path / LOCK).open("w")
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise StoreError(f"{path} is being played by another process: wait for it, or stop it") from None
+    except OSError as error:
+        raise StoreError(f"{path} cannot be locked ({error.strerror}): is it writable?") from None
+    return lock

@@ -1,0 +1,1 @@
+"""Tasks: where the items of a match come from."""
