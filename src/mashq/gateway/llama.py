@@ -121,9 +121,7 @@ def _load(path: Path, *, threads: int, n_ctx: int) -> _Engine:
     try:
         return cast(_Engine, xllamacpp.Server(params))
     except (RuntimeError, ValueError) as error:
-        raise LlamaError(
-            f"llama.cpp cannot load {path}: the file is damaged or of an unknown kind"
-        ) from error
+        raise LlamaError(f"llama.cpp cannot load {path}: the file is damaged or of an unknown kind") from error
 
 
 def _ask(engine: _Engine, body: dict[str, object]) -> dict[str, object]:

@@ -96,6 +96,28 @@ def results_of(state: MatchState) -> tuple[PlayerResult, ...]:
     return tuple(out)
 
 
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Where a player stands while the match goes on: over the items it has handled so far."""
+
+    h: float | None
+    penalty: float
+    q: float | None
+
+
+def standings(state: MatchState, rules: ScoreRules) -> tuple[Standing, ...]:
+    """The players' scores so far, cheap enough to ask for after every move."""
+    names = _named(rules)
+    totals = [{name: player.spend.amount(name) for name in names} for player in state.players]
+    counted = tuple(n for n in names if rules.reference is None or n in rules.reference)
+    out: list[Standing] = []
+    for seat, player in enumerate(state.players):
+        h = player.average_h
+        penalty = _penalty(seat, totals, counted, rules, own_worst=False, others_worst=False)
+        out.append(Standing(h, penalty, None if h is None else _q(rules, h, penalty)))
+    return tuple(out)
+
+
 def score(results: Sequence[PlayerResult], rules: ScoreRules) -> Score:
     """Score a match."""
     count = len(results[0].items)

@@ -122,13 +122,24 @@ def read_moves(path: Path, match: str) -> Iterator[tuple[str, moves.Move]]:
 
 
 def read_attempts(path: Path) -> list[dict[str, Any]]:
-    """How the attempts of each player ended: opened, closed, unresolved, failed."""
-    query = """SELECT player, count(*) AS opened, count(outcome) AS closed, sum(outcome IS NULL) AS unresolved,
-      sum(outcome IS NOT NULL AND outcome NOT IN ('ok', 'refused')) AS failed FROM attempts
-      GROUP BY player ORDER BY player"""
+    """The attempts of each player and purpose: how they ended and what is known of their cost."""
+    query = """SELECT player, purpose, count(*) AS opened, count(outcome) AS closed,
+      sum(outcome IS NULL) AS unresolved,
+      sum(outcome IS NOT NULL AND outcome NOT IN ('ok', 'refused')) AS failed,
+      sum(coalesce(tokens_in, 0) + coalesce(tokens_out, 0)) AS tokens, sum(coalesce(seconds, 0)) AS seconds,
+      sum(coalesce(waited, 0)) AS waited FROM attempts GROUP BY player, purpose ORDER BY player, purpose"""
     with _reading(path) as connection:
-        names = ("player", "opened", "closed", "unresolved", "failed")
-        return [dict(zip(names, row, strict=True)) for row in connection.execute(query)]
+        cursor = connection.execute(query)
+        names = [column[0] for column in cursor.description]
+        return [dict(zip(names, row, strict=True)) for row in cursor]
+
+
+def read_last_error(path: Path, player: str) -> str | None:
+    """The last thing that went wrong for a player, in the provider's words."""
+    query = "SELECT error FROM attempts WHERE player = ? AND error <> '' ORDER BY id DESC LIMIT 1"
+    with _reading(path) as connection:
+        row = connection.execute(query, (player,)).fetchone()
+    return None if row is None else str(row[0])
 
 
 class _reading:

@@ -32,9 +32,7 @@ class Fields:
 USUAL = Fields()
 
 
-def load(
-    data: str, fields: Fields = USUAL, limit: int | None = None, base: Path | None = None
-) -> tuple[Item, ...]:
+def load(data: str, fields: Fields = USUAL, limit: int | None = None, base: Path | None = None) -> tuple[Item, ...]:
     """The items of a file (relative to `base`), or the built-in ones."""
     if data == "builtin":
         body = files("mashq.tasks").joinpath("builtin/passages.jsonl").read_text("utf-8")

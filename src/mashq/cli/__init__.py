@@ -1,0 +1,76 @@
+"""The command line: one small file a command. Heavy modules are imported when a command runs, not before."""
+
+import os
+import signal
+import sys
+from types import FrameType
+
+import click
+
+from mashq.cli.demo import demo
+from mashq.cli.doctor import doctor
+from mashq.cli.init import init
+from mashq.cli.plan import plan
+from mashq.cli.resume import resume
+from mashq.cli.run import run
+from mashq.cli.show import show
+from mashq.cli.weights import weights
+from mashq.errors import MashqError, Stopped
+
+BAD_INPUT, STOPPED = 2, 3
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(package_name="mashq")
+def cli() -> None:
+    """What does a factual answer cost?
+
+    Systems play a match over the same items; a detector scores the answers (H), every token, call, review and second
+    is counted (P), and Q = alpha·H − beta·P says which answer was worth its price.
+
+    \b
+    mashq demo                    a real match on the embedded model
+    mashq init                    a commented configuration to start from
+    mashq plan mashq.yaml         what it would cost, before anything is paid
+    mashq run mashq.yaml          play it
+    """
+
+
+for command in (demo, run, resume, show, plan, init, doctor, weights):
+    cli.add_command(command)
+
+
+def main() -> None:
+    """Run a command; errors are one sentence and an exit code, never a traceback."""
+    signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        code: object = cli.main(standalone_mode=False)
+        sys.exit(code if isinstance(code, int) else 0)
+    except MashqError as error:
+        click.echo(f"mashq: {_shown(str(error))}", err=True)
+        sys.exit(BAD_INPUT)
+    except Stopped as stopped:
+        click.echo(f"mashq: {_shown(str(stopped))}", err=True)
+        sys.exit(STOPPED)
+    except click.UsageError as error:
+        error.show()
+        sys.exit(BAD_INPUT)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(BAD_INPUT)
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("mashq: stopped", err=True)
+        sys.exit(STOPPED)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
+
+
+def _interrupt(_signal: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+def _shown(text: str) -> str:
+    from mashq.report.text import safe
+
+    return safe(" ".join(text.split()), 1000)

@@ -1,0 +1,35 @@
+"""`mashq demo`: a real match on the embedded model."""
+
+from pathlib import Path
+
+import click
+
+
+@click.command()
+@click.option("--out", type=click.Path(path_type=Path), help="Run directory; a new one under runs/ by default.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON and nothing else.")
+def demo(out: Path | None, as_json: bool) -> None:
+    """Play a real match of two Q-Agents on the embedded model, with no key and no server.
+
+    One player reviews answers that score below T, the other never reviews: what did the reviews buy?
+
+    \b
+    Example:
+      mashq weights && mashq demo
+    """
+    from importlib.resources import files
+
+    from mashq import config as configuration
+    from mashq.arena import match
+    from mashq.cli.playing import played, show_result
+    from mashq.gateway.clock import RealClock
+
+    text = files("mashq.cli").joinpath("demo.yaml").read_text("utf-8")
+    settings = configuration.parse(text, "the demo")
+    place = out or match.default_out(RealClock())
+    if not as_json:
+        click.echo("A match of two Q-Agents on SmolLM2-135M, on this machine; about two minutes.", err=True)
+    result = played(place, settings, lambda watch: match.run(settings, place, watch=watch))
+    if not as_json:
+        click.echo(f"run: {place}", err=True)
+    show_result(result, as_json=as_json)

@@ -1,0 +1,58 @@
+"""What `demo`, `run` and `resume` share: play with progress, then print the result."""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from mashq.errors import Stopped
+
+if TYPE_CHECKING:
+    from mashq.arena.match import Played
+    from mashq.arena.play import Watcher
+    from mashq.config import Config
+
+
+def played(out: Path, config: "Config", start: "Callable[[Watcher], Awaitable[Played]]") -> "Played":
+    """Play under a progress display; an interrupt says how to go on."""
+    from rich.console import Console
+
+    from mashq.arena.match import score_rules_of
+    from mashq.report.progress import Progress
+
+    simulated = any(player.model.startswith("simulated/") for player in config.players)
+    progress = Progress(Console(stderr=True), score_rules_of(config), simulated=simulated)
+
+    async def go() -> "Played":
+        return await start(progress)
+
+    try:
+        with progress:
+            return asyncio.run(go())
+    except (KeyboardInterrupt, asyncio.CancelledError):
+        raise Stopped(f"stopped; what was paid for is kept: go on with 'mashq resume {out}'") from None
+
+
+def show_result(match: "Played", *, as_json: bool) -> None:
+    """Print the document, or the table."""
+    from mashq.report.document import document
+
+    found = document(match)
+    if as_json:
+        click.echo(json.dumps(found, indent=2, ensure_ascii=False))
+        return
+    print_table(found, match.attempts)
+
+
+def print_table(found: dict[str, Any], attempts: list[dict[str, Any]]) -> None:
+    """The result for a person, as wide as the terminal but never too narrow for its columns."""
+    from rich.console import Console
+
+    from mashq.report.table import result
+
+    console = Console(highlight=False, emoji=False, markup=False)
+    console.width = max(console.width, 100)
+    console.print(result(found, attempts), soft_wrap=False)

@@ -1,0 +1,24 @@
+"""`mashq resume`: go on with a match that stopped."""
+
+from pathlib import Path
+
+import click
+
+
+@click.command()
+@click.argument("run", type=click.Path(path_type=Path))
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON and nothing else.")
+def resume(run: Path, as_json: bool) -> None:
+    """Go on with RUN where it stopped; nothing acknowledged is paid for again.
+
+    \b
+    Example:
+      mashq resume runs/20260101-120000
+    """
+    from mashq.arena import match
+    from mashq.cli.playing import played, show_result
+    from mashq.config import check
+    from mashq.store.run import read_manifest
+
+    settings = check(read_manifest(run)["config"], f"{run}/manifest.json")
+    show_result(played(run, settings, lambda watch: match.resume(run, watch=watch)), as_json=as_json)

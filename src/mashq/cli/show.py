@@ -1,0 +1,21 @@
+"""`mashq show`: the result of a run."""
+
+from pathlib import Path
+
+import click
+
+
+@click.command()
+@click.argument("run", type=click.Path(path_type=Path))
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON and nothing else.")
+def show(run: Path, as_json: bool) -> None:
+    """Show the result of RUN as it stands, also while it is being played.
+
+    \b
+    Example:
+      mashq show runs/20260101-120000
+    """
+    from mashq.arena import match
+    from mashq.cli.playing import show_result
+
+    show_result(match.load(run), as_json=as_json)

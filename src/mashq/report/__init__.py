@@ -1,0 +1,1 @@
+"""What people see: tables and documents made from a played match."""

@@ -1,0 +1,110 @@
+"""A played match as one JSON document: what `--json` prints and every table is made from."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from mashq.arena.match import Played, score_rules_of
+from mashq.protocol.resources import Amount, Unknown
+from mashq.protocol.score import PlayerScore, Refusals, Score, results_of, score
+from mashq.store.run import read_last_error
+
+REFUSALS: tuple[Refusals, ...] = ("intersection", "penalised", "answered")
+
+
+def document(played: Played) -> dict[str, Any]:
+    """The result of a match; an unknown is None."""
+    rules = score_rules_of(played.config)
+    results = results_of(played.state)
+    result = score(results, rules)
+    models = {player.name: player for player in played.config.players}
+    return {
+        "run": str(played.path),
+        "finished": played.finished,
+        "items": result.items,
+        "alpha": rules.alpha,
+        "beta": rules.beta,
+        "normalise": "match" if rules.reference is None else "reference",
+        "refusals": rules.refusals,
+        "simulated": played.manifest["simulated"],
+        "detector": played.manifest["detector"],
+        "players": [
+            {
+                "name": row.name,
+                "model": models[row.name].model,
+                **_figures(row),
+                "T": played.state.players[seat].threshold,
+                "R": played.state.players[seat].max_reviews,
+                "stopped": played.state.players[seat].stopped,
+            }
+            for seat, row in enumerate(result.players)
+        ],
+        "winner": result.winner,
+        "tied": list(result.tied),
+        "attempts": _attempts(played.attempts, [row.name for row in result.players]),
+        "dropped": [{"item": item, "by": list(by)} for item, by in result.dropped],
+        "views": [_view(rule, score(results, replace(rules, refusals=rule))) for rule in REFUSALS],
+        "notes": [*result.notes, *_troubles(played)],
+    }
+
+
+def _figures(row: PlayerScore) -> dict[str, Any]:
+    return {
+        "h": row.h,
+        "h_before_review": row.h_before_review,
+        "answer_rate": row.answer_rate,
+        "calls": _plain(row.totals["calls"]),
+        "tokens_in": _plain(row.tokens_in),
+        "tokens_out": _plain(row.tokens_out),
+        "tokens": _plain(row.totals["tokens"]),
+        "reviews": _plain(row.totals["reviews"]),
+        "seconds": _plain(row.totals["seconds"]),
+        "dollars": _plain(row.totals["dollars"]),
+        "unknown_attempts": row.unknown_attempts,
+        "penalty": _finite(row.penalty),
+        "q": _finite(row.q),
+        "q_min": _finite(row.q_min),
+        "q_max": _finite(row.q_max),
+    }
+
+
+def _plain(amount: Amount) -> float | None:
+    value = amount.value
+    if isinstance(value, Unknown):
+        return None
+    return int(value) if value == int(value) and not isinstance(value, int) and value < 2**53 else value
+
+
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None
+
+
+def _view(rule: Refusals, result: Score) -> dict[str, Any]:
+    players = {row.name: {"h": row.h, "q": _finite(row.q)} for row in result.players}
+    return {"refusals": rule, "items": result.items, "winner": result.winner, "players": players}
+
+
+def _attempts(rows: Sequence[dict[str, Any]], players: Sequence[str]) -> dict[str, Any]:
+    """How the attempts ended, over all items, in all and by player."""
+    counts = ("opened", "closed", "unresolved", "failed")
+    by = {
+        player: {name: sum(r[name] for r in rows if r["player"] == player) for name in counts} for player in players
+    }
+    return {name: sum(own[name] for own in by.values()) for name in counts} | {"by_player": by}
+
+
+def _troubles(played: Played) -> list[str]:
+    """What went wrong for a player, in a sentence each."""
+    notes: list[str] = []
+    for player in played.state.players:
+        failed = sum(work.status == "failed" for work in player.items)
+        refused = sum(work.status == "refused" for work in player.items)
+        if failed:
+            why = read_last_error(played.path, player.name) or "no reason was given"
+            notes.append(f"{player.name} failed {failed} of {len(player.items)} items; the last error: {why}")
+        if refused:
+            notes.append(f"{player.name} refused {refused} of {len(player.items)} items.")
+        if player.stopped is not None:
+            notes.append(f"{player.name} stopped: {player.stopped}.")
+    return notes

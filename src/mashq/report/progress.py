@@ -1,0 +1,101 @@
+"""Live progress on standard error: a table in a terminal, plain lines elsewhere."""
+
+import time
+from types import TracebackType
+from typing import Self
+
+from rich import box
+from rich.console import Console
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from mashq.protocol.moves import Move
+from mashq.protocol.resources import Unknown
+from mashq.protocol.score import ScoreRules, standings
+from mashq.protocol.state import MatchState, PlayerState
+from mashq.report.text import dollars, duration, number, safe
+
+
+class Progress:
+    """Shows a match as it goes on; call it after every move."""
+
+    def __init__(self, console: Console, rules: ScoreRules, *, simulated: bool, every: float = 10.0) -> None:
+        self._console, self._rules, self._simulated, self._every = console, rules, simulated, every
+        self._live = Live(console=console, auto_refresh=False, transient=True) if console.is_terminal else None
+        self._started = self._shown = time.monotonic()
+        self._at_start = 0
+
+    def __enter__(self) -> Self:
+        if self._live is not None:
+            self._live.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._live is not None:
+            self._live.stop()
+
+    def __call__(self, state: MatchState, seat: int | None, move: Move | None) -> None:
+        """Show the state, though not more often than the eye can follow."""
+        now = time.monotonic()
+        if move is None or seat is None:
+            self._at_start = _handled(state)
+        elif now - self._shown < (0.2 if self._live is not None else self._every):
+            return
+        self._shown = now
+        if self._live is not None:
+            self._live.update(self._table(state, now), refresh=True)
+        elif move is not None:
+            self._console.print(Text(self._line(state, now)), soft_wrap=True)
+
+    def _left(self, state: MatchState, now: float) -> str:
+        """Time left at the pace so far."""
+        done, whole = _handled(state), len(state.items) * len(state.players)
+        pace = done - self._at_start
+        if pace <= 0:
+            return "?"
+        return duration((now - self._started) * (whole - done) / pace)
+
+    def _table(self, state: MatchState, now: float) -> Table:
+        marked = "SIMULATED, " if self._simulated else ""
+        gone, left = duration(now - self._started), self._left(state, now)
+        title = f"{marked}round {state.round + 1}, {gone} gone, {left} left"
+        table = Table(box=box.SIMPLE, title=title, title_justify="left")
+        table.add_column("player")
+        for heading in ("items", "H", "calls", "tokens", "reviews", "seconds", "dollars", "Q now", "doing"):
+            table.add_column(heading, justify="right", no_wrap=True)
+        for player, standing in zip(state.players, standings(state, self._rules), strict=True):
+            doing = "stopped" if player.stopped is not None else player.phase
+            table.add_row(Text(safe(player.name, 24)), *_figures(state, player, standing.h, standing.q), doing)
+        return table
+
+    def _line(self, state: MatchState, now: float) -> str:
+        names = ("items", "H", "calls", "tokens", "reviews", "s", "$", "Q")
+        players: list[str] = []
+        for player, standing in zip(state.players, standings(state, self._rules), strict=True):
+            figures = _figures(state, player, standing.h, standing.q)
+            shown = " ".join(f"{name} {value}" for name, value in zip(names, figures, strict=True))
+            players.append(f"{safe(player.name, 24)}: {shown}")
+        marked = "simulated, " if self._simulated else ""
+        return f"[{marked}{self._left(state, now)} left] {' | '.join(players)}"
+
+
+def _handled(state: MatchState) -> int:
+    return sum(player.position for player in state.players)
+
+
+def _figures(state: MatchState, player: PlayerState, h: float | None, q: float | None) -> tuple[str, ...]:
+    spend = player.spend
+    price = spend.dollars.value
+    return (
+        f"{player.position}/{len(state.items)}",
+        "-" if h is None else number(h, 4),
+        number(spend.calls + spend.unresolved),
+        number(spend.tokens.total),
+        number(spend.reviews),
+        number(spend.seconds.total, 1),
+        "?" if isinstance(price, Unknown) else dollars(price),
+        "-" if q is None else number(q, 4),
+    )

@@ -1,0 +1,120 @@
+"""The result of a match as a person reads it in a terminal."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from rich import box
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from mashq.report.text import dollars, number, safe
+
+
+def result(document: dict[str, Any], attempts: Sequence[dict[str, Any]]) -> RenderableType:
+    """The table, the winner, and what must be said with it."""
+    parts: list[RenderableType] = []
+    if document["simulated"]:
+        parts.append(
+            Text("SIMULATED: no real model answered; scores, costs and times are drawn.", style="bold yellow")
+        )
+    parts += [_table(document), *(Text(line) for line in _sentences(document, attempts))]
+    return Group(*parts)
+
+
+def _table(document: dict[str, Any]) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
+    table.add_column("player", no_wrap=True, min_width=12)
+    for heading in ("H before → after", "calls", "tok in", "tok out", "reviews", "seconds", "dollars", "P", "Q"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for player in document["players"]:
+        won = player["name"] == document["winner"]
+        before, after = number(player["h_before_review"], 4), number(player["h"], 4)
+        table.add_row(
+            Text(safe(player["name"], 24) + (" ★" if won else "")),
+            f"{before} → {after}",
+            number(player["calls"]),
+            number(player["tokens_in"]),
+            number(player["tokens_out"]),
+            number(player["reviews"]),
+            number(player["seconds"], 1),
+            dollars(player["dollars"]),
+            number(player["penalty"], 3),
+            number(player["q"], 4),
+            style="bold" if won else "",
+        )
+    return table
+
+
+def _sentences(document: dict[str, Any], attempts: Sequence[dict[str, Any]]) -> Iterable[str]:
+    players = document["players"]
+    detector = document["detector"]
+    yield (
+        f"{document['items']} items scored by {safe(detector['name'])} {safe(detector['version'])}; "
+        f"Q = {document['alpha']:g}·H − {document['beta']:g}·P, costs relative to "
+        + ("the largest in the match" if document["normalise"] == "match" else "a fixed reference")
+        + f", refusals: {document['refusals']}."
+    )
+    for player in players:
+        yield f"{safe(player['name'])}: {safe(player['model'])}, T {player['T']:g}, R {player['R']}"
+    yield ""
+    yield _verdict(document)
+    yield _bought(players, attempts)
+    if not document["finished"]:
+        yield f"This match is not finished: mashq resume {safe(document['run'])}"
+    for note in document["notes"]:
+        yield f"Note: {safe(note, 400)}"
+    if document["dropped"]:
+        yield from _views(document)
+
+
+def _verdict(document: dict[str, Any]) -> str:
+    ranked = sorted((p for p in document["players"] if p["q"] is not None), key=lambda p: -p["q"])
+    if not ranked:
+        return "No winner: Q is undefined."
+    if document["tied"]:
+        return f"A tie between {', '.join(safe(name) for name in document['tied'])} at Q {ranked[0]['q']:.4f}."
+    if len(ranked) == 1:
+        return f"{safe(ranked[0]['name'])} played alone: Q {ranked[0]['q']:.4f}."
+    first, second = ranked[:2]
+    return (
+        f"Winner: {safe(first['name'])}, with Q {first['q']:.4f} against {second['q']:.4f} "
+        f"({safe(second['name'])}); in H {first['h']:.4f} against {second['h']:.4f}."
+    )
+
+
+def _bought(players: Sequence[dict[str, Any]], attempts: Sequence[dict[str, Any]]) -> str:
+    """One sentence on what the reviews bought, and what they cost."""
+    parts: list[str] = []
+    for player in players:
+        if not player["reviews"] or player["h"] is None:
+            continue
+        gain = player["h"] - player["h_before_review"]
+        cost = [row for row in attempts if row["player"] == player["name"] and row["purpose"] == "review"]
+        tokens, seconds = sum(row["tokens"] for row in cost), sum(row["seconds"] for row in cost)
+        moved = (
+            f"raised its H by {gain:.4f}"
+            if gain > 0
+            else f"lowered its H by {-gain:.4f}"
+            if gain < 0
+            else ("left its H as it was")
+        )
+        parts.append(
+            f"{safe(player['name'])}'s {number(player['reviews'])} review(s) {moved} "
+            f"for {number(tokens)} tokens and {number(seconds, 1)} s"
+        )
+    return f"What the reviews bought: {'; '.join(parts)}." if parts else "Nobody reviewed."
+
+
+def _views(document: dict[str, Any]) -> Iterable[str]:
+    """The score under each rule for refusals, when they differ."""
+    blamed: dict[str, int] = {}
+    for dropped in document["dropped"]:
+        for name in dropped["by"]:
+            blamed[name] = blamed.get(name, 0) + 1
+    yield f"Refused or failed items: {', '.join(f'{safe(name)} {count}' for name, count in blamed.items())}."
+    for view in document["views"]:
+        figures = ", ".join(
+            f"{safe(name)} Q {number(row['q'], 4)} (H {number(row['h'], 4)})" for name, row in view["players"].items()
+        )
+        yield f"  {view['refusals']:>12}, {view['items']} items: {figures}"

@@ -1,0 +1,37 @@
+"""Text that someone else wrote, made safe to print, and numbers the way people read them."""
+
+import math
+import unicodedata
+
+_HIDDEN = {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}
+
+
+def safe(text: str, longest: int = 200) -> str:
+    """`text` without control characters and direction marks, and not endless: it cannot move the cursor."""
+    shown = "".join("�" if unicodedata.category(c) in _HIDDEN else c for c in text[: longest + 1])
+    return shown if len(shown) <= longest else shown[: longest - 1] + "…"
+
+
+def number(value: float | None, digits: int = 0) -> str:
+    """A number with thousands separators; what is not known is a question mark."""
+    if value is None:
+        return "?"
+    if math.isinf(value):
+        return "∞"
+    return f"{value:,.{digits}f}"
+
+
+def dollars(value: float | None) -> str:
+    """Dollars, with enough digits to tell small sums apart."""
+    if value is None:
+        return "?"
+    return f"{value:,.2f}" if value >= 10 else f"{value:.4f}"
+
+
+def duration(seconds: float) -> str:
+    """A length of time as a person says it."""
+    if seconds < 60:
+        return f"{seconds:.0f} s"
+    if seconds < 3600:
+        return f"{seconds // 60:.0f} min {seconds % 60:02.0f} s"
+    return f"{seconds // 3600:,.0f} h {seconds % 3600 // 60:02.0f} min"
