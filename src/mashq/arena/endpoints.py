@@ -89,11 +89,15 @@ class Endpoints:
             return SimulatedBackend(parameters, self._seed), name, 1_000_000
         if provider == "recorded":
             return RecordedBackend(Path(model)), name, 1_000_000
-        from mashq.gateway.llama import Llama  # only when a local model plays: its engine is an extra
+        from mashq.gateway.llama import Llama, LlamaError  # only when a local model plays: its engine is an extra
         from mashq.gateway.local import LocalBackend
 
         path = embedded() if model == EMBEDDED else Path(model)
         llama = Llama(path, threads=settings.threads or 1, n_ctx=settings.context)
+        try:
+            llama.load()
+        except LlamaError as error:
+            raise ConfigError(f"the model {name} cannot be used: {error}") from None
         return LocalBackend(llama, self._clock), "local", 1
 
     def _http(self, provider: str, model: str, name: str, settings: ModelConfig) -> HttpBackend:

@@ -69,9 +69,17 @@ class Llama:
         if body.get("stream"):
             raise LlamaError("the embedded model does not stream; ask for the whole reply", status=400)
         with self._lock:
-            if self._engine is None:
-                self._engine = _load(self._path, threads=self._threads, n_ctx=self._n_ctx)
-            return _ask(self._engine, {**body, **_NO_CACHE})
+            return _ask(self._loaded(), {**body, **_NO_CACHE})
+
+    def load(self) -> None:
+        """Load the model now, so that a file it cannot read is known before the first call."""
+        with self._lock:
+            self._loaded()
+
+    def _loaded(self) -> "_Engine":
+        if self._engine is None:
+            self._engine = _load(self._path, threads=self._threads, n_ctx=self._n_ctx)
+        return self._engine
 
     def close(self) -> None:
         """Give the memory back; a later call loads the model again."""

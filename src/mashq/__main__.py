@@ -1,0 +1,5 @@
+"""`python -m mashq`."""
+
+from mashq.cli import main
+
+main()
