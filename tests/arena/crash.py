@@ -38,15 +38,15 @@ def torture(kills: int, items: int, seed: int, folder: Path) -> Report:
     landed = unresolved = 0
     with FakeProvider(seed=seed, latency=0.02) as provider:
         config = http_config(provider.base_url, data, rules=MATCH)
-        started = time.monotonic()
         mashq.play(config, folder / "whole")
-        length = time.monotonic() - started
+        requests = len(provider.hits())
         expected = story(folder / "whole")
         (folder / "match.yaml").write_text(json.dumps(config))  # JSON is YAML
         for kill in range(kills):
             run = folder / f"killed-{kill}"
             before = len(provider.hits())
-            _killed(folder / "match.yaml", run, random_.uniform(0, 0.7 * length))
+            moment = before + random_.randint(0, requests - 4)
+            _killed(folder / "match.yaml", run, provider, moment, random_.uniform(0, 0.04))
             finished = mashq.show(run)["finished"]
             landed += not finished
             mashq.resume(run)
@@ -60,10 +60,11 @@ def torture(kills: int, items: int, seed: int, folder: Path) -> Report:
     return Report(kills, landed, unresolved)
 
 
-def _killed(config: Path, run: Path, after: float) -> None:
+def _killed(config: Path, run: Path, provider: FakeProvider, hits: int, after: float) -> None:
+    """Play in a process of its own and kill it soon after the provider has seen so many requests."""
     command = [sys.executable, "-m", "mashq", "run", str(config), "--out", str(run), "--json"]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
-        while not (run / "manifest.json").exists() and process.poll() is None:
+        while process.poll() is None and not ((run / "manifest.json").exists() and len(provider.hits()) >= hits):
             time.sleep(0.002)
         time.sleep(after)
         if process.poll() is None:

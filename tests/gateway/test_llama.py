@@ -50,9 +50,7 @@ def llama() -> Iterator[Llama]:
 
 def in_another_process(code: str) -> subprocess.Popen[str]:
     script = f"from pathlib import Path\nfrom mashq.gateway.llama import Llama\n{code}"
-    return subprocess.Popen(
-        [sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
+    return subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
 @real
@@ -114,9 +112,7 @@ def test_a_schema_with_a_longest_length_is_respected(llama: Llama) -> None:
         "additionalProperties": False,
     }
     body = request(
-        messages=[
-            {"role": "user", "content": f"Write one short sentence that summarises this text.\n\n{PASSAGE}"}
-        ],
+        messages=[{"role": "user", "content": f"Write one short sentence that summarises this text.\n\n{PASSAGE}"}],
         max_tokens=160,
         response_format={"type": "json_schema", "json_schema": {"name": "summary", "schema": schema}},
     )

@@ -130,9 +130,7 @@ def test_an_unreadable_note_costs_a_checksum_and_no_more(cache: Path) -> None:
     assert find(SMALL) == cache / "small.gguf"
 
 
-def test_an_installed_package_is_found_and_not_imported(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_installed_package_is_found_and_not_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     package = tmp_path / "site" / "small_weights"
     package.mkdir(parents=True)
     (package / "__init__.py").write_text("raise SystemExit('the package was imported')")

@@ -4,9 +4,9 @@
 """
 
 from mashq.gateway.openai_chat import Options
-from mashq.gateway.types import Completion, Request, Usage
+from mashq.gateway.types import Completion, Count, Request, Usage
 from mashq.gateway.untrusted import as_list, as_object, count, kept
-from mashq.protocol.resources import Unknown
+from mashq.protocol.resources import UNKNOWN, Unknown
 
 VERSION = "2023-06-01"
 
@@ -58,8 +58,12 @@ def read_usage(document: object) -> Usage:
     if values is None:
         return Usage()
     tokens_in = count(values.get("input_tokens"))
+    for cache in ("cache_read_input_tokens", "cache_creation_input_tokens"):
+        if values.get(cache) is not None:
+            tokens_in = _sum(tokens_in, count(values[cache]))
     cached = count(values.get("cache_read_input_tokens"))
-    written = count(values.get("cache_creation_input_tokens"))
-    if not isinstance(tokens_in, Unknown):
-        tokens_in += sum(more for more in (cached, written) if not isinstance(more, Unknown))
     return Usage(tokens_in, count(values.get("output_tokens")), cached, raw=kept(values))
+
+
+def _sum(one: Count, other: Count) -> Count:
+    return UNKNOWN if isinstance(one, Unknown) or isinstance(other, Unknown) else one + other

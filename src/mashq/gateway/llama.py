@@ -76,7 +76,7 @@ class Llama:
         with self._lock:
             self._loaded()
 
-    def _loaded(self) -> "_Engine":
+    def _loaded(self) -> _Engine:
         if self._engine is None:
             self._engine = _load(self._path, threads=self._threads, n_ctx=self._n_ctx)
         return self._engine

@@ -21,12 +21,12 @@ async def reach(urls: dict[str, str]) -> None:
 
 
 async def _reach(model: str, url: str) -> str | None:
-    parts = urlsplit(url)
-    host = parts.hostname or ""
-    if parts.scheme in getproxies() and not proxy_bypass(host):
-        return None
-    secure = parts.scheme == "https"
     try:
+        parts = urlsplit(url)
+        host = parts.hostname or ""
+        if parts.scheme in getproxies() and not proxy_bypass(host):
+            return None
+        secure = parts.scheme == "https"
         port = parts.port or (443 if secure else 80)
         async with asyncio.timeout(PATIENCE):
             _, writer = await asyncio.open_connection(

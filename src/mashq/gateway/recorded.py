@@ -4,18 +4,21 @@
     {"item": "a", "purpose": "review", "n": 0, "text": "…", "status": "ok", "dollars": 0.0004, "player": "A"}
 
 `purpose` is answer (the default), review or decision; `n` counts earlier reviews of the item (decisions: the
-round); `player` limits a row to one player; `status` is ok, refused or failed; a missing cost is unknown.
+round); `text` may be the plain answer or the JSON a prompt asks for; `player` limits a row to one player; `status`
+is ok, refused or failed; a missing cost is unknown.
 """
 
 import json
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import cast
 
 from mashq.errors import DataError
+from mashq.gateway.replies import json_object
 from mashq.gateway.types import Call, Completion, Measure, Outcome, Request, Usage
 from mashq.gateway.untrusted import as_object, count
-from mashq.protocol.resources import UNKNOWN
+from mashq.protocol.resources import UNKNOWN, Unknown
 
 PURPOSES = ("answer", "review", "decision")
 STATUSES = ("ok", "refused", "failed")
@@ -39,7 +42,7 @@ class RecordedBackend:
         for player in (call.player, None):
             row = self._rows.get((player, call.item, call.purpose, n))
             if row is not None:
-                return _outcome(row)
+                return _outcome(row, request)
         error = f"{self._path.name} has no {call.purpose} {n} for item {call.item!r} of player {call.player!r}"
         return Outcome("missing", usage=Usage(0, 0, 0, 0), seconds=0.0, error=error)
 
@@ -50,7 +53,7 @@ class RecordedBackend:
 def load(path: Path) -> dict[Place, Row]:
     """The rows of a recording by (player, item, purpose, n)."""
     try:
-        lines = path.read_text("utf-8").splitlines()
+        lines = path.read_text("utf-8-sig").split("\n")  # not splitlines: a text may hold U+2028
     except (OSError, UnicodeDecodeError) as error:
         raise DataError(f"the recording {path} cannot be read ({error}): give the path of a JSONL file") from None
     rows: dict[Place, Row] = {}
@@ -67,7 +70,7 @@ def load(path: Path) -> dict[Place, Row]:
 def _row(path: Path, number: int, line: str) -> Row:
     try:
         row = as_object(json.loads(line))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise DataError(f"{path} line {number} is not JSON ({error}): one object a line") from None
     if row is None or not isinstance(row.get("item"), str):
         raise DataError(f'{path} line {number} needs an "item" that is a string')
@@ -75,10 +78,14 @@ def _row(path: Path, number: int, line: str) -> Row:
         raise DataError(f"{path} line {number}: purpose is {row['purpose']!r}, must be one of {', '.join(PURPOSES)}")
     if row.get("status", "ok") not in STATUSES:
         raise DataError(f"{path} line {number}: status is {row['status']!r}, must be one of {', '.join(STATUSES)}")
+    if isinstance(count(row.get("n", 0)), Unknown):
+        raise DataError(f"{path} line {number}: n is {row['n']!r}, must be a whole number from 0 on")
+    if not isinstance(row.get("player"), str | None):
+        raise DataError(f"{path} line {number}: player is {row['player']!r}, must be a string")
     return row
 
 
-def _outcome(row: Row) -> Outcome:
+def _outcome(row: Row, request: Request) -> Outcome:
     status = row.get("status", "ok")
     tokens = Usage(
         count(row.get("tokens_in")),
@@ -91,9 +98,16 @@ def _outcome(row: Row) -> Outcome:
         return Outcome("missing", None, tokens, seconds, dollars, error=str(row.get("error") or "recorded as failed"))
     text = str(row.get("text") or "")
     refused = status == "refused" or not text.strip()
-    return Outcome("refused" if refused else "ok", Completion(text, "recorded", refused), tokens, seconds, dollars)
+    reply = Completion(text if refused else _as_asked(text, request), "recorded", refused)
+    return Outcome("refused" if refused else "ok", reply, tokens, seconds, dollars)
+
+
+def _as_asked(text: str, request: Request) -> str:
+    """A recorded text in the JSON that was asked for, unless it was recorded that way."""
+    keys = cast(list[str], request.schema["required"]) if request.schema is not None else []
+    return text if not keys or json_object(text, keys[0]) is not None else json.dumps({keys[0]: text})
 
 
 def _measure(value: object) -> Measure:
-    real = isinstance(value, int | float) and not isinstance(value, bool) and value >= 0
+    real = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= sys.float_info.max
     return float(cast(float, value)) if real else UNKNOWN

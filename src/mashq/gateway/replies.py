@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 _DECODER = json.JSONDecoder(strict=False)
+_HALF_ESCAPE = re.compile(r"\\u[0-9a-fA-F]{0,3}\Z")
 
 
 def json_object(text: str, key: str) -> Mapping[str, object] | None:
@@ -36,8 +37,10 @@ def cut_string(text: str, key: str) -> str | None:
     found = re.search(rf'"{re.escape(key)}"\s*:\s*"((?:[^"\\]|\\.)*)', text, re.DOTALL)
     if found is None or not found[1].strip():
         return None
-    try:
-        value: object = json.loads(f'"{found[1]}"', strict=False)
-    except ValueError:
-        return found[1]
-    return value if isinstance(value, str) else None
+    for body in (found[1], _HALF_ESCAPE.sub("", found[1])):
+        try:
+            value: str = json.loads(f'"{body}"', strict=False)
+        except ValueError:
+            continue
+        return value.encode("utf-8", "ignore").decode() or None  # without half a surrogate pair
+    return found[1]

@@ -6,6 +6,7 @@ cap; otherwise the wait doubles from `base` to `cap`, spread by the jitter passe
 """
 
 from dataclasses import dataclass
+from datetime import UTC
 from email.utils import parsedate_to_datetime
 
 from mashq.gateway.types import Outcome
@@ -48,6 +49,9 @@ def parse_retry_after(value: str | None, now: float) -> float | None:
     if text.replace(".", "", 1).isdigit() and text.isascii():
         return float(text)
     try:
-        return max(0.0, parsedate_to_datetime(text).timestamp() - now)
+        date = parsedate_to_datetime(text)
+        if date.tzinfo is None:  # the older forms name no zone: HTTP means UTC
+            date = date.replace(tzinfo=UTC)
+        return max(0.0, date.timestamp() - now)
     except (ValueError, TypeError, OverflowError):
         return None

@@ -18,7 +18,14 @@ from mashq.gateway.types import Call, Clock, Completion, Kind, Outcome, Request,
 from mashq.gateway.untrusted import as_object
 
 MOST_BYTES = 32 * 1024 * 1024
+LINE = 300
 NOTHING = Usage(0, 0, 0, 0)
+NEVER_SENT = (
+    aiohttp.ClientConnectorError,
+    aiohttp.ConnectionTimeoutError,
+    aiohttp.ClientHttpProxyError,
+    aiohttp.InvalidURL,
+)
 
 
 class Codec(Protocol):
@@ -86,17 +93,18 @@ class HttpBackend:
         try:
             async with asyncio.timeout(self._timeout):
                 return await self._send(body, started)
+        except NEVER_SENT as error:
+            seconds = self._clock.tick() - started
+            return Outcome("unreachable", usage=NOTHING, seconds=seconds, error=self._line(str(error)))
         except TimeoutError:
             return self._lost("timeout", f"no complete reply within {self._timeout:g} s", started)
-        except aiohttp.ClientConnectorError as error:
-            return Outcome(
-                "unreachable", usage=NOTHING, seconds=self._clock.tick() - started, error=self.redact(str(error))
-            )
+        except aiohttp.ClientResponseError as error:  # its repr would show every header that was sent
+            return self._lost("unparsable", f"the reply is not HTTP: {error.message}", started)
         except aiohttp.ClientPayloadError as error:
             kind = "unparsable" if "decode" in str(error).lower() else "dropped"
-            return self._lost(kind, self.redact(f"the body broke off: {error}"), started)
-        except (aiohttp.ClientError, ConnectionError, OSError, ValueError) as error:
-            return self._lost("dropped", self.redact(f"the connection was lost: {error!r}"), started)
+            return self._lost(kind, f"the body broke off: {error}", started)
+        except (aiohttp.ClientError, OSError, ValueError) as error:
+            return self._lost("dropped", f"the connection was lost: {error!r}", started)
 
     async def _send(self, body: bytes, started: float) -> Outcome:
         session = self._pool.session()
@@ -116,7 +124,7 @@ class HttpBackend:
         if status >= 300:
             usage = self._codec.read_usage((as_object(document) or {}).get("usage"))
             billed = usage if usage != Usage() else NOTHING
-            error = self.redact(f"HTTP {status}: {_excerpt(document, data)}")
+            error = self._line(f"HTTP {status}: {_words(document, data)}")
             return Outcome("http", None, billed, seconds, status=status, retry_after=retry_after, error=error)
         if document is None:
             return Outcome("unparsable", seconds=seconds, status=status, error="the reply is not JSON")
@@ -127,11 +135,12 @@ class HttpBackend:
         return Outcome("refused" if completion.refused else "ok", completion, usage, seconds, status=status)
 
     def _lost(self, kind: Kind, error: str, started: float) -> Outcome:
-        return Outcome(kind, seconds=self._clock.tick() - started, error=error)
+        return Outcome(kind, seconds=self._clock.tick() - started, error=self._line(error))
 
-    def redact(self, text: str) -> str:
-        """`text` without the key, for errors that echo it."""
-        return text.replace(self._key, "[key]") if self._key else text
+    def _line(self, text: str) -> str:
+        """`text` as one short line without the key, which errors echo; cut last, so that no part of it is left."""
+        clean = text.replace(self._key, "[key]") if self._key else text
+        return " ".join(clean[:3000].split())[:LINE]
 
     async def close(self) -> None:
         """The pool is closed by whoever made it."""
@@ -148,10 +157,8 @@ async def _read(response: aiohttp.ClientResponse) -> bytes | None:
     return bytes(data)
 
 
-def _excerpt(document: object, data: bytes) -> str:
-    """The provider's own words about an error, cut to a line."""
+def _words(document: object, data: bytes) -> str:
+    """The provider's own words about an error."""
     inner = (as_object(document) or {}).get("error")
     words = (as_object(inner) or {}).get("message", inner)
-    if not isinstance(words, str):
-        words = data[:600].decode("utf-8", "replace")
-    return " ".join(words.split())[:300]
+    return words if isinstance(words, str) else data.decode("utf-8", "replace")

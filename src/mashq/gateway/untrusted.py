@@ -33,4 +33,7 @@ def count(value: object) -> Count:
 
 def kept(document: object) -> str:
     """JSON as it was sent, to keep beside what was read from it (cut when absurdly long)."""
-    return json.dumps(document, ensure_ascii=True, sort_keys=True)[:2000]
+    try:
+        return json.dumps(document, ensure_ascii=True, sort_keys=True)[:2000]
+    except RecursionError:
+        return ""

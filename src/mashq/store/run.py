@@ -29,7 +29,11 @@ class Run:
 
     def __init__(self, path: Path, clock: Clock, lock: IO[str]) -> None:
         self.path, self._clock, self._lock = path, clock, lock
-        self.writer = Writer(path / DATABASE)
+        try:
+            self.writer = Writer(path / DATABASE)
+        except StoreError:
+            lock.close()
+            raise
 
     @classmethod
     def create(cls, path: Path, clock: Clock, manifest: dict[str, Any], items: Sequence[Item]) -> "Run":
@@ -164,9 +168,11 @@ def _locked(path: Path) -> IO[str]:
     """Hold the run for this process; the kernel lets go when it dies."""
     try:
         lock = (path / LOCK).open("w")
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        raise StoreError(f"{path} is being played by another process: wait for it, or stop it") from None
     except OSError as error:
         raise StoreError(f"{path} cannot be locked ({error.strerror}): is it writable?") from None
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        lock.close()
+        raise StoreError(f"{path} is being played by another process: wait for it, or stop it") from None
     return lock

@@ -1,0 +1,38 @@
+# Everything sets itself up: `make demo` plays a real match, `make test` runs the tests.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.ready
+
+.PHONY: demo test check bench crash clean
+
+$(STAMP): pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet -e '.[dev]'
+	touch $(STAMP)
+
+demo: $(STAMP)
+	$(BIN)/mashq weights
+	$(BIN)/mashq demo
+
+test: $(STAMP)
+	$(BIN)/mashq weights || echo "The embedded model could not be fetched: the tests that need it will skip."
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
+	$(BIN)/pytest -q -n 2 --dist worksteal -p no:cacheprovider
+
+check: test
+	$(BIN)/pyright
+	$(BIN)/pytest -q -n 2 -p no:cacheprovider tests/protocol tests/gateway --cov=mashq.protocol --cov=mashq.gateway \
+	  --cov-branch --cov-report=term-missing --cov-fail-under=99
+
+bench: $(STAMP)
+	$(BIN)/python bench/engine.py
+
+crash: $(STAMP)
+	$(BIN)/python -m tests.arena.crash --kills 50
+
+clean:
+	rm -rf $(VENV) runs dist build .pytest_cache .ruff_cache .hypothesis

@@ -1,0 +1,254 @@
+"""The engine with simulated, recorded and misbehaving players."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+
+import mashq
+from mashq.arena import match as arena
+from mashq.arena.referee import Referee
+from mashq.config import PlayerConfig, check
+from mashq.detectors.base import Pair
+from mashq.errors import DetectorError, MashqError
+from mashq.gateway.door import Model
+from mashq.players.base import Draft, Player
+from mashq.players.prompts import Prompts
+from mashq.protocol import Decision, Observation, to_move
+from tests.arena.helpers import check_sums, rows, story
+
+
+def simulated(count: int = 6, players: int = 2, **changes: Any) -> dict[str, Any]:
+    return {
+        "task": {"limit": count},
+        "players": [{"name": f"p{n}", "model": "simulated/default"} for n in range(players)],
+        **changes,
+    }
+
+
+@hypothesis_settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    turn=st.sampled_from(["cycle", "single"]),
+    policy=st.sampled_from(["llm", "rule"]),
+    keep=st.sampled_from(["latest", "better"]),
+    when=st.sampled_from(["never", "review", "always"]),
+    threshold=st.sampled_from([0.0, 0.7, 0.85, 1.0]),
+    most=st.integers(0, 3),
+    players=st.integers(1, 4),
+    orders=st.lists(st.sampled_from(["forward", "reverse", "shuffle", "rotate 2"]), min_size=4, max_size=4),
+    seed=st.integers(0, 1000),
+)
+def test_the_call_identities_hold_through_the_whole_engine(
+    tmp_path_factory: pytest.TempPathFactory,
+    turn: str,
+    policy: str,
+    keep: str,
+    when: str,
+    threshold: float,
+    most: int,
+    players: int,
+    orders: list[str],
+    seed: int,
+) -> None:
+    rules = {"turn": turn, "T": threshold, "R": most, "keep": keep, "vision": {"when": when}}
+    config = simulated(4, players, rules=rules, seed=seed)
+    for player, order in zip(config["players"], orders, strict=False):
+        player |= {"policy": policy, "order": order}
+    out = tmp_path_factory.mktemp("engine") / "run"
+    result = mashq.play(config, out)
+    moves = story(out)
+    for player in result["players"]:
+        ended = sum('"choice": "end"' in (move["ruling"] or "") for move in moves[player["name"]])
+        once = 4 + player["reviews"]
+        decisions = 0 if policy == "rule" else 4 if turn == "cycle" else once + ended
+        assert player["calls"] == once + decisions
+    check_sums(out)
+    assert arena.load(out).state.players == asyncio.run(arena.resume(out)).state.players
+
+
+def test_equal_players_in_equal_positions_tie(tmp_path: Path) -> None:
+    models = {"simulated/default": {"simulate": {"common": True}}}
+    config = simulated(rules={"vision": {"when": "never"}}, models=models)
+    for player in config["players"]:
+        player["order"] = "forward"
+    result = mashq.play(config, tmp_path / "run")
+    assert (result["winner"], result["tied"]) == (None, ["p0", "p1"])
+
+
+def test_simulated_answers_carry_their_own_score_and_say_so(tmp_path: Path) -> None:
+    result = mashq.play(simulated(), tmp_path / "run")
+    assert result["simulated"] is True
+    assert all(move["simulated"] for move in story(tmp_path / "run")["p0"] if move["kind"] == "answer")
+    assert rows(tmp_path / "run", "SELECT count(*) FROM attempts WHERE h IS NULL AND purpose = 'answer'")[0][0] == 0
+
+
+def test_refusals_and_failures_of_simulated_players_are_data(tmp_path: Path) -> None:
+    models = {"simulated/default": {"simulate": {"refusal_rate": 0.3, "failure_rate": 0.2}}}
+    result = mashq.play(simulated(20, models=models), tmp_path / "run")
+    assert 0 < result["items"] < 20
+    assert any("refused" in note for note in result["notes"])
+    assert any("failed" in note for note in result["notes"])
+
+
+def test_recorded_answers_are_scored_and_cost_what_the_file_says(tmp_path: Path) -> None:
+    passages = {"a": "The mill burned down on 3 May. Nobody was hurt.", "b": "Ann Lee won 12 medals in Oslo."}
+    (tmp_path / "items.jsonl").write_text(
+        "".join(json.dumps({"id": k, "text": v}) + "\n" for k, v in passages.items())
+    )
+    lines: list[dict[str, Any]] = [
+        {"item": "a", "text": "The mill burned down on 3 May.", "tokens_in": 10, "tokens_out": 5, "seconds": 1.0},
+        {"item": "b", "text": "Bob Ray lost 99 matches in Lima.", "tokens_in": 10, "tokens_out": 5, "seconds": 2.0},
+        {"item": "b", "purpose": "review", "text": "Ann Lee won 12 medals.", "tokens_in": 7, "dollars": 0.5},
+        {"item": "a", "text": "", "player": "B"},
+    ]
+    (tmp_path / "answers.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    config = {
+        "task": {"data": str(tmp_path / "items.jsonl")},
+        "players": [
+            {"name": "A", "model": f"recorded/{tmp_path / 'answers.jsonl'}", "policy": "rule", "R": 1},
+            {"name": "B", "model": f"recorded/{tmp_path / 'answers.jsonl'}", "policy": "rule", "R": 0},
+        ],
+        "score": {"refusals": "penalised"},
+    }
+    result = mashq.play(config, tmp_path / "run")
+    a, b = result["players"]
+    assert a["h"] > 0.8 > a["h_before_review"]
+    assert (a["calls"], a["reviews"], a["tokens_in"], a["seconds"]) == (3, 1, 27, 3.0)
+    assert (a["unknown_attempts"], a["dollars"]) == (1, 0.5), "the review gave no tokens_out: unknown, not 0"
+    assert b["answer_rate"] == 0.5
+    assert result["simulated"] is False
+
+
+def test_a_player_that_raises_or_returns_junk_loses_its_turn_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Broken:
+        async def move(self, seen: Observation, model: Model) -> Draft:
+            if seen.step == "answer" and seen.position % 2:
+                raise RuntimeError("boom")
+            return Decision("continue")
+
+    made = arena._player  # pyright: ignore[reportPrivateUsage]
+
+    def player(config: PlayerConfig, texts: Prompts) -> Player:
+        return Broken() if config.name == "p0" else made(config, texts)
+
+    monkeypatch.setattr(arena, "_player", player)
+    result = mashq.play(simulated(4), tmp_path / "run")
+    errors = [move["error"] for move in story(tmp_path / "run")["p0"] if move["kind"] == "answer"]
+    assert errors == ["the player returned Decision when asked to answer", "RuntimeError: boom"] * 2
+    assert result["players"][1]["answer_rate"] == 1.0
+
+
+def test_a_player_cannot_state_its_own_score(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from mashq.protocol import Answer
+
+    class Liar:
+        async def move(self, seen: Observation, model: Model) -> Draft:
+            return (
+                Answer("ok", "Nonsense about zebras.", 1.0, simulated=True)
+                if seen.step == "answer"
+                else Decision("end")
+            )
+
+    def player(_config: PlayerConfig, _texts: Prompts) -> Player:
+        return Liar()
+
+    monkeypatch.setattr(arena, "_player", player)
+    (tmp_path / "empty.jsonl").write_text("")
+    config = simulated(2, 1)
+    config["players"][0]["model"] = f"recorded/{tmp_path / 'empty.jsonl'}"
+    assert mashq.play(config, tmp_path / "run")["players"][0]["h"] < 0.5
+
+
+class Odd:
+    """A detector that misbehaves."""
+
+    name, version = "odd", "0"
+
+    def __init__(self, scores: list[float] | Exception) -> None:
+        self.scores = scores
+
+    def score(self, pairs: object) -> list[float]:
+        if isinstance(self.scores, Exception):
+            raise self.scores
+        return self.scores
+
+
+@pytest.mark.parametrize(
+    ("scores", "sentence"),
+    [
+        ([float("nan")], "not a score"),
+        ([1.5], "not a score"),
+        ([], "0 scores for 1"),
+        (ValueError("oops"), "ValueError: oops"),
+        (DetectorError("mine"), "mine"),
+    ],
+)
+async def test_a_broken_detector_is_one_sentence(scores: list[float] | Exception, sentence: str) -> None:
+    referee = Referee(Odd(scores))
+    with pytest.raises(DetectorError, match=sentence):
+        await referee.score(Pair("source", "answer"))
+    referee.close()
+
+
+async def test_answers_that_wait_are_scored_together() -> None:
+    sizes: list[int] = []
+
+    class Counting:
+        name, version = "counting", "1"
+
+        def score(self, pairs: list[Pair]) -> list[float]:
+            sizes.append(len(pairs))
+            return [float(pair.answer) for pair in pairs]
+
+    referee = Referee(Counting())  # pyright: ignore[reportArgumentType]
+    wanted = [n / 100 for n in range(100)]
+    assert await asyncio.gather(*(referee.score(Pair("s", str(h))) for h in wanted)) == wanted
+    referee.close()
+    assert sum(sizes) == 100 and len(sizes) < 10
+
+
+def test_a_detector_that_fails_stops_the_match_and_keeps_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from mashq.detectors import base
+
+    data = tmp_path / "a.jsonl"
+    data.write_text('{"item": "harbour-bridge-vote", "text": "x"}\n')
+    config = simulated(1, 1)
+    config["players"][0] |= {"model": f"recorded/{data}", "policy": "rule"}
+
+    def odd(_name: str) -> Odd:
+        return Odd([7.0])
+
+    with monkeypatch.context() as patch:
+        patch.setattr(base, "load", odd)
+        with pytest.raises(MashqError, match="not a score"):
+            mashq.play(config, tmp_path / "run")
+    assert not mashq.show(tmp_path / "run")["finished"]
+    with pytest.raises(MashqError, match="begun with grounding 0"):
+        mashq.resume(tmp_path / "run")
+
+
+def test_three_players_see_each_other_and_rotate(tmp_path: Path) -> None:
+    result = mashq.play(simulated(9, 3, rules={"vision": {"when": "always"}}), tmp_path / "run")
+    assert len(result["players"]) == 3
+    first = rows(
+        tmp_path / "run", "SELECT player, item FROM events WHERE round = 0 AND kind = 'answer' ORDER BY player"
+    )
+    assert len({item for _, item in first}) == 3
+    prompts = rows(
+        tmp_path / "run",
+        "SELECT messages FROM prompts JOIN attempts ON prompt = digest WHERE player = 'p0' AND round = 1"
+        " AND purpose = 'decision'",
+    )
+    assert "rival p1" in prompts[0][0] and "rival p2" in prompts[0][0] and "rival p0" not in prompts[0][0]
+
+
+def test_a_match_can_be_set_up_without_being_played() -> None:
+    state = arena._initial(check(simulated(2)), ())  # pyright: ignore[reportPrivateUsage]
+    assert to_move(state) == {}

@@ -1,0 +1,133 @@
+"""The run directory: what is written, what is kept, and who may hold it."""
+
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mashq.errors import StoreError
+from mashq.gateway.clock import RealClock
+from mashq.gateway.types import Call, Completion, Message, Outcome, Request, Usage, Worst
+from mashq.protocol import UNKNOWN, Answer, Item
+from mashq.store.db import Writer
+from mashq.store.ledger import entries
+from mashq.store.run import Run, read_attempts, read_items, read_last_error, read_manifest, read_moves
+
+CLOCK = RealClock()
+CALL = Call("0", 0, "A", "i", "answer")
+REQUEST = Request((Message("user", "hello"),), 10)
+WORST = Worst(5, 10, 60.0, UNKNOWN)
+
+
+def create(path: Path, manifest: dict[str, Any] | None = None) -> Run:
+    return Run.create(path, CLOCK, manifest or {"ended": None}, [Item("i", "text \ud800", None)])
+
+
+async def test_attempts_come_back_as_they_were(tmp_path: Path) -> None:
+    run = create(tmp_path / "run")
+    ledger = run.ledger("0", 0)
+    first = await ledger.open(CALL, REQUEST, "m", WORST, durable=True)
+    second = await ledger.open(CALL, REQUEST, "m", WORST, durable=False)
+    outcome = Outcome("ok", Completion("hi \ud800", "stop", h=0.5), Usage(3, UNKNOWN, 1, raw="{}"), 1.5, 0.25, 200)
+    ledger.close(second, outcome, 0.75)
+    run.close()
+    connection = sqlite3.connect(tmp_path / "run" / "run.db")
+    (call, one), (_, two) = entries(connection)
+    connection.close()
+    assert (call, one.id, one.outcome, one.worst) == (CALL, first, None, WORST)
+    assert two.outcome is not None and two.outcome.completion is not None
+    assert two.outcome.completion.text == "hi ?"
+    assert (two.outcome.usage, two.outcome.seconds, two.outcome.dollars) == (outcome.usage, 1.5, 0.25)
+    assert two.waited == 0.75
+
+
+async def test_an_open_row_is_on_disk_before_open_returns(tmp_path: Path) -> None:
+    run = create(tmp_path / "run")
+    await run.ledger("0", 0).open(CALL, REQUEST, "m", WORST, durable=True)
+    other = sqlite3.connect(tmp_path / "run" / "run.db")
+    assert other.execute("SELECT count(*) FROM attempts").fetchone() == (1,)
+    other.close()
+    run.close()
+
+
+async def test_what_a_crash_left_is_told_once(tmp_path: Path) -> None:
+    run = create(tmp_path / "run")
+    ledger = run.ledger("0", 0)
+    await ledger.open(CALL, REQUEST, "m", WORST, durable=True)
+    run.close()
+    again = Run.open(tmp_path / "run", CLOCK)
+    ledger = again.ledger("0", 0)
+    assert [entry.outcome for entry in ledger.history(CALL)] == [None]
+    assert ledger.history(CALL) == ()
+    assert await ledger.open(CALL, REQUEST, "m", WORST, durable=False) == 2, "numbers go on where they stopped"
+    again.close()
+    (row,) = read_attempts(tmp_path / "run")
+    assert (row["opened"], row["closed"], row["unresolved"]) == (2, 0, 2)
+    assert read_last_error(tmp_path / "run", "A") is None
+
+
+def test_moves_items_and_manifest_come_back(tmp_path: Path) -> None:
+    run = create(tmp_path / "run", {"ended": None, "name": "ünï"})
+    run.record("0", 0, "A", "i", Answer("ok", "x", 0.5), None)
+    run.close()
+    assert list(read_moves(tmp_path / "run", "0")) == [("A", Answer("ok", "x", 0.5))]
+    assert read_items(tmp_path / "run") == (Item("i", "text ?", None),)
+    assert read_manifest(tmp_path / "run")["name"] == "ünï"
+
+
+def test_a_run_is_held_by_one_process_at_a_time(tmp_path: Path) -> None:
+    run = create(tmp_path / "run")
+    with pytest.raises(StoreError, match="another process"):
+        Run.open(tmp_path / "run", CLOCK)
+    run.close()
+    Run.open(tmp_path / "run", CLOCK).close()
+
+
+def test_a_run_that_died_before_it_began_may_be_begun_again(tmp_path: Path) -> None:
+    create(tmp_path / "run").close()
+    (tmp_path / "run" / "manifest.json").unlink()
+    create(tmp_path / "run").close()
+    with pytest.raises(StoreError, match="already used"):
+        create(tmp_path / "run")
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "notes.txt").write_text("do not touch")
+    with pytest.raises(StoreError, match="already used"):
+        create(tmp_path / "mine")
+
+
+def test_places_that_cannot_be_used_are_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(StoreError, match="cannot be made"):
+        create(tmp_path / "file" / "run")
+    create(tmp_path / "run").close()
+    (tmp_path / "run" / "run.db").unlink()
+    with pytest.raises(StoreError, match="is missing"):
+        read_items(tmp_path / "run")
+    (tmp_path / "run" / "run.db").write_bytes(b"not a database at all, but long enough to be read as one" * 20)
+    with pytest.raises(StoreError, match="cannot be opened"):
+        read_items(tmp_path / "run")
+    (tmp_path / "run" / "manifest.json").write_text("{")
+    with pytest.raises(StoreError, match="cannot be read"):
+        read_manifest(tmp_path / "run")
+
+
+async def test_a_failed_write_fails_all_that_follow(tmp_path: Path) -> None:
+    writer = Writer(tmp_path / "run.db")
+    writer.put("INSERT INTO nowhere VALUES (1)", ())
+    with pytest.raises(StoreError, match="cannot be written"):
+        await writer.durable()
+    with pytest.raises(StoreError, match="what was paid for so far is kept"):
+        writer.put("SELECT 1", ())
+    with pytest.raises(StoreError):
+        writer.close()
+
+
+async def test_many_writers_waiting_share_one_commit(tmp_path: Path) -> None:
+    import asyncio
+
+    run = create(tmp_path / "run")
+    ledger = run.ledger("0", 0)
+    await asyncio.gather(*(ledger.open(CALL, REQUEST, "m", WORST, durable=True) for _ in range(200)))
+    run.close()
+    assert read_attempts(tmp_path / "run")[0]["opened"] == 200
