@@ -12,9 +12,14 @@ CALL = Call("match", 3, "A", "item", "answer")
 EPOCH = 1_700_000_000.0
 
 
-def asked(text: str = "What is it?", *, schema: Mapping[str, object] | None = None, **facts: object) -> Request:
+def asked(
+    text: str = "What is it?",
+    *,
+    schema: Mapping[str, object] | None = None,
+    facts: Mapping[str, object] | None = None,
+) -> Request:
     """A request as the door would make it."""
-    return Request((Message("user", text),), 64, 0.0, 11, schema, facts)
+    return Request((Message("user", text),), 64, 0.0, 11, schema, facts or {})
 
 
 def replied(text: str = "fine", tokens_in: int = 10, tokens_out: int = 5, seconds: float = 1.0) -> Outcome:

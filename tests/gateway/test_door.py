@@ -19,6 +19,7 @@ from tests.gateway.fakes import CALL, FakeClock, FakeLedger, Script, http_error,
 PROMPT = (Message("user", "What is it?"),)
 BYTES = len("What is it?") + len("user")
 WORST = Worst(BYTES, 50, 30.0, UNKNOWN)
+RETRIES = Policy(attempts=4, base=1.0, cap=20.0)
 LOST = Outcome("dropped", seconds=0.5, error="lost")
 
 
@@ -32,7 +33,7 @@ class Desk:
         past: Iterable[Entry] = (),
         purses: Iterable[Purse] = (),
         price: Price | None = None,
-        retries: Policy = Policy(attempts=4, base=1.0, cap=20.0),
+        retries: Policy = RETRIES,
     ) -> None:
         self.clock = FakeClock()
         self.ledger = FakeLedger(list(past))

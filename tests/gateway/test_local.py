@@ -1,10 +1,14 @@
 """The embedded model behind the gateway: one at a time, its own seconds, and a schema that fits in the tokens."""
 
 import asyncio
+import sys
 import threading
 from collections.abc import Mapping
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -108,6 +112,32 @@ async def test_closing_frees_the_model() -> None:
     backend, engine = made()
     await backend.close()
     assert engine.closed
+
+
+def test_a_model_is_loaded_when_told_and_only_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    loads: list[object] = []
+
+    class Server:
+        def __init__(self, params: object) -> None:
+            loads.append(params)
+
+        def handle_chat_completions(self, body: dict[str, object]) -> object:
+            return GOOD
+
+    def params() -> SimpleNamespace:
+        return SimpleNamespace(
+            model=SimpleNamespace(), cpuparams=SimpleNamespace(), cpuparams_batch=SimpleNamespace()
+        )
+
+    monkeypatch.setitem(sys.modules, "xllamacpp", SimpleNamespace(CommonParams=params, Server=Server))
+    file = tmp_path / "stub.gguf"
+    file.write_bytes(b"GGUF")
+    llama = Llama(file, threads=1)
+    assert loads == []
+    llama.load()
+    llama.load()
+    assert llama.complete({"messages": []}) == GOOD
+    assert len(loads) == 1
 
 
 def test_only_free_strings_are_bounded_and_the_rest_is_kept() -> None:

@@ -19,6 +19,19 @@ ANY_JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
     max_leaves=8,
 )
+NO_COMPLETIONS: list[tuple[object, str]] = [
+    (None, "not a JSON object"),
+    ([], "not a JSON object"),
+    ("choices", "not a JSON object"),
+    ({}, "no choices"),
+    ({"choices": None}, "no choices"),
+    ({"choices": []}, "no choices"),
+    ({"choices": {"0": {}}}, "no choices"),
+    ({"choices": ["text"]}, "no choices"),
+    ({"choices": [{}]}, "no message"),
+    ({"choices": [{"message": "text"}]}, "no message"),
+    ({"choices": [{"message": {}}]}, "no message"),
+]
 
 
 def completion(message: object, finish: object = "stop", **more: object) -> dict[str, object]:
@@ -129,22 +142,7 @@ def test_a_reply_cut_at_the_limit_is_no_refusal() -> None:
     assert (said.refused, said.stop) == (False, "length")
 
 
-@pytest.mark.parametrize(
-    ("document", "says"),
-    [
-        (None, "not a JSON object"),
-        ([], "not a JSON object"),
-        ("choices", "not a JSON object"),
-        ({}, "no choices"),
-        ({"choices": None}, "no choices"),
-        ({"choices": []}, "no choices"),
-        ({"choices": {"0": {}}}, "no choices"),
-        ({"choices": ["text"]}, "no choices"),
-        ({"choices": [{}]}, "no message"),
-        ({"choices": [{"message": "text"}]}, "no message"),
-        ({"choices": [{"message": {}}]}, "no message"),
-    ],
-)
+@pytest.mark.parametrize(("document", "says"), NO_COMPLETIONS)
 def test_what_is_no_completion_is_named(document: object, says: str) -> None:
     found = decode(document)
     assert isinstance(found, str)

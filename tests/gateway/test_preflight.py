@@ -102,9 +102,7 @@ async def test_a_server_without_tls_behind_https_cannot_be_reached() -> None:
 
 
 @pytest.mark.parametrize(("url", "port"), [("https://h.invalid/v1", 443), ("http://h.invalid/v1", 80)])
-async def test_the_usual_port_and_tls_follow_the_scheme(
-    url: str, port: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_the_usual_port_and_tls_follow_the_scheme(url: str, port: int, monkeypatch: pytest.MonkeyPatch) -> None:
     tried: list[tuple[object, ...]] = []
 
     async def refuse(host: str, port: int, ssl: ssl.SSLContext | None) -> None:

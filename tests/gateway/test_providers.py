@@ -26,7 +26,8 @@ def test_names_do_not_clash() -> None:
 
 
 def test_an_unlisted_provider_gets_no_key_and_plain_requests() -> None:
-    assert (UNLISTED.key_env, UNLISTED.wire, UNLISTED.json, UNLISTED.max_tokens_key) == (None, "openai", "none", "max_tokens")
+    assert UNLISTED.key_env is None
+    assert (UNLISTED.wire, UNLISTED.json, UNLISTED.max_tokens_key) == ("openai", "none", "max_tokens")
 
 
 def test_the_one_with_a_format_of_its_own() -> None:

@@ -5,7 +5,7 @@ import json
 import random
 from dataclasses import replace
 from statistics import fmean, median, pstdev
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
@@ -20,8 +20,8 @@ ITEMS = [f"item-{n}" for n in range(800)]
 unit = st.floats(0, 1)
 
 
-async def draw(parameters: Parameters, call: Call, seed: int = 7, **facts: object) -> Outcome:
-    return await SimulatedBackend(parameters, seed).attempt(asked(**facts), call)
+async def draw(parameters: Parameters, call: Call, /, seed: int = 7, **facts: object) -> Outcome:
+    return await SimulatedBackend(parameters, seed).attempt(asked(facts=facts), call)
 
 
 def completion(outcome: Outcome) -> Completion:
@@ -48,9 +48,10 @@ async def test_draws_do_not_depend_on_when_or_in_which_order_they_are_made() -> 
         for n in range(3)
     ]
     backend = SimulatedBackend(Parameters(refusal_rate=0.2, failure_rate=0.2), 7)
-    first = {call: await backend.attempt(asked(recommended=True), call) for call in calls}
+    first = {call: await backend.attempt(asked("words", facts={"recommended": 1}), call) for call in calls}
     shuffled = random.Random(1).sample(calls, len(calls))
-    again = await asyncio.gather(*(backend.attempt(asked("other words", recommended=True), call) for call in shuffled))
+    other = asked("other words", facts={"recommended": 1})
+    again = await asyncio.gather(*(backend.attempt(other, call) for call in shuffled))
     assert dict(zip(shuffled, again)) == first
     assert len({outcome.seconds for outcome in first.values()}) > 100
 
@@ -131,9 +132,9 @@ async def test_h_and_costs_have_the_asked_centre_and_spread() -> None:
     hs = [h_of(outcome) for outcome in outcomes]
     assert fmean(hs) == pytest.approx(0.5, abs=0.02)
     assert pstdev(hs) == pytest.approx(0.1, abs=0.01)
-    assert median([o.usage.tokens_in for o in outcomes if isinstance(o.usage.tokens_in, int)]) == pytest.approx(600, rel=0.05)
-    assert median([o.usage.tokens_out for o in outcomes if isinstance(o.usage.tokens_out, int)]) == pytest.approx(120, rel=0.05)
-    assert median([o.seconds for o in outcomes if isinstance(o.seconds, float)]) == pytest.approx(1.5, rel=0.05)
+    costs = [(o.usage.tokens_in, o.usage.tokens_out, o.seconds) for o in outcomes]
+    for column, centre in enumerate((600, 120, 1.5)):
+        assert median([cast(float, row[column]) for row in costs]) == pytest.approx(centre, rel=0.05)
     assert all((o.usage.cached, o.usage.reasoning) == (0, 0) for o in outcomes)
 
 
@@ -169,7 +170,7 @@ async def test_refusals_and_failures_come_at_their_rates(rate: float) -> None:
 )
 async def test_a_decision_follows_the_facts_and_the_rate(recommended: bool, rate: float, share: float) -> None:
     calls = answers(ITEMS, purpose="decision")
-    facts = {"recommended": recommended, "current_id": "c", "worst_id": "w"}
+    facts: dict[str, Any] = {"recommended": recommended, "current_id": "c", "worst_id": "w"}
     outcomes = [await draw(Parameters(review_rate=rate, refusal_rate=1.0), call, **facts) for call in calls]
     decisions = [json.loads(completion(outcome).text) for outcome in outcomes]
     assert sum(d["choice"] == "review" for d in decisions) / 800 == pytest.approx(share, abs=0.05)

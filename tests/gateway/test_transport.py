@@ -9,11 +9,11 @@ from collections.abc import AsyncGenerator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from types import ModuleType
-from typing import Any
 
 import aiohttp
 import pytest
 import pytest_asyncio
+from aiohttp.abc import AbstractResolver, ResolveResult
 
 from mashq.gateway import anthropic_messages, openai_chat
 from mashq.gateway.clock import RealClock
@@ -219,7 +219,7 @@ async def test_after_64_concurrent_asks_through_mixed_faults_hits_are_attempts(
     provider: FakeProvider, pool: Pool
 ) -> None:
     faults = ["429", "500", "400", "drop_body", "reset_before", "half_close", "bad_gzip", "no_usage", "refusal"]
-    provider.configure(rates={fault: 0.08 for fault in faults})
+    provider.configure(rates=dict.fromkeys(faults, 0.08))
     before = len(provider.hits())
     clock, ledger = RealClock(), FakeLedger()
     endpoint = Endpoint(
@@ -251,11 +251,14 @@ async def test_an_impossible_address_was_sent_nothing(pool: Pool) -> None:
     assert (outcome.kind, outcome.usage) == ("unreachable", NOTHING)
 
 
-class Nowhere(aiohttp.abc.AbstractResolver):
+class Nowhere(AbstractResolver):
     """A name server that never answers."""
 
-    async def resolve(self, host: str, port: int = 0, family: Any = socket.AF_INET) -> Any:
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
+    ) -> list[ResolveResult]:
         await asyncio.sleep(60)
+        return []
 
     async def close(self) -> None:
         pass

@@ -27,8 +27,7 @@ def _objects(text: str, most: int = 50) -> Iterator[Mapping[str, object]]:
         except (ValueError, RecursionError):
             at = text.find("{", at + 1)
             continue
-        if isinstance(document, dict):
-            yield document
+        yield document
         at = text.find("{", end)
 
 

@@ -49,8 +49,11 @@ def _table(document: dict[str, Any]) -> Table:
 def _sentences(document: dict[str, Any], attempts: Sequence[dict[str, Any]]) -> Iterable[str]:
     players = document["players"]
     detector = document["detector"]
+    by = f"scored by {safe(detector['name'])} {safe(detector['version'])}"
+    if all(player["model"].startswith("simulated/") for player in players):
+        by = "scored as drawn (no detector ran)"
     yield (
-        f"{document['items']} items scored by {safe(detector['name'])} {safe(detector['version'])}; "
+        f"{document['items']} items {by}; "
         f"Q = {document['alpha']:g}·H − {document['beta']:g}·P, costs relative to "
         + ("the largest in the match" if document["normalise"] == "match" else "a fixed reference")
         + f", refusals: {document['refusals']}."
