@@ -3,6 +3,7 @@
 import asyncio
 import sys
 import threading
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from types import SimpleNamespace
@@ -38,6 +39,7 @@ class Engine:
         assert self.alone.acquire(blocking=False), "two requests at once"
         self.bodies.append(body)
         self.threads.add(threading.current_thread().name)
+        time.sleep(0.005)
         self.clock.time += 2.0
         self.alone.release()
         if isinstance(self.answer, Exception):

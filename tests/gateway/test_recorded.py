@@ -37,7 +37,7 @@ async def test_a_cost_that_is_not_there_is_unknown(file: Path) -> None:
     assert (outcome.usage, outcome.seconds, outcome.dollars) == (Usage(), UNKNOWN, UNKNOWN)
 
 
-@pytest.mark.parametrize("bad", ["-1", "true", '"5"', "null", "NaN", "1e999", "-Infinity", "[]", "1" + "0" * 400])
+@pytest.mark.parametrize("bad", ["-1", "true", '"5"', "null", "NaN", "1e999", "-Infinity", "[]", str(10**400)])
 async def test_a_cost_that_is_none_is_unknown(bad: str, file: Path) -> None:
     costs = ", ".join(f'"{name}": {bad}' for name in ("tokens_in", "tokens_out", "seconds", "dollars"))
     file.write_text(f'{{"item": "item", "text": "yes", {costs}}}')
@@ -133,7 +133,7 @@ def test_blank_lines_windows_line_ends_and_a_byte_order_mark_are_forgiven(file: 
     ("line", "says"),
     [
         ("{", "line 2 is not JSON ("),
-        ("[" * 100_000, "line 2 is not JSON ("),
+        pytest.param("[" * 100_000, "line 2 is not JSON (", id="nested"),
         ("[]", 'line 2 needs an "item" that is a string'),
         ("5", 'line 2 needs an "item" that is a string'),
         ("{}", 'line 2 needs an "item" that is a string'),

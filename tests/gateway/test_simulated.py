@@ -145,6 +145,7 @@ async def test_the_share_of_an_item_is_what_two_players_have_in_common() -> None
             (h_of(await draw(parameters, call)), h_of(await draw(parameters, replace(call, player="B"))))
             for call in answers(ITEMS)
         ]
+        assert pstdev([mine for mine, _ in pairs]) == pytest.approx(0.1, abs=0.01)
         return fmean([(a - 0.5) * (b - 0.5) for a, b in pairs]) / 0.01
 
     assert await correlation(1.0) == pytest.approx(1.0, abs=0.1)

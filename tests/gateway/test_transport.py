@@ -352,7 +352,7 @@ async def test_a_key_is_taken_out_before_a_long_error_is_cut(pad: int, in_json: 
         (b"[1]", "HTTP 404: [1]"),
         (b"<h1>not \xff here</h1>", "HTTP 404: <h1>not \ufffd here</h1>"),
         (b"", "HTTP 404:"),
-        (b"[" * 100_000, "HTTP 404: " + "[" * 290),
+        pytest.param(b"[" * 100_000, "HTTP 404: " + "[" * 290, id="nested"),
     ],
 )
 async def test_an_error_is_told_in_the_words_of_the_provider(body: bytes, says: str, pool: Pool) -> None:
@@ -397,7 +397,11 @@ async def test_what_is_not_http_is_one_short_line_without_the_headers_that_were_
     secretless(outcome)
 
 
-@pytest.mark.parametrize("body", [b"null", b"", b"[" * 100_000, b'{"choices": 1' + b"0" * 5000 + b"}"])
+@pytest.mark.parametrize(
+    "body",
+    [b"null", b"", b"[" * 100_000, b'{"choices": 1' + b"0" * 5000 + b"}"],
+    ids=["null", "empty", "nested", "digits"],
+)
 async def test_a_reply_that_json_cannot_read_is_unparsable(body: bytes, pool: Pool) -> None:
     async with serving(http("200 OK", body)) as served:
         outcome = await backend(pool, served.url).attempt(request(), CALL)

@@ -1,1 +1,1 @@
-"""Pure functions over results."""
+"""Pure functions over results: intervals, flips, views, the paper's tables. Numbers in, numbers out."""

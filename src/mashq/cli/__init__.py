@@ -13,6 +13,7 @@ from mashq.cli.init import init
 from mashq.cli.plan import plan
 from mashq.cli.resume import resume
 from mashq.cli.run import run
+from mashq.cli.score import score
 from mashq.cli.show import show
 from mashq.cli.weights import weights
 from mashq.errors import MashqError, Stopped
@@ -36,7 +37,7 @@ def cli() -> None:
     """
 
 
-for command in (demo, run, resume, show, plan, init, doctor, weights):
+for command in (demo, run, resume, show, score, plan, init, doctor, weights):
     cli.add_command(command)
 
 

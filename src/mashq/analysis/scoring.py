@@ -1,0 +1,110 @@
+"""H, P and Q of many resamples at once, each with its own normaliser.
+
+Every figure is a weighted mean over items, so that one matrix product does all resamples. The ratio of mean costs is
+the ratio of totals where all players did the same items, and the fair form of it where they did not.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mashq.analysis.results import Floats, Results
+from mashq.protocol.score import Refusals, ScoreRules
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class View:
+    """What a rule for refusals scores: values and where they count, players x items (only the items that count)."""
+
+    items: tuple[str, ...]
+    h: Floats
+    h_counts: Floats
+    costs: Mapping[str, Floats]
+    cost_counts: Floats
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Figures:
+    """H, P and Q, resamples x players (one row for the results themselves), and the mean costs behind P."""
+
+    h: Floats
+    penalty: Floats
+    q: Floats
+    costs: Mapping[str, Floats]
+
+
+def view(results: Results, refusals: Refusals, counted: tuple[str, ...]) -> View:
+    """The part of the results that a rule for refusals scores."""
+    if refusals == "intersection":
+        keep = np.asarray(results.usable.all(axis=0))
+        h = results.h[:, keep]
+        ones = np.ones(h.shape)
+        return _view(results, keep, h, ones, counted, ones)
+    keep = np.asarray(results.present.any(axis=0))
+    h = (results.h_penalised if refusals == "penalised" else results.h)[:, keep]
+    return _view(results, keep, h, (~np.isnan(h)).astype(float), counted, results.present[:, keep].astype(float))
+
+
+def _view(
+    results: Results, keep: NDArray[np.bool_], h: Floats, h_counts: Floats, counted: tuple[str, ...], costs: Floats
+) -> View:
+    items = tuple(item for item, kept in zip(results.items, keep, strict=True) if kept)
+    known = {name: np.nan_to_num(results.costs[name][:, keep]) for name in counted}
+    return View(items, np.nan_to_num(h), h_counts, known, costs)
+
+
+def figures(seen: View, rules: ScoreRules, weights: Floats | None = None) -> Figures:
+    """Score every row of `weights` (resamples x items: how often each was drawn); None is the results as they are."""
+    drawn = np.ones((1, len(seen.items))) if weights is None else weights
+    h = _mean(drawn, seen.h, seen.h_counts)
+    costs = {name: _mean(drawn, values, seen.cost_counts) for name, values in seen.costs.items()}
+    penalty = np.zeros_like(h)
+    for name, cost in costs.items():
+        penalty += rules.weights[name] * _share(name, cost, rules, len(seen.items))
+    return Figures(h, penalty, rules.alpha * h - rules.beta * penalty, costs)
+
+
+def _share(name: str, cost: Floats, rules: ScoreRules, items: int) -> Floats:
+    """A resource's part of P: own over largest, or over the reference; 0 where nobody used it."""
+    if rules.reference is not None:
+        return cost * items / rules.reference[name]
+    largest = cost.max(axis=1, keepdims=True)
+    return np.divide(cost, largest, out=np.zeros_like(cost), where=largest > 0)
+
+
+def _mean(drawn: Floats, values: Floats, counts: Floats) -> Floats:
+    """The mean over the items that count, by resample and player; NaN where none was drawn."""
+    if counts.all():
+        return drawn @ values.T / drawn.sum(axis=1, keepdims=True)
+    total = drawn @ counts.T
+    return np.divide(drawn @ (values * counts).T, total, out=np.full(total.shape, np.nan), where=total > 0)
+
+
+def influence(seen: View, rules: ScoreRules) -> Floats:
+    """Each item's part in Q, players x items: what Q would move by, to first order, with more of that item.
+
+    The mean over items is Q itself; its spread gives the standard error of Q and of any difference.
+    """
+    now = figures(seen, rules)
+    count = len(seen.items)
+    out = np.repeat(now.q.T, count, axis=1)
+    out += rules.alpha * _pull(seen.h, seen.h_counts, now.h[0])
+    for name, values in seen.costs.items():
+        mean = now.costs[name][0]
+        pull = _pull(values, seen.cost_counts, mean)
+        if rules.reference is not None:
+            out -= rules.beta * rules.weights[name] * pull * count / rules.reference[name]
+            continue
+        top = int(np.argmax(mean))
+        if mean[top] > 0:
+            ratio = (mean / mean[top])[:, None]
+            out -= rules.beta * rules.weights[name] * (pull - ratio * pull[top][None, :]) / mean[top]
+    return out
+
+
+def _pull(values: Floats, counts: Floats, mean: Floats) -> Floats:
+    """How far each item pulls a player's mean."""
+    share = counts.mean(axis=1, keepdims=True)
+    return np.divide(counts * (values - mean[:, None]), share, out=np.zeros_like(values), where=share > 0)

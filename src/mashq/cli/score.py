@@ -1,0 +1,169 @@
+"""`mashq score`: results from a run or from anywhere, with intervals, flips and views."""
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import click
+
+from mashq.errors import ConfigError
+
+if TYPE_CHECKING:
+    from mashq.analysis.results import Results
+    from mashq.protocol.score import ScoreRules
+
+FAILED = 1
+DEFAULTS: dict[str, float] = {"tokens": 1.0, "calls": 1.0, "reviews": 1.0, "seconds": 1.0}
+
+
+@click.command()
+@click.argument("source", type=click.Path(path_type=Path))
+@click.option(
+    "--map", "renames", multiple=True, metavar="OURS=THEIRS", help="Which column is which, e.g. h=hhem_score."
+)
+@click.option("--alpha", type=click.FloatRange(0, min_open=True), help="Weight of H; the run's, or 1.")
+@click.option("--beta", type=click.FloatRange(0), help="Weight of P; the run's, or 0.1.")
+@click.option("--weights", metavar="NAME=W,…", help="Weights of single resources, e.g. tokens=1,dollars=2.")
+@click.option(
+    "--resources", metavar="NAME,…", help="Which resources P counts; the run's, or tokens,calls,reviews,seconds."
+)
+@click.option(
+    "--normalise", metavar="match|reference:FILE", help="Costs relative to the largest, or to a file's totals."
+)
+@click.option("--refusals", type=click.Choice(["intersection", "penalised", "answered"]), help="Refused items.")
+@click.option("--without", multiple=True, metavar="PLAYER", help="Leave a player out.")
+@click.option("--seed", default=0, show_default=True, help="Seed of the resampling.")
+@click.option("--resamples", default=10_000, show_default=True, type=click.IntRange(100, 1_000_000))
+@click.option(
+    "--fail-if", "conditions", multiple=True, metavar="CONDITION", help="Exit with 1 if true: 'q(A) < q(B)'."
+)
+@click.option("--format", "form", type=click.Choice(["table", "md", "latex"]), default="table", show_default=True)
+@click.option("--all", "everyone", is_flag=True, help="Show every player, not only the first 40.")
+@click.option("--json", "as_json", is_flag=True, help="Print the document and nothing else.")
+def score(
+    source: Path,
+    renames: tuple[str, ...],
+    without: tuple[str, ...],
+    seed: int,
+    resamples: int,
+    conditions: tuple[str, ...],
+    form: Literal["table", "md", "latex"],
+    everyone: bool,
+    as_json: bool,
+    **rules: Any,
+) -> None:
+    """Score SOURCE: a run directory, or a CSV, TSV, JSONL or Parquet file of results from anywhere.
+
+    Rows hold player, item, h and any of trial, tokens (or tokens_in and tokens_out), calls, reviews, seconds, dollars
+    and status; without an item column, one row of totals a player. What is missing is unknown, not 0.
+
+    \b
+    Examples:
+      mashq score runs/first --beta 0.05
+      mashq score results.csv --map h=hhem_score --map player=model --resources tokens
+      mashq score runs/first --fail-if 'q(mine) < q(baseline)' --fail-if 'p_win(mine) < 0.9'
+    """
+    from mashq.analysis.conditions import holds, parse
+    from mashq.analysis.judgement import Options, judge
+    from mashq.report.score import score_text
+
+    wanted = [parse(text) for text in conditions]
+    results, given, notes = _read(source, _pairs("--map", renames))
+    for name in without:
+        if name not in results.players:
+            raise ConfigError(f"--without {name!r}: there is no such player")
+    if without:
+        results = results.only([name for name in results.players if name not in without])
+    options = Options(_rules(given, rules), resamples, seed)
+    document = judge(results, options, notes)
+    if as_json:
+        click.echo(json.dumps(document, indent=2, ensure_ascii=False))
+    else:
+        click.echo(score_text(document, form, everyone))
+    true = [condition.text for condition in wanted if holds(condition, document)]
+    if true:
+        click.echo(f"mashq: failed: {'; '.join(true)}", err=True)
+        sys.exit(FAILED)
+
+
+def _read(source: Path, renames: dict[str, str]) -> "tuple[Results, ScoreRules, list[str]]":
+    """The results, the rules they came with, and notes."""
+    from mashq.analysis.results import from_match
+    from mashq.protocol.score import ScoreRules, results_of
+    from mashq.store.tables import read
+
+    if not source.is_dir():
+        results, notes = read(source, renames)
+        return results, ScoreRules(weights=dict(DEFAULTS)), notes
+    from mashq.arena.match import load, score_rules_of
+
+    played = load(source)
+    notes = [] if played.finished else ["This match is not finished: items not yet answered count 0."]
+    if played.manifest["simulated"]:
+        notes.append("SIMULATED: no real model answered some of this; those scores, costs and times are drawn.")
+    return from_match(results_of(played.state)), score_rules_of(played.config), notes
+
+
+def _rules(given: "ScoreRules", said: dict[str, Any]) -> "ScoreRules":
+    """The rules with what the command line says in their place."""
+    from dataclasses import replace
+
+    weights = dict(given.weights)
+    if said["resources"] is not None:
+        names = [name.strip() for name in said["resources"].split(",") if name.strip()]
+        weights = {_resource(name): given.weights.get(name, 1.0) for name in names}
+    for name, text in _pairs("--weights", (said["weights"] or "").split(",") if said["weights"] else ()).items():
+        weights[_resource(name)] = _positive(name, text)
+    reference = given.reference
+    if said["normalise"] is not None:
+        reference = _reference(said["normalise"])
+    changed = {name: said[name] for name in ("alpha", "beta", "refusals") if said[name] is not None}
+    return replace(given, weights=weights, reference=reference, **changed)
+
+
+def _resource(name: str) -> str:
+    from mashq.config import nearest
+    from mashq.protocol.resources import RESOURCES
+
+    if name not in RESOURCES:
+        raise ConfigError(f"{name!r} is not a resource{nearest(name, RESOURCES)}")
+    return name
+
+
+def _positive(name: str, text: str) -> float:
+    import math
+
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not (math.isfinite(value) and value > 0):
+        raise ConfigError(f"the value of {name} is {text!r}, must be a positive number")
+    return value
+
+
+def _reference(text: str) -> dict[str, float] | None:
+    if text == "match":
+        return None
+    kind, _, name = text.partition(":")
+    if kind != "reference" or not name:
+        raise ConfigError(f"--normalise {text!r}: write match, or reference:FILE")
+    try:
+        document: Any = json.loads(Path(name).read_text("utf-8"))
+        pairs: dict[str, Any] = dict(document)
+    except (OSError, ValueError, TypeError) as error:
+        raise ConfigError(
+            f'the reference {name} cannot be read ({error}): it is JSON such as {{"tokens": 1e6}}'
+        ) from None
+    return {_resource(key): _positive(key, str(value)) for key, value in pairs.items()}
+
+
+def _pairs(option: str, texts: tuple[str, ...] | list[str]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for text in texts:
+        key, equals, value = text.partition("=")
+        if not equals or not key.strip() or not value.strip():
+            raise ConfigError(f"{option} {text!r}: write it as name=value")
+        found[key.strip()] = value.strip()
+    return found
