@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import stdtrit  # pyright: ignore[reportMissingTypeStubs, reportUnknownVariableType]
+from scipy.special import stdtrit  # pyright: ignore[reportMissingTypeStubs]
 
 from mashq.analysis.results import Floats
 from mashq.analysis.scoring import View, figures, influence

@@ -137,7 +137,7 @@ def _player(results: Results, seen: View, now: Figures, found: Resampled | None,
     return {
         "name": results.players[seat],
         "h": _number(now.h[0, seat]),
-        "answer_rate": _number(float(np.nanmean(results.answered[seat]))),
+        "answer_rate": _number(results.answered[seat][results.present[seat]].mean()),
         **totals,
         "penalty": _number(now.penalty[0, seat]),
         "q": _number(now.q[0, seat]),

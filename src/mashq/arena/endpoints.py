@@ -76,7 +76,7 @@ class Endpoints:
             backend = self._http(provider, model, name, settings)
             place, at_once = self.urls[name], self._concurrency(name)
             price = price or prices.listed(provider, model)
-        limiter = self._limiters.setdefault(place, Limiter(self._clock, at_once, settings.requests_per_minute))
+        limiter = self._limiters.setdefault(place, Limiter(self._clock, at_once, self._per_minute(name)))
         temperature = settings.temperature
         if "temperature" not in settings.model_fields_set and takes_no_temperature(provider, model):
             temperature = None
@@ -147,8 +147,24 @@ class Endpoints:
 
     def _concurrency(self, name: str) -> int:
         """One limit for all the models at a base URL: the smallest of theirs."""
-        shared = [other for other in self._config.models if self._config.model(other).base_url == self.urls[name]]
-        return min(self._config.model(other).concurrency for other in {name, *shared})
+        return min(settings.concurrency for settings in self._sharing(name))
+
+    def _per_minute(self, name: str) -> float | None:
+        """The same for the rate."""
+        rates = [s.requests_per_minute for s in self._sharing(name) if s.requests_per_minute is not None]
+        return min(rates, default=None)
+
+    def _sharing(self, name: str) -> list[ModelConfig]:
+        """The settings of all the models at this one's base URL."""
+        place = _place(self._config, name)
+        names = {player.model for player in self._config.players}
+        return [self._config.model(other) for other in names if other == name or _place(self._config, other) == place]
+
+
+def _place(config: Config, name: str) -> str:
+    """Where a model is asked: its base URL, or itself."""
+    listed = PROVIDERS.get(name.partition("/")[0])
+    return config.model(name).base_url or (listed.base_url if listed is not None else name)
 
 
 def embedded() -> Path:

@@ -7,9 +7,11 @@ from types import FrameType
 
 import click
 
+from mashq.cli.compare import compare
 from mashq.cli.demo import demo
 from mashq.cli.doctor import doctor
 from mashq.cli.init import init
+from mashq.cli.paper import paper
 from mashq.cli.plan import plan
 from mashq.cli.resume import resume
 from mashq.cli.run import run
@@ -37,7 +39,7 @@ def cli() -> None:
     """
 
 
-for command in (demo, run, resume, show, score, plan, init, doctor, weights):
+for command in (demo, run, resume, show, score, compare, plan, paper, init, doctor, weights):
     cli.add_command(command)
 
 

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -159,7 +160,7 @@ def _reference(text: str) -> dict[str, float] | None:
     return {_resource(key): _positive(key, str(value)) for key, value in pairs.items()}
 
 
-def _pairs(option: str, texts: tuple[str, ...] | list[str]) -> dict[str, str]:
+def _pairs(option: str, texts: Sequence[str]) -> dict[str, str]:
     found: dict[str, str] = {}
     for text in texts:
         key, equals, value = text.partition("=")

@@ -5,7 +5,7 @@
 
 from mashq.gateway.openai_chat import Options
 from mashq.gateway.types import Completion, Count, Request, Usage
-from mashq.gateway.untrusted import as_list, as_object, count, kept
+from mashq.gateway.untrusted import as_list, as_object, count, kept, whole
 from mashq.protocol.resources import UNKNOWN, Unknown
 
 VERSION = "2023-06-01"
@@ -49,7 +49,7 @@ def decode(document: object) -> tuple[Completion, Usage] | str:
     texts = [b.get("text") for block in blocks if (b := as_object(block) or {}).get("type") == "text"]
     text = "".join(t for t in texts if isinstance(t, str))
     stop = str(reply.get("stop_reason") or "")
-    return Completion(text, stop, stop == "refusal" or not text.strip()), read_usage(reply.get("usage"))
+    return Completion(whole(text), stop, stop == "refusal" or not text.strip()), read_usage(reply.get("usage"))
 
 
 def read_usage(document: object) -> Usage:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from mashq.gateway.types import Completion, Request, Usage
-from mashq.gateway.untrusted import as_list, as_object, child, count, kept
+from mashq.gateway.untrusted import as_list, as_object, child, count, kept, whole
 from mashq.protocol.resources import Unknown
 
 REFUSING_STOPS = frozenset({"content_filter", "refusal", "safety", "SAFETY"})
@@ -65,7 +65,8 @@ def decode(document: object) -> tuple[Completion, Usage] | str:
     choices = as_list(reply.get("choices"))
     choice = as_object(choices[0]) if choices else None
     if choice is None:
-        return "the reply has no choices"
+        words = child(reply, "error").get("message")
+        return f"the reply is an error: {words[:300]}" if isinstance(words, str) else "the reply has no choices"
     message = child(choice, "message")
     if not message:
         return "the reply's choice has no message"
@@ -74,7 +75,7 @@ def decode(document: object) -> tuple[Completion, Usage] | str:
     refusal = message.get("refusal")
     refused = bool(refusal) or stop in REFUSING_STOPS or not text.strip()
     spoken = refusal if isinstance(refusal, str) and not text.strip() else text
-    return Completion(spoken, stop, refused), read_usage(reply.get("usage"))
+    return Completion(whole(spoken), stop, refused), read_usage(reply.get("usage"))
 
 
 def read_usage(document: object) -> Usage:
@@ -84,9 +85,9 @@ def read_usage(document: object) -> Usage:
         return Usage()
     tokens_in = count(values.get("prompt_tokens"))
     tokens_out = count(values.get("completion_tokens"))
-    whole = count(values.get("total_tokens"))
-    if not (isinstance(tokens_in, Unknown) or isinstance(tokens_out, Unknown) or isinstance(whole, Unknown)):
-        tokens_out = max(tokens_out, whole - tokens_in)
+    total = count(values.get("total_tokens"))
+    if not (isinstance(tokens_in, Unknown) or isinstance(tokens_out, Unknown) or isinstance(total, Unknown)):
+        tokens_out = max(tokens_out, total - tokens_in)
     cached = count(child(values, "prompt_tokens_details").get("cached_tokens"))
     reasoning = count(child(values, "completion_tokens_details").get("reasoning_tokens"))
     return Usage(tokens_in, tokens_out, cached, reasoning, kept(values))

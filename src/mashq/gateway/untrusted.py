@@ -37,3 +37,8 @@ def kept(document: object) -> str:
         return json.dumps(document, ensure_ascii=True, sort_keys=True)[:2000]
     except RecursionError:
         return ""
+
+
+def whole(text: str) -> str:
+    """Text that can be stored and sent on: lone surrogates, which JSON can smuggle in, are replaced."""
+    return text.encode("utf-8", "replace").decode("utf-8")

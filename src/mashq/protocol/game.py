@@ -259,7 +259,8 @@ def _recommended(state: MatchState, player: PlayerState) -> bool:
 
 def _review_allowed(state: MatchState, player: PlayerState) -> bool:
     own, shared = player.budget.reviews, state.rules.shared_budget.reviews
-    everyone = sum(p.spend.reviews for p in state.players)
+    # A rival that has decided to review has reserved one.
+    everyone = sum(p.spend.reviews + (p.reviewing is not None and p.name != player.name) for p in state.players)
     return (own is None or player.spend.reviews + 1 <= own) and (shared is None or everyone + 1 <= shared)
 
 

@@ -84,10 +84,14 @@ def _terminal(grid: Grid) -> str:
     return "\n".join(line.rstrip() for line in captured.get().splitlines()).strip("\n")
 
 
-def _markdown(grid: Grid) -> str:
-    def cell(text: str) -> str:
-        return safe(text).replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;").replace("*", "\\*")
+def markdown(text: str) -> str:
+    """Text that Markdown shows as it is."""
+    shown = safe(text, 2000).replace("\\", "\\\\").replace("|", "\\|").replace("*", "\\*").replace("`", "\\`")
+    return shown.replace("&", "&amp;").replace("<", "&lt;")
 
+
+def _markdown(grid: Grid) -> str:
+    cell = markdown
     lines = [f"**{cell(grid.title)}**", ""] if grid.title else []
     lines.append("| " + " | ".join(cell(heading) for heading in grid.headings) + " |")
     lines.append("|" + "|".join("---" if at < grid.left else "---:" for at in range(len(grid.headings))) + "|")

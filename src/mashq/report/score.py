@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from textwrap import fill
 from typing import Any
 
-from mashq.report.grid import WIDTH, Format, Grid, best, written
+from mashq.report.grid import WIDTH, Format, Grid, best, markdown, written
 from mashq.report.text import dollars, number, safe
 
 COSTS = ("tokens", "calls", "reviews", "seconds", "dollars")
@@ -24,7 +24,7 @@ def prose(lines: Iterable[str], form: Format) -> str:
     """Sentences: wrapped in a terminal, paragraphs in Markdown, comments in LaTeX."""
     if form == "table":
         return "\n".join(fill(line, WIDTH, subsequent_indent="  ") for line in lines)
-    return "\n\n".join(lines) if form == "md" else "\n".join("% " + line for line in lines)
+    return "\n\n".join(map(markdown, lines)) if form == "md" else "\n".join("% " + line for line in lines)
 
 
 def table(document: dict[str, Any], everyone: bool = False) -> Grid:

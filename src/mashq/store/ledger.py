@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from mashq.gateway.types import Call, Clock, Completion, Entry, Outcome, Request, Usage, Worst
+from mashq.gateway.untrusted import whole
 from mashq.protocol.resources import UNKNOWN, Unknown
 from mashq.store.db import Writer
 
@@ -41,7 +42,7 @@ class RunLedger:
         self.opened = attempt
         messages = json.dumps([[m.role, m.content] for m in request.messages], ensure_ascii=False)
         digest = hashlib.sha256(messages.encode("utf-8", "surrogatepass")).hexdigest()[:32]
-        self._writer.put("INSERT OR IGNORE INTO prompts VALUES (?,?)", (digest, _storable(messages)))
+        self._writer.put("INSERT OR IGNORE INTO prompts VALUES (?,?)", (digest, whole(messages)))
         values = (
             attempt,
             call.match,
@@ -64,7 +65,7 @@ class RunLedger:
         """Write down what came of it."""
         usage, reply = outcome.usage, outcome.completion
         tokens = (_null(usage.tokens_in), _null(usage.tokens_out), _null(usage.cached), _null(usage.reasoning))
-        said = (None, None, None) if reply is None else (_storable(reply.text), reply.stop, reply.h)
+        said = (None, None, None) if reply is None else (whole(reply.text), reply.stop, reply.h)
         self._writer.put(
             CLOSE,
             (
@@ -78,7 +79,7 @@ class RunLedger:
                 _null(outcome.dollars),
                 *said,
                 outcome.retry_after,
-                _storable(outcome.error),
+                whole(outcome.error),
                 attempt,
             ),
         )
@@ -121,8 +122,3 @@ def _null(value: float | Unknown) -> float | None:
 
 def _unknown(value: Any) -> Any:
     return UNKNOWN if value is None else value
-
-
-def _storable(text: str) -> str:
-    """Text SQLite can hold: lone surrogates, which JSON can smuggle in, are replaced."""
-    return text.encode("utf-8", "replace").decode("utf-8")

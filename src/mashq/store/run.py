@@ -14,6 +14,7 @@ from typing import IO, Any
 
 from mashq.errors import StoreError
 from mashq.gateway.types import Clock
+from mashq.gateway.untrusted import whole
 from mashq.protocol import moves
 from mashq.protocol.game import Ruling
 from mashq.protocol.items import Item
@@ -51,8 +52,9 @@ class Run:
             raise StoreError(f"{path} is already used: choose another --out, or run 'mashq resume {path}'")
         run = cls(path, clock, _locked(path))
         for position, item in enumerate(items):
-            text = item.text.encode("utf-8", "replace").decode()
-            run.writer.put("INSERT INTO items VALUES (?,?,?,?)", (position, item.id, text, item.reference))
+            reference = None if item.reference is None else whole(item.reference)
+            values = (position, whole(item.id), whole(item.text), reference)
+            run.writer.put("INSERT INTO items VALUES (?,?,?,?)", values)
         run.writer.flush()
         run.write_manifest(manifest)
         return run
