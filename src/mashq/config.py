@@ -6,7 +6,8 @@ import types
 import typing
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, Self, cast
+from typing import Annotated, Any, Literal, Self, cast
+from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 from ruamel.yaml import YAML
@@ -23,7 +24,7 @@ Shown = Literal["average_h", "worst_h", "items_done", "tokens", "calls", "review
 class Strict(BaseModel):
     """No unknown keys, no silent conversions."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
 
 
 class TaskConfig(Strict):
@@ -57,7 +58,7 @@ class PlayerConfig(Strict):
     order: str | None = None
     prompts: str | None = None
     T: float | None = Field(default=None, ge=0, le=1)
-    R: int | None = Field(default=None, ge=0)
+    R: int | None = Field(default=None, ge=0, le=1000)
     review_cost: float | None = Field(default=None, ge=0)
     budget: BudgetConfig | None = None
 
@@ -82,7 +83,7 @@ class RulesConfig(Strict):
 
     turn: Literal["cycle", "single"] = "cycle"
     T: float = Field(default=0.85, ge=0, le=1)
-    R: int = Field(default=3, ge=0)
+    R: int = Field(default=3, ge=0, le=1000)
     keep: Literal["latest", "better"] = "latest"
     review_cost: float = Field(default=0.01, ge=0)
     vision: VisionConfig = VisionConfig()
@@ -104,6 +105,11 @@ class ScoreConfig(Strict):
     @model_validator(mode="after")
     def _positive(self) -> Self:
         reference = {} if self.normalise == "match" else self.normalise
+        stray = sorted(set(self.weights) - set(self.resources))
+        if stray:
+            raise ValueError(f"weights names {stray[0]}, which resources does not list: add it there")
+        if len(set(self.resources)) < len(self.resources):
+            raise ValueError("resources lists one of them twice")
         for name, number in [*self.weights.items(), *reference.items()]:
             if not 0 < number < float("inf"):
                 raise ValueError(f"the {name} of weights and normalise must be positive numbers, not {number}")
@@ -131,15 +137,15 @@ class SimulateConfig(Strict):
     """What a simulated model is like."""
 
     h: float = Field(default=0.85, ge=0, le=1)
-    h_spread: float = Field(default=0.15, ge=0)
+    h_spread: float = Field(default=0.15, ge=0, le=10)
     item_share: float = Field(default=0.6, ge=0, le=1)
     review_gain: float = Field(default=0.4, ge=0, le=1)
-    review_spread: float = Field(default=0.1, ge=0)
-    tokens_in: float = Field(default=600, gt=0)
-    tokens_out: float = Field(default=120, gt=0)
-    tokens_spread: float = Field(default=0.25, ge=0)
-    seconds: float = Field(default=1.5, gt=0)
-    seconds_spread: float = Field(default=0.35, ge=0)
+    review_spread: float = Field(default=0.1, ge=0, le=10)
+    tokens_in: float = Field(default=600, gt=0, le=1e7)
+    tokens_out: float = Field(default=120, gt=0, le=1e7)
+    tokens_spread: float = Field(default=0.25, ge=0, le=3)
+    seconds: float = Field(default=1.5, gt=0, le=1e5)
+    seconds_spread: float = Field(default=0.35, ge=0, le=3)
     review_rate: float = Field(default=0.7, ge=0, le=1)
     refusal_rate: float = Field(default=0.0, ge=0, le=1)
     failure_rate: float = Field(default=0.0, ge=0, le=1)
@@ -153,18 +159,28 @@ class ModelConfig(Strict):
     api_key_env: str | None = None
     wire: Literal["openai", "anthropic"] | None = None
     json_mode: Literal["schema", "object", "none"] | None = None
-    temperature: float | None = Field(default=0.0, ge=0, le=2)
-    max_tokens: int = Field(default=512, ge=1)
-    timeout: float = Field(default=120.0, gt=0)
-    concurrency: int = Field(default=8, ge=1)
+    temperature: Annotated[float, Field(ge=0, le=2)] | Literal["auto"] | None = "auto"
+    max_tokens: int = Field(default=512, ge=1, le=10_000_000)
+    timeout: float = Field(default=120.0, gt=0, le=86_400)
+    concurrency: int = Field(default=8, ge=1, le=100_000)
     requests_per_minute: float | None = Field(default=None, gt=0)
     retry: RetryConfig = RetryConfig()
     price: PriceConfig | None = None
-    headers: dict[str, str] = {}
+    headers: dict[str, Annotated[str, Field(pattern=r"^[\x20-\x7e]*$")]] = {}
     extra: dict[str, Any] = {}
     threads: int | None = Field(default=None, ge=1)
-    context: int = Field(default=4096, ge=256)
+    context: int = Field(default=4096, ge=256, le=10_000_000)
     simulate: SimulateConfig = SimulateConfig()
+
+    @model_validator(mode="after")
+    def _no_secrets(self) -> Self:
+        """Keys come from the environment; what stands here is kept in every run's manifest."""
+        for name in self.headers:
+            if name.lower() in ("authorization", "x-api-key", "api-key", "proxy-authorization"):
+                raise ValueError(f"the header {name} would store a secret: name its variable with api_key_env")
+        if self.base_url is not None and "@" in urlsplit(self.base_url).netloc:
+            raise ValueError("base_url holds a user or password: name the key's variable with api_key_env")
+        return self
 
 
 class Config(Strict):
@@ -176,7 +192,7 @@ class Config(Strict):
     rules: RulesConfig = RulesConfig()
     score: ScoreConfig = ScoreConfig()
     models: dict[str, ModelConfig] = {}
-    seed: int = Field(default=0, ge=0)
+    seed: int = Field(default=0, ge=0, lt=2**63)
 
     @model_validator(mode="after")
     def _names_are_unique(self) -> Self:
@@ -207,7 +223,12 @@ def parse(text: str, source: str, overrides: Sequence[str] = ()) -> Config:
     document = _yaml(text, source)
     if not isinstance(document, dict):
         raise ConfigError(f"{source} holds no configuration: it must be a mapping with 'players'")
-    plain = cast(dict[str, Any], json.loads(json.dumps(document, default=str)))
+    try:
+        plain = cast(dict[str, Any], json.loads(json.dumps(document, default=str)))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ConfigError(
+            f"{source} holds something no setting can be ({error}): use plain keys and values"
+        ) from None
     for override in overrides:
         _override(plain, override)
     return check(plain, source)

@@ -3,7 +3,7 @@
 import asyncio
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import HealthCheck, given
@@ -17,9 +17,10 @@ from mashq.config import PlayerConfig, check
 from mashq.detectors.base import Pair
 from mashq.errors import DetectorError, MashqError
 from mashq.gateway.door import Model
+from mashq.gateway.types import Message
 from mashq.players.base import Draft, Player
 from mashq.players.prompts import Prompts
-from mashq.protocol import Decision, Observation, to_move
+from mashq.protocol import Answer, Decision, Observation, to_move
 from tests.arena.helpers import check_sums, rows, story
 
 
@@ -145,9 +146,60 @@ def test_a_player_that_raises_or_returns_junk_loses_its_turn_only(
     assert result["players"][1]["answer_rate"] == 1.0
 
 
-def test_a_player_cannot_state_its_own_score(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from mashq.protocol import Answer
+@pytest.mark.parametrize(
+    ("made", "error"),
+    [
+        (Answer("ok", cast(str, None)), "impossible fields"),
+        (Answer(cast(Any, "great"), "x"), "impossible fields"),
+        (Answer("ok", "x", 7.0, simulated=True), "impossible fields"),
+        (asyncio.CancelledError(), "CancelledError"),
+        (SystemExit(3), "SystemExit"),
+        (DetectorError("not mine to raise"), "DetectorError"),
+    ],
+)
+def test_whatever_a_player_does_costs_it_its_move_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, made: Any, error: str
+) -> None:
+    class Odd:
+        async def move(self, seen: Observation, model: Model) -> Draft:
+            if seen.step == "decide":
+                return Decision("continue", reason=cast(str, object()))
+            if isinstance(made, BaseException):
+                raise made
+            return made
 
+    usual = arena._player  # pyright: ignore[reportPrivateUsage]
+
+    def player(config: PlayerConfig, texts: Prompts) -> Player:
+        return Odd() if config.name == "p0" else usual(config, texts)
+
+    monkeypatch.setattr(arena, "_player", player)
+    result = mashq.play(simulated(2), tmp_path / "run")
+    answers = [move for move in story(tmp_path / "run")["p0"] if move["kind"] == "answer"]
+    assert [answer["status"] for answer in answers] == ["failed", "failed"]
+    assert all(error in answer["error"] for answer in answers)
+    assert result["players"][1]["answer_rate"] == 1.0
+    assert any(note.startswith("p0 failed 2 of 2 items; the last error: ") for note in result["notes"])
+
+
+def test_a_budget_holds_for_asks_made_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Greedy:
+        async def move(self, seen: Observation, model: Model) -> Draft:
+            asks = [model.ask([Message("user", "hello")]) for _ in range(10)]
+            await asyncio.gather(*asks, return_exceptions=True)
+            return Decision("continue")
+
+    def player(_config: PlayerConfig, _texts: Prompts) -> Player:
+        return Greedy()
+
+    monkeypatch.setattr(arena, "_player", player)
+    config = simulated(2, 1, rules={"budget": {"calls": 3}})
+    result = mashq.play(config, tmp_path / "run")
+    assert result["attempts"]["opened"] == 3
+    assert "budget of 3 calls" in result["players"][0]["stopped"]
+
+
+def test_a_player_cannot_state_its_own_score(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     class Liar:
         async def move(self, seen: Observation, model: Model) -> Draft:
             return (

@@ -149,7 +149,7 @@ def test_an_interrupted_match_says_how_to_go_on(tmp_path: Path, number: signal.S
 
 def test_two_processes_cannot_play_one_run(tmp_path: Path) -> None:
     data = write_items(tmp_path / "items.jsonl", 6)
-    with FakeProvider(seed=1, latency=0.1) as provider:
+    with FakeProvider(seed=1, latency=0.6) as provider:
         config = write(tmp_path, http_config(provider.base_url, data))
         command = [sys.executable, "-m", "mashq", "run", str(config), "--out", str(tmp_path / "out"), "--json"]
         with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:

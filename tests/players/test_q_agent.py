@@ -146,14 +146,18 @@ async def test_an_unreadable_reply_is_asked_for_once_more() -> None:
     assert made == Answer("ok", "Still just text.", plain=True)
     made, _ = await move(ANSWERING, '{"summary": "It broke', '{"summary": "It broke \\"off')
     assert made == Answer("ok", 'It broke "off', plain=True)
-    made, _ = await move(ANSWERING, '{"summary": 7}')
+    made, _ = await move(ANSWERING, '{"summary": 7}', '{"summary": ["a"]}')
     assert isinstance(made, Answer) and made.plain
+    made, script = await move(ANSWERING, '{"summary": 7}', '{"summary": "Seven."}')
+    assert made == Answer("ok", "Seven.") and len(script.asked) == 2
 
 
 async def test_refusals_and_failures_are_final() -> None:
     refusal, failure = Completion("", "content_filter", refused=True), Failure("HTTP 500: sorry", "http")
     made, script = await move(ANSWERING, refusal)
     assert made == Answer("refused", error="content_filter") and len(script.asked) == 1
+    made, script = await move(ANSWERING, '{"summary": "  "}')
+    assert made == Answer("refused", error="empty summary") and len(script.asked) == 1
     made, _ = await move(REVIEWING, failure)
     assert made == Rewrite("failed", error="HTTP 500: sorry")
     made, _ = await move(SEEN, refusal)
@@ -207,6 +211,7 @@ def test_bad_prompt_folders_are_one_sentence(tmp_path: Path, files: dict[str, by
         ({}, "review"),
         ({"recommended": False}, "continue"),
         ({"review_cost": 0.5}, "continue"),
+        ({"threshold": 0.75, "worst": ("item-3", 0.5), "review_cost": 0.25}, "continue"),
         ({"worst": None}, "continue"),
         ({"recommended": False, "handled": 12}, "end"),
     ],

@@ -57,6 +57,44 @@ def test_a_cycle_reviews_the_worst_until_it_is_good_enough() -> None:
     assert (work.text, work.h, work.h_first, work.reviews) == ("z", 0.9, 0.5, 2)
 
 
+def test_a_cycle_ends_at_exactly_the_threshold() -> None:
+    state = moves(match(Rules(threshold=0.75)), 0, Answer("ok", "x", 0.75))
+    assert not observe(state, 0).recommended
+    state = moves(state, 0, REVIEW, Rewrite("ok", "y", 0.75))
+    assert state.round == 1
+
+
+def test_the_decision_to_review_is_charged_to_the_reviewed_item() -> None:
+    state = moves(match(Rules(turn="single")), 0, CONTINUE, Answer("ok", "x", 0.5, spend=call()))
+    state = moves(state, 0, Decision("review", spend=call()), Rewrite("ok", "y", 0.6, spend=call()))
+    assert [work.spend.calls for work in state.players[0].items] == [3, 0, 0]
+
+
+def test_seconds_are_not_shown_when_they_may_not_be() -> None:
+    for shown in (True, False):
+        rules = Rules(vision=Vision("always"), show_seconds=shown)
+        state = match(rules, Seat("A", (0, 1, 2)), Seat("B", (2, 1, 0)))
+        for seat in (0, 1):
+            state = moves(state, seat, Answer("ok", "x", 0.5, spend=call()), CONTINUE)
+        assert ("seconds" in dict(observe(state, 0).snapshots[0].fields)) is shown
+
+
+def test_two_rivals_cannot_both_take_the_last_shared_review() -> None:
+    state = match(Rules(shared_budget=Budget(reviews=1)), Seat("A", (0, 1, 2)), Seat("B", (2, 1, 0)))
+    for seat in (0, 1):
+        state = moves(state, seat, Answer("ok", "x", 0.1))
+    state = moves(state, 0, REVIEW)
+    assert ruling(state, 1, REVIEW).overridden
+
+
+def test_a_player_that_reviewed_and_then_stopped_is_still_seen() -> None:
+    state = match(Rules(vision=Vision("review")), Seat("A", (0, 1, 2)), Seat("B", (2, 1, 0)))
+    state = moves(state, 0, Answer("ok", "x", 0.1), REVIEW, Rewrite("ok", "y", 0.2), Stop("no money"))
+    state = moves(state, 1, Answer("ok", "x", 0.9), CONTINUE)
+    (shown,) = observe(state, 1).snapshots
+    assert shown.stopped and dict(shown.fields)["reviews"] == 1
+
+
 def test_a_cycle_ends_when_the_item_has_used_its_reviews() -> None:
     state = moves(match(Rules(max_reviews=1)), 0, Answer("ok", "x", 0.5), REVIEW, Rewrite("ok", "y", 0.6))
     assert state.round == 1

@@ -112,6 +112,26 @@ def test_unknown_costs_bound_q_and_may_doubt_the_winner() -> None:
     assert any("could change the winner" in note for note in result.notes)
 
 
+def test_unknown_seconds_doubt_the_winner_as_much_as_unknown_tokens() -> None:
+    lost = Spend(calls=0, seconds=Amount.of(UNKNOWN, 100.0))
+    a = player("A", ("ok", 0.8, spend(100, 1, 0, 10.0)))
+    b = player("B", ("ok", 0.8, spend(100, 1, 0, 1.0) + lost))
+    result = score([a, b], ScoreRules())
+    assert (result.winner, result.players[1].unknown_attempts) == ("B", 0)
+    assert any("could change the winner: A" in note for note in result.notes)
+    same = score([b, player("C", ("ok", 0.8, spend(100, 1, 0, 1.0)))], ScoreRules())
+    assert same.tied == ("B", "C") and any("break the tie" in note for note in same.notes)
+    refused = player("A", ("refused", None, spend(1, 1)))
+    alone = score([refused, b], ScoreRules(refusals="answered", beta=1.0))
+    assert not any("could change" in note for note in alone.notes), "a player without a score cannot win"
+
+
+def test_tokens_are_known_only_where_both_parts_are() -> None:
+    half = Spend(calls=1, unknown=1, tokens_in=Amount(5, 1), tokens_out=Amount.of(UNKNOWN, 7))
+    assert (half.tokens.known, half.tokens.unknown, half.tokens.is_known) == (0, 1, False)
+    assert Spend(tokens_in=Amount(5, 2), tokens_out=Amount(5, 1, 1, 7), unknown=1).tokens.known == 1
+
+
 def test_a_resource_unknown_to_a_player_is_left_out_with_a_note() -> None:
     blind = Spend(calls=1, unknown=1, tokens_in=Amount.of(UNKNOWN, 9), tokens_out=Amount.of(UNKNOWN, 9))
     a = player("A", ("ok", 0.8, blind))
@@ -178,4 +198,6 @@ def test_standings_before_the_first_answer_have_no_q() -> None:
 def test_spends_survive_json() -> None:
     cost = call() + Spend(unresolved=1, waited=0.5, tokens_in=Amount.of(UNKNOWN, 7), seconds=Amount.of(UNKNOWN, 3))
     assert Spend.from_json(json.loads(json.dumps(cost.to_json()))) == cost
+    endless = Spend(calls=1, dollars=Amount.of(UNKNOWN, UNKNOWN))
+    assert Spend.from_json(json.loads(json.dumps(endless.to_json(), allow_nan=False))) == endless
     assert repr(UNKNOWN) == "UNKNOWN"

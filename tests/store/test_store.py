@@ -10,7 +10,7 @@ from mashq.errors import StoreError
 from mashq.gateway.clock import RealClock
 from mashq.gateway.types import Call, Completion, Message, Outcome, Request, Usage, Worst
 from mashq.protocol import UNKNOWN, Answer, Item
-from mashq.store.db import Writer
+from mashq.store.db import Writer, connect
 from mashq.store.ledger import entries
 from mashq.store.run import Run, read_attempts, read_items, read_last_error, read_manifest, read_moves
 
@@ -21,7 +21,7 @@ WORST = Worst(5, 10, 60.0, UNKNOWN)
 
 
 def create(path: Path, manifest: dict[str, Any] | None = None) -> Run:
-    return Run.create(path, CLOCK, manifest or {"ended": None}, [Item("i", "text \ud800", None)])
+    return Run.create(path, CLOCK, manifest or {"ended": None}, [Item("i", "text ü", None)])
 
 
 async def test_attempts_come_back_as_they_were(tmp_path: Path) -> None:
@@ -72,8 +72,46 @@ def test_moves_items_and_manifest_come_back(tmp_path: Path) -> None:
     run.record("0", 0, "A", "i", Answer("ok", "x", 0.5), None)
     run.close()
     assert list(read_moves(tmp_path / "run", "0")) == [("A", Answer("ok", "x", 0.5))]
-    assert read_items(tmp_path / "run") == (Item("i", "text ?", None),)
+    assert read_items(tmp_path / "run") == (Item("i", "text ü", None),)
     assert read_manifest(tmp_path / "run")["name"] == "ünï"
+
+
+async def test_what_cannot_be_stored_is_an_error_and_not_a_hang(tmp_path: Path) -> None:
+    for value in ("\ud800", 2**80, object()):
+        writer = Writer(tmp_path / f"{id(value)}.db")
+        writer.put("INSERT INTO prompts VALUES (?, ?)", ("x", value))
+        with pytest.raises(StoreError, match="cannot be written"):
+            await writer.durable()
+        with pytest.raises(StoreError):
+            writer.close()
+
+
+def test_every_commit_is_synced_to_disk(tmp_path: Path) -> None:
+    connection = connect(tmp_path / "run.db")
+    assert connection.execute("PRAGMA synchronous").fetchone() == (2,)
+    assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    connection.close()
+
+
+def test_a_second_process_cannot_begin_a_run_that_is_being_begun(tmp_path: Path) -> None:
+    run = create(tmp_path / "run")
+    (tmp_path / "run" / "manifest.json").unlink()
+    with pytest.raises(StoreError, match="another process"):
+        create(tmp_path / "run")
+    run.record("0", 0, "A", "i", Answer("ok", "x", 0.5), None)
+    run.close()
+    assert (tmp_path / "run" / "run.db").exists()
+
+
+def test_a_manifest_that_is_none_is_one_sentence(tmp_path: Path) -> None:
+    for body, sentence in (
+        ("[]", "not the manifest"),
+        ("{}", "not the manifest"),
+        ('{"ended": 1, "format": 99}', "99"),
+    ):
+        (tmp_path / "manifest.json").write_text(body)
+        with pytest.raises(StoreError, match=sentence):
+            read_manifest(tmp_path)
 
 
 def test_a_run_is_held_by_one_process_at_a_time(tmp_path: Path) -> None:

@@ -74,12 +74,12 @@ class Endpoints:
             backend, place, at_once = self._in_process(provider, model, name, settings)
         else:
             backend = self._http(provider, model, name, settings)
-            place, at_once = self.urls[name], self._concurrency(name)
+            place, at_once = _place(self._config, name), self._concurrency(name)
             price = price or prices.listed(provider, model)
         limiter = self._limiters.setdefault(place, Limiter(self._clock, at_once, self._per_minute(name)))
         temperature = settings.temperature
-        if "temperature" not in settings.model_fields_set and takes_no_temperature(provider, model):
-            temperature = None
+        if temperature == "auto":
+            temperature = None if takes_no_temperature(provider, model) else 0.0
         retries = Policy(**settings.retry.model_dump())
         return Endpoint(name, backend, limiter, settings.max_tokens, temperature, settings.timeout, price, retries)
 
@@ -164,7 +164,7 @@ class Endpoints:
 def _place(config: Config, name: str) -> str:
     """Where a model is asked: its base URL, or itself."""
     listed = PROVIDERS.get(name.partition("/")[0])
-    return config.model(name).base_url or (listed.base_url if listed is not None else name)
+    return (config.model(name).base_url or (listed.base_url if listed is not None else name)).rstrip("/")
 
 
 def embedded() -> Path:
@@ -177,7 +177,7 @@ def embedded() -> Path:
 
 def located(config: Config, base: Path) -> Config:
     """The configuration with the paths it names made absolute, so that it means the same anywhere."""
-    document = config.model_dump(mode="json", exclude_unset=True)
+    document = config.model_dump(mode="json")
     names = {player.model: _absolute_model(player.model, base) for player in config.players}
     for player in document["players"]:
         player["model"] = names[player["model"]]

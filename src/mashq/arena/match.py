@@ -82,6 +82,7 @@ async def run(
     texts = {player.name: _prompts(player) for player in config.players}
     items = _items(config)
     async with _table(config, texts, clock or RealClock(), watch) as table:
+        _check(table, items)
         manifest = _manifest(table, items, texts)
         with closing(Run.create(out, table.clock, manifest, items)) as stored:
             return await _play(table, stored, manifest, items)
@@ -111,6 +112,24 @@ def load(out: Path) -> Played:
     config = check(manifest["config"], f"{out}/manifest.json")
     state = fold(_initial(config, read_items(out)), read_moves(out, MATCH))
     return Played(out, manifest, config, state, read_attempts(out))
+
+
+def _check(table: _Table, items: tuple[Item, ...]) -> None:
+    """Refuse, before anything is paid for, a match that could not be played or scored."""
+    if getattr(table.detector, "needs_reference", False):
+        for item in items:
+            if item.reference is None:
+                raise ConfigError(
+                    f"the detector {table.detector.name!r} needs a reference answer and item {item.id!r} has none: "
+                    "name the field that holds it with task.reference"
+                )
+    for player in table.config.players:
+        limits = (player.budget or table.config.rules.budget, table.config.rules.shared_budget)
+        if any(limit.dollars is not None for limit in limits) and table.endpoints[player.model].price is None:
+            raise ConfigError(
+                f"a budget in dollars needs a price, and none is known for {player.model}: "
+                "give one with models.price, or set the budget in tokens"
+            )
 
 
 @asynccontextmanager
@@ -214,7 +233,7 @@ def _player(player: PlayerConfig, texts: prompts.Prompts) -> Player:
 
 def _manifest(table: _Table, items: tuple[Item, ...], texts: Mapping[str, prompts.Prompts]) -> dict[str, Any]:
     config, detector, endpoints = table.config, table.detector, table.endpoints
-    said = config.model_dump(mode="json", exclude_unset=True)
+    said = config.model_dump(mode="json")
     return {
         "format": 1,
         "started": _time(table.clock),

@@ -23,6 +23,7 @@ from mashq.tasks import load as tasks
 REVIEWS_AN_ITEM = 0.9
 BYTES_A_TOKEN = 4.5
 SUMMARY_TOKENS, DECISION_TOKENS = 90, 30
+SNAPSHOT_BYTES = 300
 SECONDS_HTTP, SECONDS_LOCAL = 3.0, 4.5
 ASSUMED = (
     f"Expected: {REVIEWS_AN_ITEM:g} reviews an item where reviews are allowed, {BYTES_A_TOKEN:g} bytes a token in, "
@@ -73,6 +74,8 @@ def _plan(config: Config, player: PlayerConfig, items: tuple[Item, ...]) -> Plan
     decisions = len(items) if asks_model else 0
     price, count = _price(config, player.model), len(items)
     reviews = count * min(most, REVIEWS_AN_ITEM)
+    if config.rules.turn == "single" and asks_model:
+        decisions = count + reviews + 1
     calls = count + decisions + reviews
     tokens_in = (answers + decisions * policy + reviews * review) / BYTES_A_TOKEN
     tokens_out = (count + reviews) * min(out, SUMMARY_TOKENS) + decisions * min(out, DECISION_TOKENS)
@@ -85,6 +88,7 @@ def _plan(config: Config, player: PlayerConfig, items: tuple[Item, ...]) -> Plan
         calls * (SECONDS_LOCAL if local else seconds),
     )
     again = 2 * settings.retry.attempts
+    policy += (len(config.players) - 1) * SNAPSHOT_BYTES
     if config.rules.turn == "single" and asks_model:
         decisions = count * (1 + most) + 1
     worst_calls = again * (count * (1 + most) + decisions)
@@ -125,9 +129,9 @@ def _sample(config: Config, player: PlayerConfig, items: tuple[Item, ...]) -> Ob
         average_h=0.5,
         worst=(items[-1].id, 0.5),
         recommended=True,
-        threshold=config.rules.T,
-        max_reviews=config.rules.R,
-        review_cost=config.rules.review_cost,
+        threshold=config.rules.T if player.T is None else player.T,
+        max_reviews=config.rules.R if player.R is None else player.R,
+        review_cost=config.rules.review_cost if player.review_cost is None else player.review_cost,
         resources=tuple(config.score.resources),
         show_seconds=config.rules.show_seconds,
         rivals=len(config.players) - 1,

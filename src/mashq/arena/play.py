@@ -8,17 +8,17 @@ trouble becomes a value in its own record and never touches another's.
 import asyncio
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Any, Protocol
 
 from mashq.arena.referee import Referee
 from mashq.detectors.base import Pair
-from mashq.errors import MashqError
+from mashq.errors import StoreError
 from mashq.gateway.budgets import OutOfBudget, Purse
 from mashq.gateway.door import Endpoint, Model
 from mashq.gateway.types import Call, Clock, Ledger
 from mashq.players.base import Draft, Player
 from mashq.protocol.game import Ruling, apply, observe, ruling, to_move
-from mashq.protocol.moves import Answer, Decision, Move, Rewrite, Stop
+from mashq.protocol.moves import CHOICES, Answer, Decision, Move, Rewrite, Stop
 from mashq.protocol.resources import Spend
 from mashq.protocol.state import MatchState, Observation
 
@@ -100,22 +100,26 @@ class Match:
             draft = await self.contestants[seat].player.move(seen, model)
         except OutOfBudget as reason:
             return Stop(str(reason))
-        except MashqError:
+        except StoreError:
             raise
-        except Exception as error:  # noqa: BLE001 - a player is foreign code: its fault costs it the move, no more
+        except asyncio.CancelledError as error:
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise
+            return failed(seen, f"{type(error).__name__}: {error}")
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - foreign code: its fault costs it the move, no more
             return failed(seen, f"{type(error).__name__}: {error}")
         if model.exhausted is not None:
             return Stop(model.exhausted)
-        if not isinstance(draft, WANTED[seen.step]):
-            return failed(seen, f"the player returned {type(draft).__name__} when asked to {seen.step}")
-        return await self._scored(seat, seen, draft)
+        wrong = unusable(seen, draft)
+        return failed(seen, wrong) if wrong else await self._scored(seat, seen, draft)
 
     async def _scored(self, seat: int, seen: Observation, draft: Draft) -> Move:
         if isinstance(draft, Decision):
             return draft
         if draft.status != "ok" or seen.item is None:
             return replace(draft, h=None)
-        if draft.simulated and self.contestants[seat].endpoint.backend.simulated:
+        if draft.simulated and self.contestants[seat].endpoint.backend.simulated and draft.h is not None:
             return draft
         h = await self.referee.score(Pair(seen.item.text, draft.text, seen.item.reference))
         return replace(draft, h=h, simulated=False)
@@ -132,6 +136,22 @@ class Match:
         n = seen.reviews if seen.step == "review" else 0
         call = Call(self.id, seen.round, seen.player, item, PURPOSE[seen.step], n)
         return Model(self.contestants[seat].endpoint, self.ledger, self.clock, call, self.seed, purses)
+
+
+def unusable(seen: Observation, draft: object) -> str:
+    """Why a player's return value cannot be its move, or nothing."""
+    if not isinstance(draft, WANTED[seen.step]):
+        return f"the player returned {type(draft).__name__} when asked to {seen.step}"
+    given: Any = draft  # what its fields hold is anyone's guess: a player is foreign code
+    if isinstance(draft, Decision):
+        texts = (given.reason, given.question_id or "", given.previous_id or "")
+        legal = given.choice in CHOICES and all(isinstance(text, str) for text in texts)
+    else:
+        texts = (given.text, given.error)
+        legal = given.status in ("ok", "refused", "failed") and all(isinstance(text, str) for text in texts)
+        if given.h is not None:
+            legal = legal and isinstance(given.h, float | int) and 0 <= given.h <= 1
+    return "" if legal else f"the player's move has impossible fields: {given!r:.200}"
 
 
 def failed(seen: Observation, why: str) -> Move:

@@ -55,9 +55,6 @@ def main() -> None:
     except Stopped as stopped:
         click.echo(f"mashq: {_shown(str(stopped))}", err=True)
         sys.exit(STOPPED)
-    except click.UsageError as error:
-        error.show()
-        sys.exit(BAD_INPUT)
     except click.ClickException as error:
         error.show()
         sys.exit(BAD_INPUT)

@@ -51,8 +51,10 @@ def print_table(found: dict[str, Any], attempts: list[dict[str, Any]]) -> None:
     """The result for a person, as wide as the terminal but never too narrow for its columns."""
     from rich.console import Console
 
-    from mashq.report.table import result
+    from mashq.report.table import NARROWEST, result, table_width
 
     console = Console(highlight=False, emoji=False, markup=False)
-    console.width = max(console.width, 100)
-    console.print(result(found, attempts), soft_wrap=False)
+    shown = result(found, attempts)
+    needed = console.measure(shown, options=console.options.update(width=1000)).maximum
+    console.width = max(console.width, min(needed, NARROWEST), table_width(found))
+    console.print(shown)

@@ -24,6 +24,7 @@ class ExactMatch:
 
     name: str = "exact-match"
     version: str = "1"
+    needs_reference: bool = True
 
     def score(self, pairs: Sequence[Pair]) -> list[float]:
         """H of each pair, in the order given."""

@@ -49,7 +49,7 @@ def decode(document: object) -> tuple[Completion, Usage] | str:
     texts = [b.get("text") for block in blocks if (b := as_object(block) or {}).get("type") == "text"]
     text = "".join(t for t in texts if isinstance(t, str))
     stop = str(reply.get("stop_reason") or "")
-    return Completion(whole(text), stop, stop == "refusal" or not text.strip()), read_usage(reply.get("usage"))
+    return Completion(whole(text), whole(stop), stop == "refusal" or not text.strip()), read_usage(reply.get("usage"))
 
 
 def read_usage(document: object) -> Usage:

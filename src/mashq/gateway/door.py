@@ -26,7 +26,7 @@ from mashq.gateway.types import (
     Worst,
     spend_of,
 )
-from mashq.protocol.resources import UNKNOWN, Spend, Unknown
+from mashq.protocol.resources import UNKNOWN, Amount, Spend, Unknown
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +41,18 @@ class Endpoint:
     timeout: float = 120.0
     price: Price | None = None
     retries: retry.Policy = retry.Policy()
+
+    def worst(self, tokens_in: int, tokens_out: int) -> Worst:
+        """What an attempt with at most so many tokens could cost."""
+        dollars = UNKNOWN if self.price is None else self.price.dollars(tokens_in, tokens_out, 0)
+        return Worst(tokens_in, tokens_out, self.timeout, dollars)
+
+    def priced(self, outcome: Outcome) -> Outcome:
+        """The outcome with its dollars, when a price is known and it has none of its own."""
+        if self.price is None or not isinstance(outcome.dollars, Unknown):
+            return outcome
+        usage = outcome.usage
+        return replace(outcome, dollars=self.price.dollars(usage.tokens_in, usage.tokens_out, usage.cached))
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +76,7 @@ class Model:
     spend: Spend = field(default_factory=Spend)
     exhausted: str | None = None
     asks: int = 0
+    _in_flight: Spend = field(default_factory=Spend)
 
     async def ask(
         self,
@@ -83,7 +96,7 @@ class Model:
             schema=schema,
             facts=facts or {},
         )
-        worst = self._worst(request)
+        worst = self.endpoint.worst(request.prompt_bytes, request.max_tokens)
         failures, pause, outcome = self._recall(call)
         while outcome is None or pause is not None:
             outcome = await self._attempt(call, request, worst, pause or 0.0)
@@ -110,32 +123,46 @@ class Model:
 
     async def _attempt(self, call: Call, request: Request, worst: Worst, pause: float) -> Outcome:
         endpoint = self.endpoint
-        reason = budgets.lacking(self.purses, self.spend, worst)
+        reason = budgets.lacking(self.purses, self.spend + self._in_flight, worst)
         if reason is not None:
             self.exhausted = reason
             raise budgets.OutOfBudget(reason)
+        reserved = spend_of(Entry(0, endpoint.name, worst))
+        self._in_flight += reserved
+        try:
+            return await self._send(call, request, worst, pause)
+        finally:
+            self._in_flight = _without(self._in_flight, reserved)
+
+    async def _send(self, call: Call, request: Request, worst: Worst, pause: float) -> Outcome:
+        endpoint = self.endpoint
         if pause:
             await self.clock.sleep(pause)
         async with endpoint.limiter.slot() as queued:
             attempt = await self.ledger.open(call, request, endpoint.name, worst, durable=endpoint.backend.durable)
-            outcome = self._priced(await endpoint.backend.attempt(request, call))
+            outcome = endpoint.priced(await endpoint.backend.attempt(request, call))
             waited = pause + queued
             self.ledger.close(attempt, outcome, waited)
         self.spend += spend_of(Entry(attempt, endpoint.name, worst, outcome, waited))
         return outcome
 
-    def _priced(self, outcome: Outcome) -> Outcome:
-        price = self.endpoint.price
-        if price is None or not isinstance(outcome.dollars, Unknown):
-            return outcome
-        usage = outcome.usage
-        return replace(outcome, dollars=price.dollars(usage.tokens_in, usage.tokens_out, usage.cached))
 
-    def _worst(self, request: Request) -> Worst:
-        tokens_in = request.prompt_bytes
-        price = self.endpoint.price
-        dollars = UNKNOWN if price is None else price.dollars(tokens_in, request.max_tokens, 0)
-        return Worst(tokens_in, request.max_tokens, self.endpoint.timeout, dollars)
+def _without(spend: Spend, part: Spend) -> Spend:
+    """`spend` less one attempt's reservation."""
+    return replace(
+        spend,
+        unresolved=spend.unresolved - part.unresolved,
+        unknown=spend.unknown - part.unknown,
+        tokens_in=_less(spend.tokens_in, part.tokens_in),
+        tokens_out=_less(spend.tokens_out, part.tokens_out),
+        seconds=_less(spend.seconds, part.seconds),
+        dollars=_less(spend.dollars, part.dollars),
+    )
+
+
+def _less(whole: Amount, part: Amount) -> Amount:
+    unknown = whole.unknown - part.unknown
+    return replace(whole, unknown=unknown, worst=whole.worst - part.worst if unknown else 0)
 
 
 def trial_seed(seed: int, trial: int) -> int:

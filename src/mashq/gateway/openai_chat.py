@@ -75,7 +75,7 @@ def decode(document: object) -> tuple[Completion, Usage] | str:
     refusal = message.get("refusal")
     refused = bool(refusal) or stop in REFUSING_STOPS or not text.strip()
     spoken = refusal if isinstance(refusal, str) and not text.strip() else text
-    return Completion(whole(spoken), stop, refused), read_usage(reply.get("usage"))
+    return Completion(whole(spoken), whole(stop), refused), read_usage(reply.get("usage"))
 
 
 def read_usage(document: object) -> Usage:

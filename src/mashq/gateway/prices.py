@@ -13,7 +13,7 @@ PROVIDER_IDS = {"gemini": "google", "xai": "x-ai"}
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """A model's price: `label` is stored with each attempt, `of(tokens_in, tokens_out, cached)` gives dollars."""
+    """A model's price: `label` says where it is from, `of(tokens_in, tokens_out, cached)` gives dollars."""
 
     label: str
     of: Callable[[int, int, int], float]

@@ -30,8 +30,6 @@ class Parameters:
     review_rate: float = 0.7
     refusal_rate: float = 0.0
     failure_rate: float = 0.0
-    dollars_in: float | None = None
-    dollars_out: float | None = None
     common: bool = False
 
 

@@ -6,12 +6,14 @@ time-out or a body that cannot be read has unknown usage; a connection that was 
 
 import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 from types import ModuleType
 from typing import Protocol
 
 import aiohttp
 
+from mashq.gateway import openai_chat
 from mashq.gateway.openai_chat import Options
 from mashq.gateway.retry import parse_retry_after
 from mashq.gateway.types import Call, Clock, Completion, Kind, Outcome, Request, Usage
@@ -26,6 +28,10 @@ NEVER_SENT = (
     aiohttp.ClientHttpProxyError,
     aiohttp.InvalidURL,
 )
+
+
+Take = Callable[[aiohttp.ClientResponse, float], Awaitable[Outcome]]
+Decode = Callable[[object], tuple[Completion, Usage] | str]
 
 
 class Codec(Protocol):
@@ -82,41 +88,62 @@ class HttpBackend:
         headers: Mapping[str, str] | None = None,
     ) -> None:
         self._pool, self._clock, self._codec = pool, clock, codec
-        self._url = base_url.rstrip("/") + codec.path()
-        self._model, self._key, self._options, self._timeout = model, key, options, timeout
+        self._base_url, self.model, self.options = base_url.rstrip("/"), model, options
+        self._key, self._timeout = key, timeout
         self._headers = dict(headers or {}) | codec.headers(key) | {"Content-Type": "application/json"}
+
+    @property
+    def speaks_openai(self) -> bool:
+        """Whether a request in the OpenAI format can be passed on as it is."""
+        return self._codec is openai_chat
 
     async def attempt(self, request: Request, call: Call) -> Outcome:
         """Send the request once."""
-        body = json.dumps(self._codec.encode(self._model, request, self._options)).encode()
+        body = json.dumps(self._codec.encode(self.model, request, self.options)).encode()
+
+        async def take(response: aiohttp.ClientResponse, started: float) -> Outcome:
+            return (await self.received(response, started, self._codec.decode))[0]
+
+        return await self.exchange(self._codec.path(), body, take)
+
+    async def exchange(self, path: str, body: bytes, take: Take) -> Outcome:
+        """Post once and let `take` make an outcome of the response; a lost connection is an outcome too."""
         started = self._clock.tick()
+        session, url = self._pool.session(), self._base_url + path
         try:
-            async with asyncio.timeout(self._timeout):
-                return await self._send(body, started)
+            async with (
+                asyncio.timeout(self._timeout),
+                session.post(url, data=body, headers=self._headers, allow_redirects=False) as response,
+            ):
+                return await take(response, started)
         except NEVER_SENT as error:
             seconds = self._clock.tick() - started
             return Outcome("unreachable", usage=NOTHING, seconds=seconds, error=self._line(str(error)))
         except TimeoutError:
-            return self._lost("timeout", f"no complete reply within {self._timeout:g} s", started)
+            return self.lost("timeout", f"no complete reply within {self._timeout:g} s", started)
         except aiohttp.ClientResponseError as error:  # its repr would show every header that was sent
-            return self._lost("unparsable", f"the reply is not HTTP: {error.message}", started)
+            return self.lost("unparsable", f"the reply is not HTTP: {error.message}", started)
         except aiohttp.ClientPayloadError as error:
             kind = "unparsable" if "decode" in str(error).lower() else "dropped"
-            return self._lost(kind, f"the body broke off: {error}", started)
+            return self.lost(kind, f"the body broke off: {error}", started)
         except (aiohttp.ClientError, OSError, ValueError) as error:
-            return self._lost("dropped", f"the connection was lost: {error!r}", started)
+            return self.lost("dropped", f"the connection was lost: {error!r}", started)
 
-    async def _send(self, body: bytes, started: float) -> Outcome:
-        session = self._pool.session()
-        async with session.post(self._url, data=body, headers=self._headers, allow_redirects=False) as response:
-            data = await _read(response)
-            seconds = self._clock.tick() - started
-            if data is None:
-                return Outcome("unparsable", seconds=seconds, status=response.status, error="the body never ended")
-            retry_after = parse_retry_after(response.headers.get("Retry-After"), self._clock.now())
-            return self._outcome(response.status, data, seconds, retry_after)
+    async def received(
+        self, response: aiohttp.ClientResponse, started: float, decode: Decode
+    ) -> tuple[Outcome, bytes | None]:
+        """The outcome of a reply read whole, and its body unless that never ended."""
+        data = await _read(response)
+        seconds = self._clock.tick() - started
+        if data is None:
+            error = "the body never ended"
+            return Outcome("unparsable", seconds=seconds, status=response.status, error=error), None
+        retry_after = parse_retry_after(response.headers.get("Retry-After"), self._clock.now())
+        return self._outcome(response.status, data, seconds, retry_after, decode), data
 
-    def _outcome(self, status: int, data: bytes, seconds: float, retry_after: float | None) -> Outcome:
+    def _outcome(
+        self, status: int, data: bytes, seconds: float, retry_after: float | None, decode: Decode
+    ) -> Outcome:
         try:
             document: object = json.loads(data)
         except (ValueError, RecursionError):
@@ -128,18 +155,23 @@ class HttpBackend:
             return Outcome("http", None, billed, seconds, status=status, retry_after=retry_after, error=error)
         if document is None:
             return Outcome("unparsable", seconds=seconds, status=status, error="the reply is not JSON")
-        decoded = self._codec.decode(document)
+        decoded = decode(document)
         if isinstance(decoded, str):
             return Outcome("unparsable", seconds=seconds, status=status, error=decoded)
         completion, usage = decoded
+        completion = replace(completion, text=self.redacted(completion.text))
         return Outcome("refused" if completion.refused else "ok", completion, usage, seconds, status=status)
 
-    def _lost(self, kind: Kind, error: str, started: float) -> Outcome:
+    def lost(self, kind: Kind, error: str, started: float) -> Outcome:
         return Outcome(kind, seconds=self._clock.tick() - started, error=self._line(error))
+
+    def redacted(self, text: str) -> str:
+        """`text` without the key, which a server may echo."""
+        return text.replace(self._key, "[key]") if self._key else text
 
     def _line(self, text: str) -> str:
         """`text` as one short line without the key, which errors echo; cut last, so that no part of it is left."""
-        clean = text.replace(self._key, "[key]") if self._key else text
+        clean = self.redacted(text)
         return " ".join(clean[:3000].split())[:LINE]
 
     async def close(self) -> None:

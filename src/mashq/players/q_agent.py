@@ -69,7 +69,9 @@ class QAgent:
         if reply.refused:
             return Answer("refused", reply.text, error=reply.stop or "empty reply")
         summary = None if found is None else found["summary"]
-        if isinstance(summary, str) and summary.strip():
+        if isinstance(summary, str):
+            if not summary.strip():
+                return Answer("refused", error="empty summary")
             return Answer("ok", summary.strip(), reply.h, simulated=reply.h is not None)
         text = cut_string(reply.text, "summary") or reply.text
         return Answer("ok", text.strip(), reply.h, plain=True, simulated=reply.h is not None)
@@ -159,7 +161,9 @@ def _read(reply: Completion | Failure, key: str) -> Mapping[str, object] | None:
     if isinstance(reply, Failure) or reply.refused:
         return None
     found = json_object(reply.text, key)
-    return None if found is None or (key == "choice" and _choice(found) is None) else found
+    if found is None or not isinstance(found[key], str):
+        return None
+    return None if key == "choice" and _choice(found) is None else found
 
 
 def _choice(found: Mapping[str, object]) -> Choice | None:

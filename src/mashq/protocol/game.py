@@ -204,11 +204,10 @@ def _close_round(state: MatchState) -> MatchState:
             players.append(player)
             continue
         shown = state.rules.vision.when
-        if player.stopped is not None:
-            last = player.snapshot
-            player = replace(player, snapshot=last and replace(last, round=state.round, stopped=True))
-        elif shown == "always" or (shown == "review" and player.reviewed):
+        if (player.reviewed and shown != "never") or (shown == "always" and player.stopped is None):
             player = replace(player, snapshot=_snapshot(state, player))
+        if player.stopped is not None and player.snapshot is not None:
+            player = replace(player, snapshot=replace(player.snapshot, round=state.round, stopped=True))
         start = "answer" if state.rules.turn == "cycle" else "decide"
         phase = start if _plays_on(state, player) else "done"
         players.append(replace(player, phase=phase, reviewed=False))

@@ -8,7 +8,7 @@ Everything adds with `+`; adding is exact for counts and tokens.
 import math
 from dataclasses import dataclass, fields
 from enum import Enum
-from typing import Final, Self
+from typing import Any, Final, Self, cast
 
 RESOURCES: Final = ("tokens", "calls", "reviews", "seconds", "dollars")
 
@@ -106,18 +106,26 @@ class Spend:
         return found[resource]
 
     def to_json(self) -> dict[str, object]:
-        """A compact, lossless form: fields at their default are left out."""
+        """A compact, lossless form: fields at their default are left out, an unbounded worst case is null."""
         document: dict[str, object] = {}
         for field in fields(self):
             value: object = getattr(self, field.name)
-            if value != field.default:
-                document[field.name] = (
-                    [value.total, value.known, value.unknown, value.worst] if isinstance(value, Amount) else value
-                )
+            if value == field.default:
+                continue
+            if isinstance(value, Amount):
+                worst = None if math.isinf(value.worst) else value.worst
+                value = [value.total, value.known, value.unknown, worst]
+            document[field.name] = value
         return document
 
     @classmethod
-    def from_json(cls, document: dict[str, object]) -> Self:
+    def from_json(cls, document: dict[str, Any]) -> Self:
         """The inverse of `to_json`."""
-        values = {k: Amount(*v) if isinstance(v, list) else v for k, v in document.items()}  # pyright: ignore[reportUnknownArgumentType]
-        return cls(**values)  # pyright: ignore[reportArgumentType]
+        return cls(
+            **{name: _amount(cast(list[Any], v)) if isinstance(v, list) else v for name, v in document.items()}
+        )
+
+
+def _amount(parts: list[Any]) -> Amount:
+    total, known, unknown, worst = parts
+    return Amount(total, known, unknown, math.inf if worst is None else worst)

@@ -158,7 +158,7 @@ def score(results: Sequence[PlayerResult], rules: ScoreRules) -> Score:
             "Q is undefined: no item was answered by every player (every one was refused or failed by some)."
         )
     winner, tied = _winner(rows)
-    notes += _doubts(rows, winner, rules, solo=len(results) == 1)
+    notes += _doubts(rows, counted, rules)
     return Score(tuple(rows), scored, winner, tied, dropped, tuple(notes))
 
 
@@ -281,17 +281,25 @@ def _winner(rows: Sequence[PlayerScore]) -> tuple[str | None, tuple[str, ...]]:
     return (leaders[0], ()) if len(leaders) == 1 else (None, leaders)
 
 
-def _doubts(rows: Sequence[PlayerScore], winner: str | None, rules: ScoreRules, *, solo: bool) -> list[str]:
+def _doubts(rows: Sequence[PlayerScore], counted: tuple[str, ...], rules: ScoreRules) -> list[str]:
     """Sentences a reader must not miss."""
     notes: list[str] = []
-    if solo and rules.reference is None:
+    if len(rows) == 1 and rules.reference is None:
         notes.append("One player alone is its own normaliser: its penalty is always the full sum of the weights.")
-    unknown = [row.name for row in rows if row.unknown_attempts]
-    if unknown:
-        notes.append(f"The cost of some attempts is unknown ({', '.join(unknown)}): see q_min and q_max.")
-    leader = next((row for row in rows if row.name == winner), None)
-    if leader is not None and leader.q_min is not None and unknown:
-        rivals = [row.name for row in rows if row is not leader and (row.q_max or 0.0) >= leader.q_min]
-        if rivals:
-            notes.append(f"The unknown costs could change the winner: {', '.join(rivals)} could still beat {winner}.")
+    unknown = [row for row in rows if any(row.totals[name].unknown for name in counted)]
+    if not unknown:
+        return notes
+    spans = ", ".join(f"{row.name} {row.q_min:.4f} to {row.q_max:.4f}" for row in unknown if row.q is not None)
+    notes.append(f"The cost of some attempts is unknown, which leaves Q between: {spans or 'unknown'}.")
+    best = max((row.q for row in rows if row.q is not None), default=None)
+    if best is None or len(rows) == 1:
+        return notes
+    floor = min(row.q_min for row in rows if row.q is not None and row.q_min is not None and row.q > best - TIE)
+    rivals = [
+        r.name for r in rows if r.q is not None and r.q_max is not None and r.q <= best - TIE and r.q_max >= floor
+    ]
+    if rivals:
+        notes.append(f"The unknown costs could change the winner: {', '.join(rivals)} could still win.")
+    elif sum(row.q > best - TIE for row in rows if row.q is not None) > 1:
+        notes.append("The unknown costs could break the tie.")
     return notes

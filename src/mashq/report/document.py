@@ -40,8 +40,8 @@ def document(played: Played) -> dict[str, Any]:
             }
             for seat, row in enumerate(result.players)
         ],
-        "winner": result.winner,
-        "tied": list(result.tied),
+        "winner": result.winner if played.finished else None,
+        "tied": list(result.tied) if played.finished else [],
         "attempts": _attempts(played.attempts, [row.name for row in result.players]),
         "dropped": [{"item": item, "by": list(by)} for item, by in result.dropped],
         "views": [_view(rule, score(results, replace(rules, refusals=rule))) for rule in REFUSALS],
@@ -73,7 +73,9 @@ def _plain(amount: Amount) -> float | None:
     value = amount.value
     if isinstance(value, Unknown):
         return None
-    return int(value) if value == int(value) and not isinstance(value, int) and value < 2**53 else value
+    if not math.isfinite(value):
+        return None
+    return int(value) if value == int(value) and value < 2**53 else value
 
 
 def _finite(value: float | None) -> float | None:

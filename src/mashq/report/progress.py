@@ -62,9 +62,9 @@ class Progress:
         marked = "SIMULATED, " if self._simulated else ""
         gone, left = duration(now - self._started), self._left(state, now)
         title = f"{marked}round {state.round + 1}, {gone} gone, {left} left"
-        table = Table(box=box.SIMPLE, title=title, title_justify="left")
-        table.add_column("player")
-        for heading in ("items", "H", "calls", "tokens", "reviews", "seconds", "dollars", "Q now", "doing"):
+        table = Table(box=box.SIMPLE, title=title, title_justify="left", padding=(0, 1, 0, 0), pad_edge=False)
+        table.add_column("player", no_wrap=True, min_width=8)
+        for heading in ("items", "H", "calls", "tokens", "reviews", "s", "$", "Q now", "doing"):
             table.add_column(heading, justify="right", no_wrap=True)
         for player, standing in zip(state.players, standings(state, self._rules), strict=True):
             doing = "stopped" if player.stopped is not None else player.phase

@@ -4,22 +4,30 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from rich import box
-from rich.console import Group, RenderableType
+from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from mashq.report.text import dollars, number, safe
 
+NARROWEST = 100
+
 
 def result(document: dict[str, Any], attempts: Sequence[dict[str, Any]]) -> RenderableType:
     """The table, the winner, and what must be said with it."""
     parts: list[RenderableType] = []
-    if document["simulated"]:
-        parts.append(
-            Text("SIMULATED: no real model answered; scores, costs and times are drawn.", style="bold yellow")
-        )
+    drawn = [safe(p["name"]) for p in document["players"] if p["model"].startswith("simulated/")]
+    if drawn:
+        real = "no real model answered" if len(drawn) == len(document["players"]) else f"not real: {', '.join(drawn)}"
+        parts.append(Text(f"SIMULATED, {real}; scores, costs and times are drawn.", style="bold yellow"))
     parts += [_table(document), *(Text(line) for line in _sentences(document, attempts))]
     return Group(*parts)
+
+
+def table_width(document: dict[str, Any]) -> int:
+    """What the table needs so that no number is cut."""
+    console = Console(width=1000)
+    return console.measure(_table(document)).maximum
 
 
 def _table(document: dict[str, Any]) -> Table:
@@ -28,7 +36,7 @@ def _table(document: dict[str, Any]) -> Table:
     for heading in ("H before → after", "calls", "tok in", "tok out", "reviews", "seconds", "dollars", "P", "Q"):
         table.add_column(heading, justify="right", no_wrap=True)
     for player in document["players"]:
-        won = player["name"] == document["winner"]
+        won = document["finished"] and player["name"] == document["winner"]
         before, after = number(player["h_before_review"], 4), number(player["h"], 4)
         table.add_row(
             Text(safe(player["name"], 24) + (" ★" if won else "")),
@@ -61,10 +69,18 @@ def _sentences(document: dict[str, Any], attempts: Sequence[dict[str, Any]]) -> 
     for player in players:
         yield f"{safe(player['name'])}: {safe(player['model'])}, T {player['T']:g}, R {player['R']}"
     yield ""
-    yield _verdict(document)
+    if document["finished"]:
+        yield _verdict(document)
+    else:
+        yield f"This match is not finished, so nobody has won yet: mashq resume {safe(document['run'])}"
     yield _bought(players, attempts)
-    if not document["finished"]:
-        yield f"This match is not finished: mashq resume {safe(document['run'])}"
+    rates = [f"{safe(p['name'])} {p['answer_rate']:.1%}" for p in players if p["answer_rate"] < 1]
+    if rates:
+        yield (
+            f"Answered: {', '.join(rates)}; the others everything."
+            if len(rates) < len(players)
+            else (f"Answered: {', '.join(rates)}.")
+        )
     for note in document["notes"]:
         yield f"Note: {safe(note, 400)}"
     if document["dropped"]:
@@ -78,7 +94,8 @@ def _verdict(document: dict[str, Any]) -> str:
     if document["tied"]:
         return f"A tie between {', '.join(safe(name) for name in document['tied'])} at Q {ranked[0]['q']:.4f}."
     if len(ranked) == 1:
-        return f"{safe(ranked[0]['name'])} played alone: Q {ranked[0]['q']:.4f}."
+        how = "played alone" if len(document["players"]) == 1 else "is the only one with a score"
+        return f"{safe(ranked[0]['name'])} {how}: Q {ranked[0]['q']:.4f}."
     first, second = ranked[:2]
     return (
         f"Winner: {safe(first['name'])}, with Q {first['q']:.4f} against {second['q']:.4f} "

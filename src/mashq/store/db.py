@@ -7,6 +7,7 @@ committed in the order they were queued, so whatever is on disk is a prefix of w
 
 import asyncio
 import contextlib
+import os
 import queue
 import sqlite3
 import threading
@@ -38,18 +39,26 @@ GROUP = 512
 
 
 def connect(path: Path, *, readonly: bool = False) -> sqlite3.Connection:
-    """Open the file; a reader never changes it."""
+    """Open the file; a reader never changes it, and can be anyone who may read it."""
     try:
-        target = f"{path.resolve().as_uri()}?mode={'ro' if readonly else 'rwc'}"
-        connection = sqlite3.connect(target, uri=True, timeout=30, check_same_thread=False, isolation_level=None)
         if not readonly:
-            connection.execute("PRAGMA journal_mode=WAL")
-            connection.execute("PRAGMA synchronous=FULL")
-        connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+            return _opened(path, "mode=rwc", "PRAGMA journal_mode=WAL", "PRAGMA synchronous=FULL")
+        log = path.with_name(path.name + "-wal")
+        if not os.access(path.parent, os.W_OK) and not (log.exists() and log.stat().st_size):
+            return _opened(path, "immutable=1")
+        return _opened(path, "mode=ro")
     except sqlite3.Error as error:
         raise StoreError(
             f"{path} cannot be opened ({error}): is it a run of mashq, and is the disk writable?"
         ) from None
+
+
+def _opened(path: Path, how: str, *pragmas: str) -> sqlite3.Connection:
+    target = f"{path.resolve().as_uri()}?{how}"
+    connection = sqlite3.connect(target, uri=True, timeout=30, check_same_thread=False, isolation_level=None)
+    for pragma in pragmas:
+        connection.execute(pragma)
+    connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
     return connection
 
 
@@ -121,12 +130,12 @@ class Writer:
             for statement, values in statements:
                 self._connection.execute(statement, values)
             self._connection.execute("COMMIT")
-        except sqlite3.Error as error:
+        except Exception as error:  # noqa: BLE001 - whatever it is, those who wait must be told
             self._error = self._told(error)
             with contextlib.suppress(sqlite3.Error):
                 self._connection.execute("ROLLBACK")
 
-    def _told(self, error: sqlite3.Error) -> StoreError:
+    def _told(self, error: Exception) -> StoreError:
         return StoreError(
             f"{self._path} cannot be written ({error}): free some disk space or fix its permissions, then run "
             f"'mashq resume {self._path.parent}'; what was paid for so far is kept"

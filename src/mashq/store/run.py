@@ -10,11 +10,10 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, cast
 
 from mashq.errors import StoreError
 from mashq.gateway.types import Clock
-from mashq.gateway.untrusted import whole
 from mashq.protocol import moves
 from mashq.protocol.game import Ruling
 from mashq.protocol.items import Item
@@ -22,6 +21,8 @@ from mashq.store.db import Writer, connect
 from mashq.store.ledger import RunLedger, entries
 
 MANIFEST, DATABASE, LOCK = "manifest.json", "run.db", "lock"
+LEFTOVERS = {LOCK, MANIFEST + ".new", *(DATABASE + end for end in ("", "-wal", "-shm"))}
+FORMAT = 1
 EVENT = "INSERT INTO events (match, round, player, kind, item, move, ruling, time) VALUES (?,?,?,?,?,?,?,?)"
 
 
@@ -42,19 +43,16 @@ class Run:
         try:
             path.mkdir(parents=True, exist_ok=True)
             found = {entry.name for entry in path.iterdir()}
-            if MANIFEST not in found and found <= {LOCK, *(DATABASE + end for end in ("", "-wal", "-shm"))}:
-                for name in found:  # a run that died before it began: nothing was asked, nothing is lost
-                    (path / name).unlink()
-                found = set[str]()
         except OSError as error:
             raise StoreError(f"{path} cannot be made ({error.strerror}): choose another --out") from None
-        if found:
+        if MANIFEST in found or not found <= LEFTOVERS:
             raise StoreError(f"{path} is already used: choose another --out, or run 'mashq resume {path}'")
-        run = cls(path, clock, _locked(path))
+        lock = _locked(path)
+        for name in LEFTOVERS - {LOCK}:  # of a run that died before it began: nothing was asked, nothing is lost
+            (path / name).unlink(missing_ok=True)
+        run = cls(path, clock, lock)
         for position, item in enumerate(items):
-            reference = None if item.reference is None else whole(item.reference)
-            values = (position, whole(item.id), whole(item.text), reference)
-            run.writer.put("INSERT INTO items VALUES (?,?,?,?)", values)
+            run.writer.put("INSERT INTO items VALUES (?,?,?,?)", (position, item.id, item.text, item.reference))
         run.writer.flush()
         run.write_manifest(manifest)
         return run
@@ -77,7 +75,7 @@ class Run:
     ) -> None:
         """Append a move."""
         ruled = None if ruling is None else json.dumps(asdict(ruling))
-        body = json.dumps(moves.to_json(move))
+        body = json.dumps(moves.to_json(move), allow_nan=False)
         values = (match, round_, player, moves.kind_of(move), item, body, ruled, self._clock.now())
         self.writer.put(EVENT, values)
 
@@ -104,12 +102,17 @@ class Run:
 def read_manifest(path: Path) -> dict[str, Any]:
     """The manifest of a run, or a clear error when `path` is none."""
     try:
-        document: dict[str, Any] = json.loads((path / MANIFEST).read_text("utf-8"))
-    except FileNotFoundError:
+        document: Any = json.loads((path / MANIFEST).read_text("utf-8"))
+    except (FileNotFoundError, NotADirectoryError):
         raise StoreError(f"{path} is not a run of mashq: it has no {MANIFEST}") from None
     except (OSError, ValueError) as error:
         raise StoreError(f"{path / MANIFEST} cannot be read ({error})") from None
-    return document
+    if not isinstance(document, dict) or "ended" not in document:
+        raise StoreError(f"{path / MANIFEST} is not the manifest of a run: restore it from a copy")
+    known = cast(dict[str, Any], document)
+    if known.get("format", FORMAT) != FORMAT:
+        raise StoreError(f"{path} has the format {known['format']}, this version reads {FORMAT}: update mashq")
+    return known
 
 
 def read_items(path: Path) -> tuple[Item, ...]:
@@ -141,8 +144,9 @@ def read_attempts(path: Path) -> list[dict[str, Any]]:
 
 
 def read_last_error(path: Path, player: str) -> str | None:
-    """The last thing that went wrong for a player, in the provider's words."""
-    query = "SELECT error FROM attempts WHERE player = ? AND error <> '' ORDER BY id DESC LIMIT 1"
+    """The last thing that went wrong with an answer of a player, in the provider's words."""
+    query = """SELECT json_extract(move, '$.error') FROM events WHERE player = ? AND kind IN ('answer', 'rewrite')
+      AND json_extract(move, '$.error') IS NOT NULL ORDER BY seq DESC LIMIT 1"""
     with _reading(path) as connection:
         row = connection.execute(query, (player,)).fetchone()
     return None if row is None else str(row[0])

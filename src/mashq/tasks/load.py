@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import cast
 
 from mashq.errors import DataError
+from mashq.gateway.untrusted import whole
 from mashq.protocol.items import Item
 
 csv.field_size_limit(2**31 - 1)
@@ -108,10 +109,10 @@ def _items(rows: Iterator[Row], fields: Fields, source: str, limit: int | None) 
                 "right field with task.text"
             )
         given = row.get(fields.id)
-        name = str(given) if given not in (None, "") else str(number)
+        name = whole(str(given)) if given not in (None, "") else str(number)
         if name in seen:
             raise DataError(f"{source} line {number}: the id {name!r} is also on line {seen[name]}; ids must differ")
         seen[name] = number
         reference = row.get(fields.reference)
-        items.append(Item(name, text, None if reference in (None, "") else str(reference)))
+        items.append(Item(name, whole(text), None if reference in (None, "") else whole(str(reference))))
     return tuple(items)
