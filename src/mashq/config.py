@@ -30,12 +30,19 @@ class Strict(BaseModel):
 class TaskConfig(Strict):
     """What is worked on."""
 
-    kind: Literal["summarise"] = "summarise"
+    kind: Literal["summarise", "qa"] = "summarise"
     data: str = "builtin"
     limit: int | None = Field(default=None, ge=1)
-    text: str = "text"
+    sample: int | None = Field(default=None, ge=1)
+    text: str | None = None
     id: str = "id"
-    reference: str = "reference"
+    answer: str | None = None
+
+    @model_validator(mode="after")
+    def _questions_need_data(self) -> Self:
+        if self.kind == "qa" and self.data == "builtin":
+            raise ValueError("the qa task has no built-in questions: name a file with task.data")
+        return self
 
 
 class BudgetConfig(Strict):
@@ -55,12 +62,28 @@ class PlayerConfig(Strict):
     agent: str = "q-agent"
     model: str
     policy: Literal["llm", "rule"] = "llm"
+    n: int = Field(default=4, ge=1, le=100)
+    to: str | None = None
     order: str | None = None
     prompts: str | None = None
     T: float | None = Field(default=None, ge=0, le=1)
     R: int | None = Field(default=None, ge=0, le=1000)
     review_cost: float | None = Field(default=None, ge=0)
     budget: BudgetConfig | None = None
+    command: str | list[str] | None = None
+    url: str | None = None
+    env: list[str] = []
+    directory: str | None = None
+    turn_timeout: float = Field(default=300.0, gt=0)
+
+    @model_validator(mode="after")
+    def _external(self) -> Self:
+        ways = (self.command is not None) + (self.url is not None)
+        if self.agent == "external" and ways != 1:
+            raise ValueError(f"player {self.name!r} is external: give it either a command or a url")
+        if self.agent != "external" and ways:
+            raise ValueError(f"player {self.name!r} has a command or a url: only an 'agent: external' takes one")
+        return self
 
     @field_validator("order")
     @classmethod
@@ -96,7 +119,7 @@ class ScoreConfig(Strict):
     """How the match is scored."""
 
     alpha: float = Field(default=1.0, gt=0)
-    beta: float = Field(default=0.1, ge=0)
+    beta: float | None = Field(default=None, ge=0)
     resources: list[Resource] = ["tokens", "calls", "reviews", "seconds"]
     weights: dict[Resource, float] = {}
     normalise: Literal["match"] | dict[Resource, float] = "match"
@@ -157,6 +180,7 @@ class ModelConfig(Strict):
 
     base_url: str | None = None
     api_key_env: str | None = None
+    api_key_file: str | None = None
     wire: Literal["openai", "anthropic"] | None = None
     json_mode: Literal["schema", "object", "none"] | None = None
     temperature: Annotated[float, Field(ge=0, le=2)] | Literal["auto"] | None = "auto"
@@ -178,6 +202,8 @@ class ModelConfig(Strict):
         for name in self.headers:
             if name.lower() in ("authorization", "x-api-key", "api-key", "proxy-authorization"):
                 raise ValueError(f"the header {name} would store a secret: name its variable with api_key_env")
+        if self.api_key_env is not None and self.api_key_file is not None:
+            raise ValueError("api_key_env and api_key_file exclude each other: keep one")
         if self.base_url is not None and "@" in urlsplit(self.base_url).netloc:
             raise ValueError("base_url holds a user or password: name the key's variable with api_key_env")
         return self
@@ -188,7 +214,8 @@ class Config(Strict):
 
     task: TaskConfig = TaskConfig()
     players: list[PlayerConfig] = Field(min_length=1)
-    detector: str = "grounding"
+    detector: str | None = None
+    guide: str | None = None
     rules: RulesConfig = RulesConfig()
     score: ScoreConfig = ScoreConfig()
     models: dict[str, ModelConfig] = {}
@@ -201,6 +228,23 @@ class Config(Strict):
         if twice:
             raise ValueError(f"two players are called {twice[0]!r}: give every player its own name")
         return self
+
+    @property
+    def judge(self) -> str:
+        """The detector that decides the score."""
+        return self.detector or ("simpleqa" if self.task.kind == "qa" else "grounding")
+
+    @property
+    def guided_by(self) -> str:
+        """What players are told: `judge` (the same scores), `confidence` (their own), or a detector's name."""
+        return self.guide or ("confidence" if self.task.kind == "qa" else "judge")
+
+    @property
+    def beta(self) -> float:
+        """The weight of P: 0.1, and 0.001 where an answer is right or wrong."""
+        if self.score.beta is not None:
+            return self.score.beta
+        return 0.001 if self.task.kind == "qa" else 0.1
 
     def model(self, name: str) -> ModelConfig:
         """The settings of a model, defaults when the file says nothing of it."""

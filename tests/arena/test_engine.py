@@ -134,12 +134,12 @@ def test_a_player_that_raises_or_returns_junk_loses_its_turn_only(
                 raise RuntimeError("boom")
             return Decision("continue")
 
-    made = arena._player  # pyright: ignore[reportPrivateUsage]
+    made = arena.agent
 
     def player(config: PlayerConfig, texts: Prompts) -> Player:
         return Broken() if config.name == "p0" else made(config, texts)
 
-    monkeypatch.setattr(arena, "_player", player)
+    monkeypatch.setattr(arena, "agent", player)
     result = mashq.play(simulated(4), tmp_path / "run")
     errors = [move["error"] for move in story(tmp_path / "run")["p0"] if move["kind"] == "answer"]
     assert errors == ["the player returned Decision when asked to answer", "RuntimeError: boom"] * 2
@@ -168,12 +168,12 @@ def test_whatever_a_player_does_costs_it_its_move_only(
                 raise made
             return made
 
-    usual = arena._player  # pyright: ignore[reportPrivateUsage]
+    usual = arena.agent
 
     def player(config: PlayerConfig, texts: Prompts) -> Player:
         return Odd() if config.name == "p0" else usual(config, texts)
 
-    monkeypatch.setattr(arena, "_player", player)
+    monkeypatch.setattr(arena, "agent", player)
     result = mashq.play(simulated(2), tmp_path / "run")
     answers = [move for move in story(tmp_path / "run")["p0"] if move["kind"] == "answer"]
     assert [answer["status"] for answer in answers] == ["failed", "failed"]
@@ -192,7 +192,7 @@ def test_a_budget_holds_for_asks_made_at_once(tmp_path: Path, monkeypatch: pytes
     def player(_config: PlayerConfig, _texts: Prompts) -> Player:
         return Greedy()
 
-    monkeypatch.setattr(arena, "_player", player)
+    monkeypatch.setattr(arena, "agent", player)
     config = simulated(2, 1, rules={"budget": {"calls": 3}})
     result = mashq.play(config, tmp_path / "run")
     assert result["attempts"]["opened"] == 3
@@ -211,7 +211,7 @@ def test_a_player_cannot_state_its_own_score(tmp_path: Path, monkeypatch: pytest
     def player(_config: PlayerConfig, _texts: Prompts) -> Player:
         return Liar()
 
-    monkeypatch.setattr(arena, "_player", player)
+    monkeypatch.setattr(arena, "agent", player)
     (tmp_path / "empty.jsonl").write_text("")
     config = simulated(2, 1)
     config["players"][0]["model"] = f"recorded/{tmp_path / 'empty.jsonl'}"

@@ -15,6 +15,7 @@ from mashq.gateway.door import Failure, Model
 from mashq.gateway.types import Completion, Message
 from mashq.players import prompts, rule_policy
 from mashq.players.q_agent import QAgent
+from mashq.players.scribe import Scribe
 from mashq.protocol import Answer, Decision, Item, Observation, Rewrite, Snapshot, Spend
 from mashq.protocol.resources import Amount
 
@@ -57,6 +58,8 @@ class Script:
         *,
         schema: Mapping[str, object] | None = None,
         facts: Mapping[str, object] | None = None,
+        purpose: str | None = None,
+        n: int | None = None,
     ) -> Completion | Failure:
         self.asked.append(list(messages))
         reply = self.replies.pop(0)
@@ -65,7 +68,7 @@ class Script:
 
 async def move(seen: Observation, *replies: str | Completion | Failure) -> tuple[object, Script]:
     script = Script(*replies)
-    return await QAgent(prompts.load()).move(seen, cast(Model, script)), script
+    return await QAgent(Scribe(prompts.load())).move(seen, cast(Model, script)), script
 
 
 async def test_the_policy_prompt_carries_the_whole_state() -> None:
@@ -222,6 +225,6 @@ def test_the_rule_reviews_when_it_is_worth_it(change: dict[str, object], choice:
 
 
 def test_schemas_are_json() -> None:
-    from mashq.players.q_agent import DECISION, SUMMARY
+    from mashq.players.scribe import DECISION, SUMMARY
 
     assert json.loads(json.dumps([DECISION, SUMMARY]))

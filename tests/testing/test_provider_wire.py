@@ -85,7 +85,7 @@ def test_a_request_is_logged_before_it_is_answered(provider: FakeProvider) -> No
         (raw_request(b'{"model": "m"}'), 400),
         (raw_request(b'{"messages": [{}]}'), 400),
         (raw_request(b'{"model": "m", "messages": [1]}'), 400),
-        (raw_request(json.dumps({**CHAT, "stream": True}).encode()), 400),
+        (raw_request(json.dumps({**CHAT, "stream": True}).encode(), "/v1/messages", VERSIONED), 400),
         (raw_request(json.dumps({**CHAT, "seed": "x"}).encode()), 400),
         (raw_request(b'{"model": "m", "messages": [{"content": ' + b"[" * 900 + b"]" * 900 + b"}]}"), 200),
         (raw_request(json.dumps({**CHAT, "model": "\ud800"}).encode()), 200),

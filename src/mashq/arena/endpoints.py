@@ -32,7 +32,8 @@ class Endpoints:
         self._limiters: dict[str, Limiter] = {}
         self._endpoints: dict[str, Endpoint] = {}
         self.urls: dict[str, str] = {}
-        for name in dict.fromkeys(player.model for player in config.players):
+        self.key_variables: set[str] = set()
+        for name in _models(config):
             self._endpoints[name] = self._make(name)
 
     def __getitem__(self, name: str) -> Endpoint:
@@ -132,7 +133,9 @@ class Endpoints:
         )
 
     def _key(self, name: str, settings: ModelConfig, listed: Provider | None) -> str | None:
-        """The key from its variable. A provider's own key never goes to another base_url unless it is named."""
+        """The key from its file or variable. A provider's own never goes to another base_url unless it is named."""
+        if settings.api_key_file is not None:
+            return _usable(_read_key(name, Path(settings.api_key_file)), settings.api_key_file)
         variable = settings.api_key_env
         if variable is None and settings.base_url is None and listed is not None:
             variable = listed.key_env
@@ -141,9 +144,8 @@ class Endpoints:
         key = self._environment.get(variable, "").strip()
         if not key:
             raise ConfigError(f"the model {name} needs an API key: set the environment variable {variable}")
-        if not (key.isascii() and key.isprintable()):
-            raise ConfigError(f"the API key in {variable} holds characters no key can have: set it again")
-        return key
+        self.key_variables.add(variable)
+        return _usable(key, variable)
 
     def _concurrency(self, name: str) -> int:
         """One limit for all the models at a base URL: the smallest of theirs."""
@@ -157,8 +159,33 @@ class Endpoints:
     def _sharing(self, name: str) -> list[ModelConfig]:
         """The settings of all the models at this one's base URL."""
         place = _place(self._config, name)
-        names = {player.model for player in self._config.players}
+        names = _models(self._config)
         return [self._config.model(other) for other in names if other == name or _place(self._config, other) == place]
+
+
+def _usable(key: str, place: str) -> str:
+    if not (key.isascii() and key.isprintable()):
+        raise ConfigError(f"the API key in {place} holds characters no key can have: set it again")
+    return key
+
+
+def _read_key(name: str, path: Path) -> str:
+    """The key in a file that only its owner may read."""
+    try:
+        if path.stat().st_mode & 0o077:
+            raise ConfigError(f"the key file {path} can be read by others: run 'chmod 600 {path}'")
+        key = path.read_text("utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"the key file {path} of {name} cannot be read ({error})") from None
+    if not key:
+        raise ConfigError(f"the key file {path} of {name} is empty: write the key into it")
+    return key
+
+
+def _models(config: Config) -> list[str]:
+    """The models of a match, each once."""
+    named = [name for player in config.players for name in (player.model, player.to) if name is not None]
+    return list(dict.fromkeys(named))
 
 
 def _place(config: Config, name: str) -> str:
@@ -181,10 +208,17 @@ def located(config: Config, base: Path) -> Config:
     names = {player.model: _absolute_model(player.model, base) for player in config.players}
     for player in document["players"]:
         player["model"] = names[player["model"]]
+        if player.get("to") is not None:
+            player["to"] = _absolute_model(player["to"], base)
         if player.get("prompts") is not None:
             player["prompts"] = str((base / player["prompts"]).resolve())
+        if player.get("agent") == "external":
+            player["directory"] = str((base / (player.get("directory") or ".")).resolve())
+    for model in document["models"].values():
+        if model.get("api_key_file") is not None:
+            model["api_key_file"] = str((base / model["api_key_file"]).resolve())
     document["models"] = {_absolute_model(name, base): value for name, value in document.get("models", {}).items()}
-    if config.task.data != "builtin":
+    if config.task.data != "builtin" and not config.task.data.startswith("hub:"):
         document["task"]["data"] = str((base / config.task.data).resolve())
     return Config.model_validate(document)
 

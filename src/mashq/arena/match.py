@@ -12,19 +12,21 @@ import json
 import platform
 import random
 import sys
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, entry_points, version
+from importlib.metadata import PackageNotFoundError, version
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, cast
 
+from mashq.arena.agents import agent, reviews_allowed
 from mashq.arena.endpoints import Endpoints, located
+from mashq.arena.foreign import Hall
 from mashq.arena.play import Contestant, Match, Watcher, fold
 from mashq.arena.referee import Referee
-from mashq.config import Config, PlayerConfig, check, nearest
+from mashq.config import Config, PlayerConfig, check
 from mashq.detectors import base as detectors
 from mashq.errors import ConfigError
 from mashq.gateway.clock import RealClock
@@ -33,13 +35,12 @@ from mashq.gateway.preflight import reach
 from mashq.gateway.types import Clock
 from mashq.players import prompts
 from mashq.players.base import Player
-from mashq.players.q_agent import QAgent
 from mashq.protocol.game import initial
 from mashq.protocol.items import Item
 from mashq.protocol.rules import Budget, Rules, Seat, Vision, default_order, order_of
 from mashq.protocol.score import ScoreRules
 from mashq.protocol.state import MatchState
-from mashq.store.run import Run, read_attempts, read_items, read_manifest, read_moves
+from mashq.store.run import Run, read_attempts, read_items, read_match, read_moves
 from mashq.tasks import load as tasks
 
 MATCH = "0"
@@ -68,7 +69,9 @@ class _Table:
 
     config: Config
     players: Mapping[str, Player]
+    hall: Hall
     detector: detectors.Detector
+    guide: detectors.Detector | None
     endpoints: Endpoints
     clock: Clock
     watch: Watcher
@@ -79,7 +82,7 @@ async def run(
 ) -> Played:
     """Play a new match into the directory `out`; `base` is what the paths in the configuration are relative to."""
     config = located(config, (base or Path()).resolve())
-    texts = {player.name: _prompts(player) for player in config.players}
+    texts = {player.name: _prompts(config, player) for player in config.players}
     items = _items(config)
     async with _table(config, texts, clock or RealClock(), watch) as table:
         _check(table, items)
@@ -90,16 +93,16 @@ async def run(
 
 async def resume(out: Path, *, clock: Clock | None = None, watch: Watcher | None = None) -> Played:
     """Go on with a run; a finished one is only loaded."""
-    manifest = read_manifest(out)
+    manifest = read_match(out)
     if manifest["ended"] is not None:
         return load(out)
     config = check(manifest["config"], f"{out}/manifest.json")
-    texts = {name: prompts.Prompts(saved) for name, saved in manifest["prompts"].items()}
+    texts = {name: prompts.Prompts(saved, config.task.kind) for name, saved in manifest["prompts"].items()}
     async with _table(config, texts, clock or RealClock(), watch) as table:
         begun = manifest["detector"]["version"]
         if table.detector.version != begun:
             raise ConfigError(
-                f"{out} was begun with {config.detector} {begun} and this is {table.detector.version}: "
+                f"{out} was begun with {config.judge} {begun} and this is {table.detector.version}: "
                 "resume it with the version it was begun with"
             )
         with closing(Run.open(out, table.clock)) as stored:
@@ -108,7 +111,7 @@ async def resume(out: Path, *, clock: Clock | None = None, watch: Watcher | None
 
 def load(out: Path) -> Played:
     """A run as it stands, finished or not."""
-    manifest = read_manifest(out)
+    manifest = read_match(out)
     config = check(manifest["config"], f"{out}/manifest.json")
     state = fold(_initial(config, read_items(out)), read_moves(out, MATCH))
     return Played(out, manifest, config, state, read_attempts(out))
@@ -121,7 +124,7 @@ def _check(table: _Table, items: tuple[Item, ...]) -> None:
             if item.reference is None:
                 raise ConfigError(
                     f"the detector {table.detector.name!r} needs a reference answer and item {item.id!r} has none: "
-                    "name the field that holds it with task.reference"
+                    "name the field that holds it with task.answer"
                 )
     for player in table.config.players:
         limits = (player.budget or table.config.rules.budget, table.config.rules.shared_budget)
@@ -137,12 +140,19 @@ async def _table(
     config: Config, texts: Mapping[str, prompts.Prompts], clock: Clock, watch: Watcher | None
 ) -> AsyncGenerator[_Table]:
     """Set the table, look whether every server can be reached, and clear up afterwards."""
-    players = {player.name: _player(player, texts[player.name]) for player in config.players}
-    detector = detectors.load(config.detector)
+    hall = Hall(config, clock)
+    players = {
+        player.name: hall.players.get(player.name) or agent(player, texts[player.name]) for player in config.players
+    }
+    detector = detectors.load(config.judge)
+    guide = None if config.guided_by in ("judge", "confidence") else detectors.load(config.guided_by)
     endpoints = Endpoints(config, clock, trial_seed(config.seed, 0))
     try:
         await reach(endpoints.urls)
-        yield _Table(config, players, detector, endpoints, clock, watch or (lambda _state, _seat, _move: None))
+        async with hall.open(endpoints.key_variables):
+            yield _Table(
+                config, players, hall, detector, guide, endpoints, clock, watch or (lambda _state, _seat, _move: None)
+            )
     finally:
         await endpoints.close()
 
@@ -151,12 +161,15 @@ async def _play(table: _Table, stored: Run, manifest: dict[str, Any], items: tup
     config = table.config
     state = fold(_initial(config, items), read_moves(stored.path, MATCH))
     table.watch(state, None, None)
-    with closing(Referee(table.detector)) as referee:
+    table.hall.server.record_to(stored.refuse)
+    with closing(Referee(table.detector)) as judge, closing(Referee(table.guide or table.detector)) as guide:
         match = Match(
             id=MATCH,
             state=state,
-            contestants=tuple(Contestant(table.players[p.name], table.endpoints[p.model]) for p in config.players),
-            referee=referee,
+            contestants=tuple(_contestant(table, player) for player in config.players),
+            judge=judge,
+            guide=None if table.guide is None else guide,
+            confidence=config.guided_by == "confidence",
             ledger=stored.ledger(MATCH, state.round),
             recorder=stored,
             clock=table.clock,
@@ -168,6 +181,11 @@ async def _play(table: _Table, stored: Run, manifest: dict[str, Any], items: tup
     manifest = manifest | {"ended": _time(table.clock)}
     stored.write_manifest(manifest)
     return Played(stored.path, manifest, config, state, read_attempts(stored.path))
+
+
+def _contestant(table: _Table, player: PlayerConfig) -> Contestant:
+    reviewer = None if player.to is None else table.endpoints[player.to]
+    return Contestant(table.players[player.name], table.endpoints[player.model], reviewer)
 
 
 def rules_of(config: Config) -> Rules:
@@ -192,7 +210,7 @@ def score_rules_of(config: Config) -> ScoreRules:
     said = config.score
     return ScoreRules(
         alpha=said.alpha,
-        beta=said.beta,
+        beta=config.beta,
         weights={name: said.weights.get(name, 1.0) for name in said.resources},
         reference=None if said.normalise == "match" else cast(dict[str, float], said.normalise),
         refusals=said.refusals,
@@ -207,28 +225,18 @@ def _initial(config: Config, items: tuple[Item, ...]) -> MatchState:
         random.Random(f"{trial_seed(config.seed, 0)}/{player.name}").shuffle(shuffled)
         budget = None if player.budget is None else Budget(**player.budget.model_dump())
         order = order_of(kind, len(items), tuple(shuffled))
-        seats.append(Seat(player.name, order, player.T, player.R, player.review_cost, budget))
+        seats.append(Seat(player.name, order, player.T, reviews_allowed(player), player.review_cost, budget))
     return initial(items, rules_of(config), seats)
 
 
 def _items(config: Config) -> tuple[Item, ...]:
-    fields = tasks.Fields(config.task.text, config.task.id, config.task.reference)
-    return tasks.load(config.task.data, fields, config.task.limit)
+    said = config.task
+    fields = tasks.fields_of(said.kind, said.text, said.id, said.answer)
+    return tasks.load(said.data, fields, said.limit, sample=said.sample, seed=config.seed)
 
 
-def _prompts(player: PlayerConfig) -> prompts.Prompts:
-    return prompts.load(None if player.prompts is None else Path(player.prompts))
-
-
-def _player(player: PlayerConfig, texts: prompts.Prompts) -> Player:
-    """The agent a player names: ours, or one from an installed package."""
-    if player.agent == "q-agent":
-        return QAgent(texts, player.policy)
-    found = {entry.name: entry for entry in entry_points(group="mashq.players")}
-    if player.agent in found:
-        return cast(Callable[[], Player], found[player.agent].load())()
-    known = ["q-agent", *sorted(found)]
-    raise ConfigError(f"player {player.name!r} has the unknown agent {player.agent!r}{nearest(player.agent, known)}")
+def _prompts(config: Config, player: PlayerConfig) -> prompts.Prompts:
+    return prompts.load(None if player.prompts is None else Path(player.prompts), config.task.kind)
 
 
 def _manifest(table: _Table, items: tuple[Item, ...], texts: Mapping[str, prompts.Prompts]) -> dict[str, Any]:
@@ -242,6 +250,7 @@ def _manifest(table: _Table, items: tuple[Item, ...], texts: Mapping[str, prompt
         "seed": config.seed,
         "items": len(items),
         "detector": {"name": detector.name, "version": detector.version},
+        "guide": config.guided_by if table.guide is None else f"{table.guide.name} {table.guide.version}",
         "models": endpoints.described(),
         "digests": {
             "config": hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest(),

@@ -14,7 +14,7 @@ from mashq.gateway import prices
 from mashq.gateway.prices import Price
 from mashq.gateway.providers import IN_PROCESS
 from mashq.players import prompts
-from mashq.players.q_agent import policy_fields
+from mashq.players.scribe import policy_fields
 from mashq.protocol.items import Item
 from mashq.protocol.resources import UNKNOWN, Spend, Unknown
 from mashq.protocol.state import Observation
@@ -56,14 +56,15 @@ class Plan:
 def plan(config: Config, base: Path) -> tuple[int, tuple[Plan, ...]]:
     """The number of items and each player's plan. Needs no key and no server."""
     config = located(config, base.resolve())
-    fields = tasks.Fields(config.task.text, config.task.id, config.task.reference)
-    items = tasks.load(config.task.data, fields, config.task.limit)
+    said = config.task
+    fields = tasks.fields_of(said.kind, said.text, said.id, said.answer)
+    items = tasks.load(said.data, fields, said.limit, sample=said.sample, seed=config.seed)
     return len(items), tuple(_plan(config, player, items) for player in config.players)
 
 
 def _plan(config: Config, player: PlayerConfig, items: tuple[Item, ...]) -> Plan:
     settings = config.model(player.model)
-    texts = prompts.load(None if player.prompts is None else Path(player.prompts))
+    texts = prompts.load(None if player.prompts is None else Path(player.prompts), config.task.kind)
     most = config.rules.R if player.R is None else player.R
     asks_model = player.policy == "llm"
     passages = sum(len(item.text.encode()) for item in items)
@@ -72,6 +73,9 @@ def _plan(config: Config, player: PlayerConfig, items: tuple[Item, ...]) -> Plan
     review = passages / len(items) + len(texts.texts["review"].encode()) + out * BYTES_A_TOKEN
     policy = len(texts.fill("policy", policy_fields(_sample(config, player, items))).encode())
     decisions = len(items) if asks_model else 0
+    plays = player.n if player.agent == "best-of-n" else 1
+    if player.agent in ("plain", "retry", "escalate", "react", "external"):
+        asks_model, decisions = False, 0
     price, count = _price(config, player.model), len(items)
     reviews = count * min(most, REVIEWS_AN_ITEM)
     if config.rules.turn == "single" and asks_model:
@@ -82,12 +86,12 @@ def _plan(config: Config, player: PlayerConfig, items: tuple[Item, ...]) -> Plan
     local = player.model.startswith("local/")
     seconds = settings.simulate.seconds if player.model.startswith("simulated/") else SECONDS_HTTP
     expected = Cost(
-        round(calls),
-        round(tokens_in + tokens_out),
-        _dollars(price, tokens_in, tokens_out),
-        calls * (SECONDS_LOCAL if local else seconds),
+        round(plays * calls),
+        round(plays * (tokens_in + tokens_out)),
+        _dollars(price, plays * tokens_in, plays * tokens_out),
+        plays * calls * (SECONDS_LOCAL if local else seconds),
     )
-    again = 2 * settings.retry.attempts
+    again = 2 * settings.retry.attempts * plays
     policy += (len(config.players) - 1) * SNAPSHOT_BYTES
     if config.rules.turn == "single" and asks_model:
         decisions = count * (1 + most) + 1

@@ -18,10 +18,12 @@ from mashq.gateway.door import Endpoint, Model
 from mashq.gateway.types import Call, Clock, Ledger
 from mashq.players.base import Draft, Player
 from mashq.protocol.game import Ruling, apply, observe, ruling, to_move
+from mashq.protocol.items import Item
 from mashq.protocol.moves import CHOICES, Answer, Decision, Move, Rewrite, Stop
 from mashq.protocol.resources import Spend
 from mashq.protocol.state import MatchState, Observation
 
+UNSTATED = 0.5  # what a player that was asked for its confidence and stated none is taken to feel
 PURPOSE = {"answer": "answer", "decide": "decision", "review": "review"}
 Watcher = Callable[[MatchState, int | None, Move | None], None]
 WANTED: dict[str, type[Draft]] = {"answer": Answer, "decide": Decision, "review": Rewrite}
@@ -39,10 +41,11 @@ class Recorder(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Contestant:
-    """A player with the model it plays on."""
+    """A player with the model it plays on, and the one its reviews are asked of when that is another."""
 
     player: Player
     endpoint: Endpoint
+    reviewer: Endpoint | None = None
 
 
 @dataclass(slots=True)
@@ -52,7 +55,9 @@ class Match:
     id: str
     state: MatchState
     contestants: tuple[Contestant, ...]
-    referee: Referee
+    judge: Referee
+    guide: Referee | None
+    confidence: bool
     ledger: Ledger
     recorder: Recorder
     clock: Clock
@@ -115,14 +120,31 @@ class Match:
         return failed(seen, wrong) if wrong else await self._scored(seat, seen, draft)
 
     async def _scored(self, seat: int, seen: Observation, draft: Draft) -> Move:
+        """The draft with the guide's score and, where it is another's, the judge's."""
         if isinstance(draft, Decision):
             return draft
         if draft.status != "ok" or seen.item is None:
             return replace(draft, h=None)
-        if draft.simulated and self.contestants[seat].endpoint.backend.simulated and draft.h is not None:
-            return draft
-        h = await self.referee.score(Pair(seen.item.text, draft.text, seen.item.reference))
-        return replace(draft, h=h, simulated=False)
+        drawn = draft.simulated and self.contestants[seat].endpoint.backend.simulated and draft.h is not None
+        if not drawn:
+            draft = replace(draft, simulated=False, h=None)
+        if isinstance(draft, Answer) and draft.text_first is not None and not drawn:
+            first = await self._scores(seen.item, draft.text_first, draft.confidence, None)
+            draft = replace(draft, h_first=first[0], judged_first=first[1])
+        h, judged = await self._scores(seen.item, draft.text, draft.confidence, draft.h)
+        return replace(draft, h=h, judged=judged)
+
+    async def _scores(
+        self, item: Item, text: str, confidence: float | None, drawn: float | None
+    ) -> tuple[float, float | None]:
+        """The guide's score, and the judge's when the guide is not the judge. A drawn score needs no detector."""
+        pair = Pair(item.text, text, item.reference)
+        judged = drawn if drawn is not None else await self.judge.score(pair)
+        if self.confidence:
+            return UNSTATED if confidence is None else confidence, judged
+        if self.guide is None or drawn is not None:
+            return judged, None
+        return await self.guide.score(pair), judged
 
     def _model(self, seat: int, seen: Observation) -> Model:
         rules, player = self.state.rules, self.state.players[seat]
@@ -133,9 +155,19 @@ class Match:
                 everyone += other.spend
             purses.append(("the shared", rules.shared_budget, everyone))
         item = None if seen.item is None else seen.item.id
+        contestant = self.contestants[seat]
+        endpoint = contestant.endpoint
+        if seen.step == "review" and contestant.reviewer is not None:
+            endpoint = contestant.reviewer
         n = seen.reviews if seen.step == "review" else 0
         call = Call(self.id, seen.round, seen.player, item, PURPOSE[seen.step], n)
-        return Model(self.contestants[seat].endpoint, self.ledger, self.clock, call, self.seed, purses)
+
+        async def guide(text: str, confidence: float | None) -> float:
+            if seen.item is None:
+                raise LookupError("there is no item to score against")
+            return (await self._scores(seen.item, text, confidence, None))[0]
+
+        return Model(endpoint, self.ledger, self.clock, call, self.seed, purses, guide=guide)
 
 
 def unusable(seen: Observation, draft: object) -> str:

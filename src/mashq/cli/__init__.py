@@ -10,6 +10,7 @@ import click
 from mashq.cli.compare import compare
 from mashq.cli.demo import demo
 from mashq.cli.doctor import doctor
+from mashq.cli.gateway import gateway
 from mashq.cli.init import init
 from mashq.cli.paper import paper
 from mashq.cli.plan import plan
@@ -39,7 +40,7 @@ def cli() -> None:
     """
 
 
-for command in (demo, run, resume, show, score, compare, plan, paper, init, doctor, weights):
+for command in (demo, run, resume, show, score, compare, plan, gateway, paper, init, doctor, weights):
     cli.add_command(command)
 
 

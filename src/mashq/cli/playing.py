@@ -58,3 +58,17 @@ def print_table(found: dict[str, Any], attempts: list[dict[str, Any]]) -> None:
     needed = console.measure(shown, options=console.options.update(width=1000)).maximum
     console.width = max(console.width, min(needed, NARROWEST), table_width(found))
     console.print(shown)
+
+
+def show_metered(found: dict[str, Any], *, as_json: bool) -> None:
+    """What was spent through a gateway."""
+    from rich.console import Console
+
+    from mashq.report.metered import metered
+
+    if as_json:
+        click.echo(json.dumps(found, indent=2, ensure_ascii=False))
+        return
+    console = Console(highlight=False, emoji=False, markup=False)
+    console.width = max(console.width, 120)
+    console.print(metered(found))

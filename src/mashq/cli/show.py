@@ -15,7 +15,10 @@ def show(run: Path, as_json: bool) -> None:
     Example:
       mashq show runs/20260101-120000
     """
-    from mashq.arena import match
-    from mashq.cli.playing import show_result
+    from mashq.arena import match, metering
+    from mashq.cli.playing import show_metered, show_result
 
-    show_result(match.load(run), as_json=as_json)
+    if metering.is_metered(run):
+        show_metered(metering.document(run), as_json=as_json)
+    else:
+        show_result(match.load(run), as_json=as_json)

@@ -7,7 +7,7 @@ so that nothing acknowledged is paid for twice.
 """
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from mashq.gateway import budgets, retry
@@ -63,6 +63,9 @@ class Failure:
     kind: str
 
 
+Guide = Callable[[str, float | None], Awaitable[float]]
+
+
 @dataclass(slots=True)
 class Model:
     """A model bound to one step of one player. `spend` is what the step has cost so far."""
@@ -76,6 +79,7 @@ class Model:
     spend: Spend = field(default_factory=Spend)
     exhausted: str | None = None
     asks: int = 0
+    guide: Guide | None = None
     _in_flight: Spend = field(default_factory=Spend)
 
     async def ask(
@@ -84,9 +88,16 @@ class Model:
         *,
         schema: Mapping[str, object] | None = None,
         facts: Mapping[str, object] | None = None,
+        purpose: str | None = None,
+        n: int | None = None,
     ) -> Completion | Failure:
-        """One question; raises OutOfBudget when an attempt could not be paid for."""
-        call = replace(self.call, ask=self.asks)
+        """One question; raises OutOfBudget when an attempt could not be paid for.
+
+        An agent that does several things within one step says so with `purpose` and `n`: they key the ledger's row
+        and the seed.
+        """
+        purpose, n = purpose or self.call.purpose, self.call.n if n is None else n
+        call = replace(self.call, purpose=purpose, n=n, ask=self.asks)
         self.asks += 1
         request = Request(
             messages=tuple(messages),
@@ -108,6 +119,16 @@ class Model:
                 else retry.delay(self.endpoint.retries, failures, outcome, jitter)
             )
         return outcome.completion or Failure(outcome.error, outcome.kind)
+
+    async def score(self, text: str, confidence: float | None = None) -> float:
+        """The guide's score of a draft, for agents that choose among several within one step."""
+        if self.guide is None:
+            raise LookupError("this step has no guide")
+        return await self.guide(text, confidence)
+
+    def count_review(self) -> None:
+        """Charge a review made within this step."""
+        self.spend = replace(self.spend, reviews=self.spend.reviews + 1)
 
     def _recall(self, call: Call) -> tuple[int, float | None, Outcome | None]:
         """What a crashed process already knew of this ask: failures so far, the pause due, the last outcome."""

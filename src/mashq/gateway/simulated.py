@@ -10,7 +10,7 @@ import json
 import math
 from dataclasses import dataclass
 
-from mashq.gateway.types import Call, Completion, Outcome, Request, Usage
+from mashq.gateway.types import PLAY, Call, Completion, Outcome, Request, Usage
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class SimulatedBackend:
         elif draws.uniform("refusal") < p.refusal_rate:
             completion = Completion("", "refusal", refused=True)
         else:
-            completion = self._answer(call, draws, who)
+            completion = self._answer(call, who)
         kind = "refused" if completion.refused else "ok"
         return Outcome(kind, completion, usage, seconds)
 
@@ -89,21 +89,23 @@ class SimulatedBackend:
         }
         return json.dumps(reply)
 
-    def _answer(self, call: Call, draws: Draws, who: str) -> Completion:
+    def _answer(self, call: Call, who: str) -> Completion:
         """The first answer's H, then each review's in turn, up to the n asked for."""
         p = self._p
         item = Draws(self._seed, "item", call.item)
-        first = Draws(self._seed, who, call.item, "answer", 0, 0)
+        play, step = divmod(call.n, PLAY)
+        first = Draws(self._seed, who, call.item, "answer", play)
         noise = math.sqrt(p.item_share) * item.normal("h") + math.sqrt(1 - p.item_share) * first.normal("h")
         h = _clip(p.h + p.h_spread * noise)
-        reviews = call.n + 1 if call.purpose == "review" else 0
+        reviews = step + 1 if call.purpose == "review" else 0
         for n in range(reviews):
-            step = Draws(self._seed, who, call.item, "review", n, 0)
+            one = Draws(self._seed, who, call.item, "review", play, n)
             h = _clip(
-                h + p.review_gain * (1 - h) * step.uniform("gain") * 2 + p.review_spread * step.normal("h") * (1 - h)
+                h + p.review_gain * (1 - h) * one.uniform("gain") * 2 + p.review_spread * one.normal("h") * (1 - h)
             )
-        text = f"[simulated answer {reviews} to {call.item}]"
-        return Completion(json.dumps({"summary": text}), "stop", h=round(h, 6))
+        text = f"[simulated answer {call.n} to {call.item}]"
+        reply = {"summary": text, "answer": text, "confidence": round(h, 3), "action": "answer", "thought": ""}
+        return Completion(json.dumps(reply), "stop", h=round(h, 6))
 
     async def close(self) -> None:
         """Nothing to let go of."""

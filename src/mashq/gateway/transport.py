@@ -6,6 +6,7 @@ time-out or a body that cannot be read has unknown usage; a connection that was 
 
 import asyncio
 import json
+import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from types import ModuleType
@@ -21,6 +22,7 @@ from mashq.gateway.untrusted import as_object
 
 MOST_BYTES = 32 * 1024 * 1024
 LINE = 300
+PRIVATE = re.compile("key|auth|token|secret|cookie", re.IGNORECASE)
 NOTHING = Usage(0, 0, 0, 0)
 NEVER_SENT = (
     aiohttp.ClientConnectorError,
@@ -89,7 +91,9 @@ class HttpBackend:
     ) -> None:
         self._pool, self._clock, self._codec = pool, clock, codec
         self._base_url, self.model, self.options = base_url.rstrip("/"), model, options
-        self._key, self._timeout = key, timeout
+        self._timeout = timeout
+        private = [value for name, value in (headers or {}).items() if PRIVATE.search(name) and len(value) > 7]
+        self._secrets = sorted(filter(None, [key, *private]), key=len, reverse=True)
         self._headers = dict(headers or {}) | codec.headers(key) | {"Content-Type": "application/json"}
 
     @property
@@ -163,11 +167,14 @@ class HttpBackend:
         return Outcome("refused" if completion.refused else "ok", completion, usage, seconds, status=status)
 
     def lost(self, kind: Kind, error: str, started: float) -> Outcome:
+        """The outcome of an attempt that began at `started` and brought no reply."""
         return Outcome(kind, seconds=self._clock.tick() - started, error=self._line(error))
 
     def redacted(self, text: str) -> str:
-        """`text` without the key, which a server may echo."""
-        return text.replace(self._key, "[key]") if self._key else text
+        """`text` without the key, which a server may echo; nor any in a header of the configuration."""
+        for secret in self._secrets:
+            text = text.replace(secret, "[key]")
+        return text
 
     def _line(self, text: str) -> str:
         """`text` as one short line without the key, which errors echo; cut last, so that no part of it is left."""

@@ -6,6 +6,7 @@ from typing import Literal, Protocol
 
 from mashq.protocol.resources import UNKNOWN, Amount, Spend, Unknown
 
+PLAY = 1000  # an agent that plays an item several times numbers its calls PLAY * play + step
 Count = int | Unknown
 Measure = float | Unknown
 Kind = Literal["ok", "refused", "http", "timeout", "dropped", "unreachable", "unparsable", "missing"]

@@ -18,3 +18,13 @@ class Player(Protocol):
     async def move(self, seen: Observation, model: Model) -> Draft:
         """An Answer, a Decision or a Rewrite, as `seen.step` asks; `model` is the way to a model, and metered."""
         ...
+
+
+def rewrite(new: Answer) -> Rewrite:
+    """An answer as the rewrite of an earlier one."""
+    return Rewrite(new.status, new.text, new.h, new.plain, new.error, new.simulated, new.confidence)
+
+
+def on(seen: Observation, why: str) -> Decision:
+    """Go on without asking anyone, or end when nothing is left."""
+    return Decision("end" if seen.handled == seen.total else "continue", source="rule", reason=why)

@@ -41,6 +41,8 @@ FIELDS: dict[str, frozenset[str]] = {
     "answer": frozenset({"passage"}),
     "review": frozenset({"passage", "answer", "h"}),
     "again": frozenset({"keys"}),
+    "react": frozenset({"passage", "max_reviews", "threshold"}),
+    "observe": frozenset({"told"}),
 }
 _FIELD = re.compile(r"\$\{([a-z_]+)\}")
 
@@ -50,6 +52,7 @@ class Prompts:
     """The templates of one player, by name."""
 
     texts: Mapping[str, str]
+    task: str = "summarise"
 
     def fill(self, name: str, values: Mapping[str, str]) -> str:
         """A template with its fields filled in."""
@@ -62,13 +65,16 @@ class Prompts:
         return hashlib.sha256(whole.encode()).hexdigest()
 
 
-def load(folder: Path | None = None) -> Prompts:
-    """Our templates, with those in `folder` in their place."""
+def load(folder: Path | None = None, task: str = "summarise") -> Prompts:
+    """Our templates for a task, with those in `folder` in their place."""
     ours = files("mashq.players").joinpath("prompts")
-    texts = {name: ours.joinpath(f"{name}.txt").read_text("utf-8") for name in FIELDS}
+    texts: dict[str, str] = {}
+    for name in FIELDS:
+        special = ours.joinpath(task, f"{name}.txt")
+        texts[name] = (special if special.is_file() else ours.joinpath(f"{name}.txt")).read_text("utf-8")
     if folder is not None:
         texts |= _own(folder)
-    return Prompts(texts)
+    return Prompts(texts, task)
 
 
 def _own(folder: Path) -> dict[str, str]:

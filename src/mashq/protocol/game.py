@@ -137,8 +137,10 @@ def _answered(rules: Rules, player: PlayerState, move: Answer) -> PlayerState:
             status=move.status,
             text=move.text,
             h=move.h,
-            text_first=move.text,
-            h_first=move.h,
+            text_first=move.text if move.text_first is None else move.text_first,
+            h_first=move.h if move.h_first is None else move.h_first,
+            judged=move.judged,
+            judged_first=move.judged if move.judged_first is None else move.judged_first,
             spend=work.spend + move.spend,
         ),
     )
@@ -180,7 +182,14 @@ def _rewritten(state: MatchState, player: PlayerState, move: Rewrite) -> PlayerS
     player = _with_item(
         player,
         at,
-        replace(work, text=move.text if kept else work.text, h=h, reviews=reviews, spend=work.spend + cost),
+        replace(
+            work,
+            text=move.text if kept else work.text,
+            h=h,
+            judged=move.judged if kept else work.judged,
+            reviews=reviews,
+            spend=work.spend + cost,
+        ),
     )
     ranked = _inserted(_removed(player.ranked, (old, at)), (h, at))
     reviewable = _removed(player.reviewable, (old, at))

@@ -16,7 +16,11 @@ CHOICES: tuple[Choice, ...] = ("continue", "review", "end")
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The first answer to an item. `plain`: the reply was not the JSON asked for and was taken as its text."""
+    """The first answer to an item. `plain`: the reply was not the JSON asked for and was taken as its text.
+
+    `h` is the guide's score and `judged` the judge's, where they differ; `h_first` and `judged_first` are those of
+    the first of several drafts an agent made within the step; `confidence` is what the player itself stated.
+    """
 
     status: Status
     text: str = ""
@@ -24,6 +28,11 @@ class Answer:
     plain: bool = False
     error: str = ""
     simulated: bool = False
+    confidence: float | None = None
+    judged: float | None = None
+    h_first: float | None = None
+    text_first: str | None = None
+    judged_first: float | None = None
     spend: Spend = Spend()
 
 
@@ -49,6 +58,8 @@ class Rewrite:
     plain: bool = False
     error: str = ""
     simulated: bool = False
+    confidence: float | None = None
+    judged: float | None = None
     spend: Spend = Spend()
 
 

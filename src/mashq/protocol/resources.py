@@ -121,9 +121,11 @@ class Spend:
     @classmethod
     def from_json(cls, document: dict[str, Any]) -> Self:
         """The inverse of `to_json`."""
-        return cls(
-            **{name: _amount(cast(list[Any], v)) if isinstance(v, list) else v for name, v in document.items()}
-        )
+        values: dict[str, Any] = {}
+        for name, value in document.items():
+            made: Any = _amount(cast(list[Any], value)) if isinstance(value, list) else value
+            values[name] = made
+        return cls(**values)
 
 
 def _amount(parts: list[Any]) -> Amount:

@@ -85,13 +85,15 @@ class Score:
 
 
 def results_of(state: MatchState) -> tuple[PlayerResult, ...]:
-    """The per-item results of a match as it stands; items not handled yet are unanswered."""
+    """The per-item results of a match as it stands, by the judge; items not handled yet are unanswered."""
     out: list[PlayerResult] = []
     for player in state.players:
         rows: list[ItemResult | None] = [None] * len(state.items)
         for at, work in zip(player.order, player.items, strict=True):
             status: ResultStatus = "unanswered" if work.status == "pending" else work.status
-            rows[at] = ItemResult(state.items[at].id, status, work.h, work.h_first, work.spend)
+            h = work.h if work.judged is None else work.judged
+            first = work.h_first if work.judged_first is None else work.judged_first
+            rows[at] = ItemResult(state.items[at].id, status, h, first, work.spend)
         out.append(PlayerResult(player.name, tuple(row for row in rows if row is not None), player.shared))
     return tuple(out)
 

@@ -14,13 +14,18 @@ Step = Literal["answer", "decide", "review"]
 
 @dataclass(frozen=True, slots=True)
 class ItemState:
-    """One player's work on one item: `h_first` is the score of its first answer, `spend` all it cost."""
+    """One player's work on one item: `h_first` is the score of its first answer, `spend` all it cost.
+
+    `judged` and `judged_first` are the judge's scores, where the judge is not the guide.
+    """
 
     status: ItemStatus = "pending"
     text: str = ""
     h: float | None = None
     text_first: str = ""
     h_first: float | None = None
+    judged: float | None = None
+    judged_first: float | None = None
     reviews: int = 0
     spend: Spend = Spend()
 

@@ -5,11 +5,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from mashq.analysis.judgement import Options, judge
+from mashq.analysis.results import from_match
 from mashq.arena.match import Played, score_rules_of
+from mashq.errors import DataError
 from mashq.protocol.resources import Amount, Unknown
-from mashq.protocol.score import PlayerScore, Refusals, Score, results_of, score
+from mashq.protocol.score import PlayerResult, PlayerScore, Refusals, Score, ScoreRules, results_of, score
+from mashq.protocol.state import PlayerState
 from mashq.store.run import read_last_error
 
+RESAMPLES = 2000
 REFUSALS: tuple[Refusals, ...] = ("intersection", "penalised", "answered")
 
 
@@ -25,6 +30,8 @@ def document(played: Played) -> dict[str, Any]:
         "items": result.items,
         "alpha": rules.alpha,
         "beta": rules.beta,
+        "task": played.config.task.kind,
+        "guide": played.manifest.get("guide", "judge"),
         "normalise": "match" if rules.reference is None else "reference",
         "refusals": rules.refusals,
         "simulated": played.manifest["simulated"],
@@ -33,13 +40,16 @@ def document(played: Played) -> dict[str, Any]:
             {
                 "name": row.name,
                 "model": models[row.name].model,
+                "agent": models[row.name].agent,
                 **_figures(row),
+                **_guided(played.state.players[seat]),
                 "T": played.state.players[seat].threshold,
                 "R": played.state.players[seat].max_reviews,
                 "stopped": played.state.players[seat].stopped,
             }
             for seat, row in enumerate(result.players)
         ],
+        **_doubt(results, rules),
         "winner": result.winner if played.finished else None,
         "tied": list(result.tied) if played.finished else [],
         "attempts": _attempts(played.attempts, [row.name for row in result.players]),
@@ -47,6 +57,30 @@ def document(played: Played) -> dict[str, Any]:
         "views": [_view(rule, score(results, replace(rules, refusals=rule))) for rule in REFUSALS],
         "notes": [*result.notes, *_troubles(played)],
     }
+
+
+def _guided(player: PlayerState) -> dict[str, Any]:
+    """The guide's scores, where the guide is not the judge; and what was gained on the guide but not on the judge."""
+    works = [work for work in player.items if work.judged is not None and work.h is not None]
+    if not works:
+        return {"h_guide": None, "h_guide_before_review": None, "overfit": None}
+    after = math.fsum(work.h or 0.0 for work in works) / len(works)
+    before = math.fsum(work.h_first or 0.0 for work in works) / len(works)
+    gained = math.fsum((work.judged or 0.0) - (work.judged_first or 0.0) for work in works) / len(works)
+    return {"h_guide": after, "h_guide_before_review": before, "overfit": after - before - gained}
+
+
+def _doubt(results: Sequence[PlayerResult], rules: ScoreRules) -> dict[str, Any]:
+    """How sure the result is: intervals of the differences, chances of winning, and who leads at which beta."""
+    empty: dict[str, Any] = {"differences": [], "p_win": {}, "envelope": []}
+    if not results[0].items:
+        return empty
+    try:
+        found = judge(from_match(results), Options(rules, resamples=RESAMPLES))
+    except DataError:
+        return empty
+    chances = {player["name"]: player["p_win"] for player in found["players"]}
+    return {"differences": found["differences"], "p_win": chances, "envelope": found["envelope"]}
 
 
 def _figures(row: PlayerScore) -> dict[str, Any]:

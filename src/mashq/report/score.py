@@ -74,10 +74,10 @@ def sentences(document: dict[str, Any]) -> Iterator[str]:
         f"refusals: {document['refusals']}."
     )
     yield _winner(document)
-    yield _flips("beta", document["envelope"])
+    yield flips("beta", document["envelope"])
     for name, stretches in document["weight_envelopes"].items():
         if len(stretches) > 1:
-            yield _flips(f"the weight of {name}", stretches, "weight")
+            yield flips(f"the weight of {name}", stretches, "weight")
     if document["simplex"]:
         shares = sorted(document["simplex"].items(), key=lambda pair: -pair[1])[:5]
         yield "Of all weightings of the resources " + ", ".join(f"{safe(n)} wins {s:.0%}" for n, s in shares) + "."
@@ -106,7 +106,8 @@ def _winner(document: dict[str, Any]) -> str:
     return f"{won} (95%: {first['low']:.4f} to {first['high']:.4f}): {sure}."
 
 
-def _flips(what: str, stretches: list[dict[str, Any]], key: str = "beta") -> str:
+def flips(what: str, stretches: list[dict[str, Any]], key: str = "beta") -> str:
+    """Who leads where, in a sentence."""
     if len(stretches) == 1:
         return f"{safe(stretches[0]['winner'])} leads at every {what}."
     parts = [

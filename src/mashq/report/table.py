@@ -8,6 +8,7 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from mashq.report.score import flips
 from mashq.report.text import dollars, number, safe
 
 NARROWEST = 100
@@ -44,7 +45,7 @@ def _table(document: dict[str, Any]) -> Table:
             number(player["calls"]),
             number(player["tokens_in"]),
             number(player["tokens_out"]),
-            number(player["reviews"]),
+            "n/a" if player["agent"] == "external" else number(player["reviews"]),
             number(player["seconds"], 1),
             dollars(player["dollars"]),
             number(player["penalty"], 3),
@@ -67,10 +68,13 @@ def _sentences(document: dict[str, Any], attempts: Sequence[dict[str, Any]]) -> 
         + f", refusals: {document['refusals']}."
     )
     for player in players:
-        yield f"{safe(player['name'])}: {safe(player['model'])}, T {player['T']:g}, R {player['R']}"
+        name, model = safe(player["name"]), safe(player["model"])
+        yield f"{name}: {safe(player['agent'])} on {model}, T {player['T']:g}, R {player['R']}"
+    yield from _guides(document)
     yield ""
     if document["finished"]:
         yield _verdict(document)
+        yield from _sure(document)
     else:
         yield f"This match is not finished, so nobody has won yet: mashq resume {safe(document['run'])}"
     yield _bought(players, attempts)
@@ -85,6 +89,33 @@ def _sentences(document: dict[str, Any], attempts: Sequence[dict[str, Any]]) -> 
         yield f"Note: {safe(note, 400)}"
     if document["dropped"]:
         yield from _views(document)
+
+
+def _guides(document: dict[str, Any]) -> Iterable[str]:
+    """What the players were told, when it was not the judge's score; and what that misled them by."""
+    if document["guide"] == "judge":
+        if document["task"] == "qa":
+            yield "Guide: the judge itself, so every player was told whether it was right."
+        return
+    told = "their own stated confidence" if document["guide"] == "confidence" else safe(document["guide"])
+    yield f"Guide: {told}; the judge's scores were not shown to the players."
+    for player in document["players"]:
+        if player["overfit"] is not None:
+            yield (
+                f"  {safe(player['name'])}: guide {player['h_guide_before_review']:.4f} → {player['h_guide']:.4f}; "
+                f"gained on the guide but not on the judge: {player['overfit']:+.4f}"
+            )
+
+
+def _sure(document: dict[str, Any]) -> Iterable[str]:
+    """How sure the verdict is, and where it would be another."""
+    first = next(iter(document["differences"]), None)
+    if first is not None and first["low"] is not None:
+        chance = document["p_win"].get(document["winner"])
+        won = "" if chance is None else f"; it wins {chance:.0%} of resampled matches"
+        yield f"The lead of {first['dq']:.4f} has the 95% interval {first['low']:.4f} to {first['high']:.4f}{won}."
+    if len(document["envelope"]) > 1:
+        yield flips("beta", document["envelope"])
 
 
 def _verdict(document: dict[str, Any]) -> str:

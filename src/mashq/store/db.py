@@ -34,6 +34,9 @@ CREATE TABLE IF NOT EXISTS events (
   seq INTEGER PRIMARY KEY, match TEXT NOT NULL, round INTEGER NOT NULL, player TEXT NOT NULL, kind TEXT NOT NULL,
   item TEXT, move TEXT NOT NULL, ruling TEXT, time REAL NOT NULL);
 CREATE INDEX IF NOT EXISTS events_by_match ON events (match, seq);
+CREATE TABLE IF NOT EXISTS refusals (
+  id INTEGER PRIMARY KEY, time REAL NOT NULL, player TEXT, method TEXT NOT NULL, path TEXT NOT NULL,
+  status INTEGER NOT NULL, reason TEXT NOT NULL);
 """
 GROUP = 512
 

@@ -8,11 +8,12 @@ import json
 import os
 import sqlite3
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, astuple
 from pathlib import Path
 from typing import IO, Any, cast
 
 from mashq.errors import StoreError
+from mashq.gateway.grants import Refusal
 from mashq.gateway.types import Clock
 from mashq.protocol import moves
 from mashq.protocol.game import Ruling
@@ -22,7 +23,7 @@ from mashq.store.ledger import RunLedger, entries
 
 MANIFEST, DATABASE, LOCK = "manifest.json", "run.db", "lock"
 LEFTOVERS = {LOCK, MANIFEST + ".new", *(DATABASE + end for end in ("", "-wal", "-shm"))}
-FORMAT = 1
+FORMAT, GATEWAY = 1, "gateway"
 EVENT = "INSERT INTO events (match, round, player, kind, item, move, ruling, time) VALUES (?,?,?,?,?,?,?,?)"
 
 
@@ -79,6 +80,13 @@ class Run:
         values = (match, round_, player, moves.kind_of(move), item, body, ruled, self._clock.now())
         self.writer.put(EVENT, values)
 
+    def refuse(self, refusal: Refusal) -> None:
+        """Note a request that was turned away."""
+        values = astuple(refusal)
+        self.writer.put(
+            "INSERT INTO refusals (time, player, method, path, status, reason) VALUES (?,?,?,?,?,?)", values
+        )
+
     def write_manifest(self, manifest: dict[str, Any]) -> None:
         """Replace the manifest in one step."""
         target, fresh = self.path / MANIFEST, self.path / (MANIFEST + ".new")
@@ -115,6 +123,14 @@ def read_manifest(path: Path) -> dict[str, Any]:
     return known
 
 
+def read_match(path: Path) -> dict[str, Any]:
+    """The manifest of a run that is a match."""
+    manifest = read_manifest(path)
+    if manifest.get("kind") == GATEWAY:
+        raise StoreError(f"{path} is the ledger of a gateway, not a match: 'mashq show {path}' says what was spent")
+    return manifest
+
+
 def read_items(path: Path) -> tuple[Item, ...]:
     """The items of a run, as they were when it began."""
     with _reading(path) as connection:
@@ -138,9 +154,7 @@ def read_attempts(path: Path) -> list[dict[str, Any]]:
       sum(coalesce(tokens_in, 0) + coalesce(tokens_out, 0)) AS tokens, sum(coalesce(seconds, 0)) AS seconds,
       sum(coalesce(waited, 0)) AS waited FROM attempts GROUP BY player, purpose ORDER BY player, purpose"""
     with _reading(path) as connection:
-        cursor = connection.execute(query)
-        names = [column[0] for column in cursor.description]
-        return [dict(zip(names, row, strict=True)) for row in cursor]
+        return _dicts(connection.execute(query))
 
 
 def read_last_error(path: Path, player: str) -> str | None:
@@ -150,6 +164,31 @@ def read_last_error(path: Path, player: str) -> str | None:
     with _reading(path) as connection:
         row = connection.execute(query, (player,)).fetchone()
     return None if row is None else str(row[0])
+
+
+def read_metered(path: Path) -> list[dict[str, Any]]:
+    """The attempts of each player and model: how they ended and what is known of their cost."""
+    query = """SELECT player, model, count(*) AS attempts, sum(outcome IS NULL) AS unresolved,
+      sum(outcome IS NOT NULL AND outcome NOT IN ('ok', 'refused')) AS failed,
+      sum(tokens_in IS NULL OR tokens_out IS NULL) AS unknown, sum(tokens_in) AS tokens_in,
+      sum(tokens_out) AS tokens_out, sum(seconds) AS seconds, sum(waited) AS waited, sum(dollars) AS dollars
+      FROM attempts GROUP BY player, model ORDER BY player, model"""
+    with _reading(path) as connection:
+        return _dicts(connection.execute(query))
+
+
+def read_refusals(path: Path) -> list[dict[str, Any]]:
+    """The requests that were turned away, by player and reason."""
+    query = """SELECT player, status, reason, count(*) AS requests FROM refusals
+      GROUP BY player, status, reason ORDER BY min(id)"""
+    with _reading(path) as connection:
+        there = connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'refusals'").fetchone()
+        return _dicts(connection.execute(query)) if there else []
+
+
+def _dicts(cursor: sqlite3.Cursor) -> list[dict[str, Any]]:
+    names = [column[0] for column in cursor.description]
+    return [dict(zip(names, row, strict=True)) for row in cursor]
 
 
 class _reading:

@@ -1,56 +1,88 @@
-"""Items from JSONL or CSV files, or the built-in passages.
+"""Items from JSONL, CSV, TSV or Parquet files, a folder of text files, a hub data set, or the built-in passages.
 
-Every item needs text and an id that no other has; a file without ids gets its line numbers.
+Every item needs text and an id that no other has; data without ids get their line numbers (files: their names).
 """
 
 import csv
 import hashlib
+import importlib
 import io
 import json
+import random
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
-from mashq.errors import DataError
+from mashq.errors import ConfigError, DataError
 from mashq.gateway.untrusted import whole
 from mashq.protocol.items import Item
 
 csv.field_size_limit(2**31 - 1)
-Row = tuple[int, Mapping[str, object]]
+Row = tuple[str, Mapping[str, object]]
+HUB = "hub:"
+QUESTIONS, REFERENCES = ("question", "problem", "text"), ("answer", "reference", "target")
 
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """Which columns hold what."""
+    """Which columns hold what; several names are tried in turn."""
 
-    text: str = "text"
+    text: tuple[str, ...] = ("text",)
     id: str = "id"
-    reference: str = "reference"
+    answer: tuple[str, ...] = REFERENCES
 
 
 USUAL = Fields()
 
 
-def load(data: str, fields: Fields = USUAL, limit: int | None = None, base: Path | None = None) -> tuple[Item, ...]:
-    """The items of a file (relative to `base`), or the built-in ones."""
-    if data == "builtin":
-        body = files("mashq.tasks").joinpath("builtin/passages.jsonl").read_text("utf-8")
-        rows, source = _jsonl(body, "the built-in set"), "the built-in set"
-    else:
-        path = (base or Path()) / data
-        body, source = _read(path), str(path)
-        if path.suffix.lower() in (".jsonl", ".ndjson"):
-            rows = _jsonl(body, source)
-        elif path.suffix.lower() in (".csv", ".tsv"):
-            rows = _csv(body, source, "\t" if path.suffix.lower() == ".tsv" else ",")
-        else:
-            raise DataError(f"{source} has an unknown ending: use .jsonl, .csv or .tsv")
-    items = _items(rows, fields, source, limit)
+def fields_of(kind: str, text: str | None, id_: str, answer: str | None) -> Fields:
+    """The columns of a task, as named or as usual."""
+    usual = QUESTIONS if kind == "qa" else ("text",)
+    return Fields((text,) if text else usual, id_, (answer,) if answer else REFERENCES)
+
+
+def load(
+    data: str,
+    fields: Fields = USUAL,
+    limit: int | None = None,
+    base: Path | None = None,
+    *,
+    sample: int | None = None,
+    seed: int = 0,
+) -> tuple[Item, ...]:
+    """The items of a file or folder (relative to `base`), of a hub data set, or the built-in ones."""
+    source = (
+        "the built-in set" if data == "builtin" else data if data.startswith(HUB) else str((base or Path()) / data)
+    )
+    items = _items(_rows(data, source), fields, source, None if sample else limit)
     if not items:
         raise DataError(f"{source} is empty: it needs one item a line")
-    return items
+    if sample is not None and sample < len(items):
+        chosen = sorted(random.Random(f"{seed}/sample").sample(range(len(items)), sample))
+        items = tuple(items[at] for at in chosen)
+    return items[:limit]
+
+
+def _rows(data: str, source: str) -> Iterator[Row]:
+    if data == "builtin":
+        return _jsonl(files("mashq.tasks").joinpath("builtin/passages.jsonl").read_text("utf-8"), source)
+    if data.startswith(HUB):
+        return _hub(data.removeprefix(HUB), source)
+    path = Path(source)
+    if path.is_dir():
+        return _folder(path)
+    ending = path.suffix.lower()
+    if ending in (".jsonl", ".ndjson"):
+        return _jsonl(_read(path), source)
+    if ending in (".csv", ".tsv"):
+        return _csv(_read(path), source, "\t" if ending == ".tsv" else ",")
+    if ending == ".parquet":
+        return _parquet(path)
+    if not path.exists():
+        raise DataError(f"the data file {path} does not exist: fix task.data, or use 'builtin'")
+    raise DataError(f"{source} has an unknown ending: use .jsonl, .csv, .tsv, .parquet or a folder of .txt files")
 
 
 def digest(items: tuple[Item, ...]) -> str:
@@ -82,7 +114,7 @@ def _jsonl(body: str, source: str) -> Iterator[Row]:
             raise DataError(f"{source} line {number} is not JSON ({error}): one object a line") from None
         if not isinstance(row, dict):
             raise DataError(f"{source} line {number} is not a JSON object")
-        yield number, cast(Mapping[str, object], row)
+        yield f"line {number}", cast(Mapping[str, object], row)
 
 
 def _csv(body: str, source: str, delimiter: str) -> Iterator[Row]:
@@ -90,29 +122,72 @@ def _csv(body: str, source: str, delimiter: str) -> Iterator[Row]:
     try:
         for row in reader:
             if any(row.values()):
-                yield reader.line_num, cast(Mapping[str, object], row)
+                yield f"line {reader.line_num}", cast(Mapping[str, object], row)
     except csv.Error as error:
         raise DataError(f"{source} line {reader.line_num} is not CSV ({error})") from None
 
 
+def _folder(path: Path) -> Iterator[Row]:
+    for file in sorted(path.glob("*.txt")):
+        yield file.stem, {"id": file.stem, "text": _read(file)}
+
+
+def _parquet(path: Path) -> Iterator[Row]:
+    try:
+        arrow: Any = importlib.import_module("pyarrow")
+        parquet: Any = importlib.import_module("pyarrow.parquet")
+    except ImportError:
+        raise ConfigError(f"reading {path} needs the extra: pip install 'mashq[parquet]'") from None
+    try:
+        rows: list[Mapping[str, object]] = parquet.read_table(path).to_pylist()
+    except FileNotFoundError:
+        raise DataError(f"the data file {path} does not exist: fix task.data, or use 'builtin'") from None
+    except (OSError, arrow.ArrowException) as error:
+        raise DataError(f"{path} is not a Parquet file that can be read ({str(error).splitlines()[0]})") from None
+    yield from ((f"line {number}", row) for number, row in enumerate(rows, 1))
+
+
+def _hub(name: str, source: str) -> Iterator[Row]:
+    """`hub:NAME`, `hub:NAME/CONFIG@SPLIT`: a data set by name, or a local data-set folder, through `datasets`."""
+    try:
+        datasets: Any = importlib.import_module("datasets")
+    except ImportError:
+        raise ConfigError(f"reading {source} needs the extra: pip install 'mashq[datasets]'") from None
+    place, _, split = name.partition("@")
+    try:
+        if Path(place).is_dir() and (Path(place) / "dataset_info.json").exists():
+            rows: Any = datasets.load_from_disk(place)
+        else:
+            rows = datasets.load_dataset(place, split=split or "test")
+    except Exception as error:  # noqa: BLE001 - the library raises anything at all
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise DataError(f"the data set {place!r} cannot be loaded ({reason}): write hub:NAME@SPLIT") from None
+    yield from ((f"line {number}", row) for number, row in enumerate(rows, 1))
+
+
 def _items(rows: Iterator[Row], fields: Fields, source: str, limit: int | None) -> tuple[Item, ...]:
     items: list[Item] = []
-    seen: dict[str, int] = {}
-    for number, row in rows:
+    seen: dict[str, str] = {}
+    for where, row in rows:
         if limit is not None and len(items) == limit:
             break
-        text = row.get(fields.text)
+        text = _first(row, fields.text)
         if not isinstance(text, str) or not text.strip():
             known = ", ".join(str(key) for key in row if key)
             raise DataError(
-                f"{source} line {number} has no text under {fields.text!r} (it has {known}): fill it, or name the "
+                f"{source} {where} has no text under {fields.text[0]!r} (it has {known}): fill it, or name the "
                 "right field with task.text"
             )
         given = row.get(fields.id)
-        name = whole(str(given)) if given not in (None, "") else str(number)
+        name = whole(str(given)) if given not in (None, "") else where.removeprefix("line ")
         if name in seen:
-            raise DataError(f"{source} line {number}: the id {name!r} is also on line {seen[name]}; ids must differ")
-        seen[name] = number
-        reference = row.get(fields.reference)
-        items.append(Item(name, whole(text), None if reference in (None, "") else whole(str(reference))))
+            raise DataError(f"{source} {where}: the id {name!r} is also on {seen[name]}; ids must differ")
+        seen[name] = where
+        answer = _first(row, fields.answer)
+        items.append(Item(name, whole(text), None if answer in (None, "") else whole(str(answer))))
     return tuple(items)
+
+
+def _first(row: Mapping[str, object], names: tuple[str, ...]) -> object:
+    """The value under the first of these names that is there."""
+    return next((row[name] for name in names if row.get(name) not in (None, "")), None)

@@ -13,6 +13,7 @@ from dataclasses import replace
 from email.utils import formatdate
 
 from mashq.testing.documents import JsonObject
+from mashq.testing.events import EVENTS, events
 from mashq.testing.faults import BODIES, ERRORS, Fault, Timing
 from mashq.testing.replies import Prompt, Spoken, speak
 from mashq.testing.shapes import Shape, Turn
@@ -36,14 +37,20 @@ def outcome(shape: Shape, prompt: Prompt, fault: Fault, key: str, timing: Timing
     if fault.kind == "content_filter" and shape.filter_is_error:
         return error(shape, 400, "Output blocked by content filtering policy")
     spoken = speak(seed, prompt)
-    good = Turn(spoken.id, prompt.model, spoken.text, "stop", shape.usage(spoken))
-    body = _encode(shape.completion(_changed(fault.kind, shape, good, spoken, fault.number)))
-    return _spoilt(fault.kind, body) if fault.kind in BODIES else Reply(200, body)
+    usage, parts = shape.usage(spoken), len(prompt.messages)
+    good = Turn(spoken.id, prompt.model, spoken.text, "stop", usage, prompt.tool, parts)
+    document = shape.completion(_changed(fault.kind, shape, good, spoken, fault.number))
+    body, kind = (events(document, usage_wanted=prompt.usage_wanted), EVENTS) if prompt.stream else _plain(document)
+    return _spoilt(fault.kind, body, kind) if fault.kind in BODIES else Reply(200, body, kind)
 
 
 def error(shape: Shape, status: int, message: str, headers: Mapping[str, str] | None = None) -> Reply:
     """An error reply of the service."""
     return Reply(status, _encode(shape.error(status, message)), headers=headers or {})
+
+
+def _plain(document: JsonObject) -> tuple[bytes, str]:
+    return _encode(document), "application/json"
 
 
 def _encode(document: JsonObject) -> bytes:
@@ -67,7 +74,7 @@ def _retry_after(kind: str, seconds: float) -> str:
     return "99999999" if kind == "429_absurd" else f"{seconds:.12g}"
 
 
-def _spoilt(kind: str, body: bytes) -> Reply:
+def _spoilt(kind: str, body: bytes, content_type: str) -> Reply:
     if kind == "bad_gzip":
         garbage = b"\x1f\x8b\x08\x00" + b"not deflate at all" * 4
         return Reply(200, garbage, headers={"Content-Encoding": "gzip"})
@@ -76,7 +83,7 @@ def _spoilt(kind: str, body: bytes) -> Reply:
     if kind == "html":
         return Reply(200, _HTML, "text/html; charset=utf-8")
     if kind == "truncated_json":
-        return Reply(200, body[: len(body) // 2])
+        return Reply(200, body[: len(body) // 2], content_type)
     return Reply(200, b'{"object": "list", "data": []}')
 
 

@@ -3,13 +3,13 @@
     python -m mashq.testing.provider --port 0 --log requests.jsonl --faults faults.json --seed 7 --latency 0.0
 
 Contract: once it listens it prints one line, `{"port": N, "pid": P}`. It serves POST /v1/chat/completions
-(OpenAI-compatible) and POST /v1/messages (Anthropic); what it says is in `replies`, which faults it can
-have in `faults`, the format of its log in `journal`. Every request whose header block and body arrived is
-logged before anything is answered; one of which only a part arrived is logged as partial when its
-connection ends, and takes no part in the fault plan, nor does a request the service refuses by itself
-(wrong path, not JSON, no model). POST /__control replaces the fault plan and starts it afresh; it is not
-logged. SIGTERM or SIGINT stops the process; so does the end of standard input, when --until-stdin-closes is
-given.
+(also streamed) and /v1/embeddings, OpenAI-compatible, and POST /v1/messages (Anthropic); what it says is in
+`replies`, which faults it can have in `faults`, the format of its log in `journal`. Every request whose
+header block and body arrived is logged before anything is answered; one of which only a part arrived is
+logged as partial when its connection ends, and takes no part in the fault plan, nor does a request the
+service refuses by itself (wrong path, not JSON, no model). POST /__control replaces the fault plan and
+starts it afresh; it is not logged. SIGTERM or SIGINT stops the process; so does the end of standard input,
+when --until-stdin-closes is given.
 """
 
 import argparse

@@ -36,11 +36,17 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """All that a reply may depend on, apart from the seed of the provider."""
+    """All that a reply may depend on, apart from the seed of the provider; and how it is to be given.
+
+    `stream` and `usage_wanted` ask for events; `tool` is a tool's name and the arguments to call it with.
+    """
 
     model: str
     messages: tuple[Message, ...]
     seed: int | None = None
+    stream: bool = False
+    usage_wanted: bool = False
+    tool: tuple[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,15 +1,16 @@
-"""The two wire formats the provider speaks: OpenAI-compatible chat completions and Anthropic messages.
+"""The wire formats the provider speaks: OpenAI-compatible chat completions and embeddings, Anthropic messages.
 
 Contract: a shape reads a request into a `Prompt` (or raises `Rejected`, as the real service would refuse it)
 and renders a `Turn` or an error as the JSON of its service. Shapes hold no state and know nothing of faults.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
 from mashq.testing.documents import JsonObject, as_list, as_object, parse_object
 from mashq.testing.replies import Message, Prompt, Spoken
+from mashq.testing.tools import tool_call
 
 Finish = Literal["stop", "length", "content_filter", "refusal"]
 
@@ -24,13 +25,18 @@ class Rejected(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What the model is said to have answered. `text` None: the service sends no content."""
+    """What the model is said to have answered. `text` None: the service sends no content.
+
+    `tool` is called instead of speaking; `parts` is how many inputs an embedding was asked for.
+    """
 
     id: str
     model: str
     text: str | None
     finish: Finish
     usage: JsonObject | None
+    tool: tuple[str, str] | None = None
+    parts: int = 1
 
 
 class Shape(Protocol):
@@ -68,14 +74,22 @@ class OpenAI:
     def prompt(self, headers: Mapping[str, str], body: bytes) -> Prompt:
         """The prompt in a request; a key is not required, as with local servers."""
         asked = _body(body)
-        return Prompt(_model(asked), _messages(asked), _seed(asked))
+        options = as_object(asked.get("stream_options")) or {}
+        prompt = Prompt(_model(asked), _messages(asked), _seed(asked), bool(asked.get("stream")))
+        return replace(
+            prompt, usage_wanted=bool(options.get("include_usage")), tool=tool_call(asked, prompt.messages[-1].role)
+        )
 
     def completion(self, turn: Turn) -> JsonObject:
         """A `chat.completion` object."""
         message: JsonObject = {"role": "assistant", "content": turn.text, "refusal": None}
         if turn.finish == "refusal":
             message |= {"content": None, "refusal": "I cannot help with that request."}
-        finish = "stop" if turn.finish == "refusal" else turn.finish
+        finish: str = "stop" if turn.finish == "refusal" else turn.finish
+        if turn.tool is not None:
+            function = {"name": turn.tool[0], "arguments": turn.tool[1]}
+            calls = [{"id": f"call_{turn.id[:8]}", "type": "function", "function": function}]
+            message, finish = {"role": "assistant", "content": None, "tool_calls": calls}, "tool_calls"
         reply: JsonObject = {
             "id": f"chatcmpl-{turn.id}",
             "object": "chat.completion",
@@ -112,6 +126,28 @@ class OpenAI:
         return {"error": {"message": message, "type": kind, "param": None, "code": str(status)}}
 
 
+class Embeddings(OpenAI):
+    """POST /v1/embeddings."""
+
+    def prompt(self, headers: Mapping[str, str], body: bytes) -> Prompt:
+        """Each input as a message."""
+        asked = _body(body)
+        given = asked.get("input")
+        inputs = as_list(given) or [given]
+        return Prompt(_model(asked), tuple(Message("user", str(text)) for text in inputs))
+
+    def completion(self, turn: Turn) -> JsonObject:
+        """A list of short vectors."""
+        vector = [int(digit, 16) / 16 for digit in turn.id[:8]]
+        data = [{"object": "embedding", "index": index, "embedding": vector} for index in range(turn.parts)]
+        reply: JsonObject = {"object": "list", "data": data, "model": turn.model}
+        return reply if turn.usage is None else reply | {"usage": turn.usage}
+
+    def usage(self, spoken: Spoken) -> JsonObject:
+        """An embedding has no output tokens."""
+        return {"prompt_tokens": spoken.prompt_tokens, "total_tokens": spoken.prompt_tokens}
+
+
 class Anthropic:
     """POST /v1/messages."""
 
@@ -124,6 +160,8 @@ class Anthropic:
         if "anthropic-version" not in headers:
             raise Rejected(400, "anthropic-version: header is required")
         asked = _body(body)
+        if asked.get("stream"):
+            raise Rejected(400, "stream: this provider answers in one piece; send false")
         if not isinstance(asked.get("max_tokens"), int):
             raise Rejected(400, "max_tokens: field required")
         system = _text(asked.get("system"))
@@ -169,7 +207,11 @@ class Anthropic:
         return {"type": "error", "error": {"type": kind, "message": message}}
 
 
-SHAPES: Mapping[str, Shape] = {"/v1/chat/completions": OpenAI(), "/v1/messages": Anthropic()}
+SHAPES: Mapping[str, Shape] = {
+    "/v1/chat/completions": OpenAI(),
+    "/v1/embeddings": Embeddings(),
+    "/v1/messages": Anthropic(),
+}
 
 
 def _body(body: bytes) -> JsonObject:
@@ -177,8 +219,6 @@ def _body(body: bytes) -> JsonObject:
         asked = parse_object(body)
     except ValueError as problem:
         raise Rejected(400, str(problem)) from None
-    if asked.get("stream"):
-        raise Rejected(400, "stream: this provider answers in one piece; send false")
     return asked
 
 

@@ -1,0 +1,141 @@
+"""The metering server on its own: any program, one player's model and budget, a run directory with the ledger.
+
+There is no match: every attempt belongs to the player and to no item. The run's manifest says `"kind": "gateway"`.
+"""
+
+import asyncio
+import contextlib
+import os
+import signal
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from mashq.arena.endpoints import Endpoints, located
+from mashq.config import Config, PlayerConfig, nearest
+from mashq.errors import ConfigError
+from mashq.gateway import seal
+from mashq.gateway.budgets import Purse
+from mashq.gateway.door import Model, trial_seed
+from mashq.gateway.preflight import reach
+from mashq.gateway.server import MeteringServer
+from mashq.gateway.types import Call, Clock
+from mashq.protocol.resources import Spend
+from mashq.protocol.rules import Budget
+from mashq.store.run import GATEWAY, Run, read_manifest, read_metered, read_refusals
+
+Ready = Callable[[dict[str, str]], None]
+
+
+async def meter(
+    config: Config,
+    out: Path,
+    name: str | None,
+    command: Sequence[str],
+    ready: Ready,
+    *,
+    clock: Clock,
+    base: Path,
+) -> int:
+    """Serve until the command ends (its exit code) or, without one, until interrupted (0)."""
+    config = located(config, base.resolve())
+    player = _chosen(config, name)
+    endpoints = Endpoints(config.model_copy(update={"players": [player]}), clock, trial_seed(config.seed, 0))
+    server = MeteringServer(clock)
+    try:
+        await reach(endpoints.urls)
+        seal.forget(endpoints.key_variables)
+        manifest = _manifest(config, player, endpoints, clock)
+        with closing(Run.create(out, clock, manifest, ())) as stored:
+            await server.start()
+            seat = server.admit(player.name)
+            server.record_to(stored.refuse)
+            call = Call("0", 0, player.name, None, GATEWAY)
+            purses = _purses(config, player)
+            model = Model(endpoints[player.model], stored.ledger("0", 0), clock, call, config.seed, purses)
+            grant = server.issue(seat, model)
+            variables = {"OPENAI_BASE_URL": seat.base_url, "OPENAI_API_KEY": seat.token}
+            ready(variables)
+            code = await _until_done(command, variables)
+            await grant.close()
+            await stored.writer.durable()
+            stored.write_manifest(manifest | {"ended": _time(clock)})
+            return code
+    finally:
+        await server.close()
+        await endpoints.close()
+
+
+def is_metered(out: Path) -> bool:
+    """Whether a run is the ledger of a gateway, not a match."""
+    return read_manifest(out).get("kind") == GATEWAY
+
+
+def document(out: Path) -> dict[str, Any]:
+    """What was spent through a gateway, as `--json` prints it; an unknown is None."""
+    manifest = read_manifest(out)
+    return {
+        "run": str(out),
+        "kind": GATEWAY,
+        "finished": manifest["ended"] is not None,
+        "simulated": manifest["simulated"],
+        "spent": read_metered(out),
+        "refused": read_refusals(out),
+    }
+
+
+async def _until_done(command: Sequence[str], variables: dict[str, str]) -> int:
+    """Wait for the command, or for an interrupt; an interrupt goes to the command as well, which ends by itself."""
+    stopped, loop = asyncio.Event(), asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        with contextlib.suppress(NotImplementedError, ValueError):  # ValueError: not the main thread
+            loop.add_signal_handler(number, stopped.set)
+    if not command:
+        await stopped.wait()
+        return 0
+    try:
+        process = await asyncio.create_subprocess_exec(*command, env={**os.environ, **variables})
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"the command {command[0]!r} cannot be started ({error})") from None
+    ended, told = asyncio.create_task(process.wait()), asyncio.create_task(stopped.wait())
+    await asyncio.wait({ended, told}, return_when=asyncio.FIRST_COMPLETED)
+    told.cancel()
+    if not ended.done():
+        with contextlib.suppress(ProcessLookupError):
+            process.terminate()
+    code = await ended
+    return code if code >= 0 else 128 - code
+
+
+def _chosen(config: Config, name: str | None) -> PlayerConfig:
+    names = [player.name for player in config.players]
+    if name is None and len(names) > 1:
+        raise ConfigError(f"the configuration has {len(names)} players: choose one with --player {names[0]}")
+    if name is not None and name not in names:
+        raise ConfigError(f"the configuration has no player {name!r}{nearest(name, names)}")
+    return next(player for player in config.players if name in (None, player.name))
+
+
+def _purses(config: Config, player: PlayerConfig) -> list[Purse]:
+    own, shared = player.budget or config.rules.budget, config.rules.shared_budget
+    budgets = {"its": Budget(**own.model_dump()), "the shared": Budget(**shared.model_dump())}
+    return [(name, budget, Spend()) for name, budget in budgets.items() if budget.is_set]
+
+
+def _manifest(config: Config, player: PlayerConfig, endpoints: Endpoints, clock: Clock) -> dict[str, Any]:
+    return {
+        "format": 1,
+        "kind": GATEWAY,
+        "started": _time(clock),
+        "ended": None,
+        "simulated": endpoints.simulated,
+        "player": player.name,
+        "models": endpoints.described(),
+        "config": config.model_dump(mode="json"),
+    }
+
+
+def _time(clock: Clock) -> str:
+    return datetime.fromtimestamp(clock.now(), UTC).isoformat(timespec="seconds")

@@ -1,0 +1,74 @@
+"""Best-of-N: N full plays of an item, of which the guide picks the best. Every play is charged.
+
+A play is what a Q-Agent does with one item: an answer, a decision (a call, under `policy: llm`), and reviews until
+the score reaches T or R reviews are used.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from mashq.gateway.door import Model
+from mashq.gateway.types import PLAY
+from mashq.players import rule_policy
+from mashq.players.base import Draft, on
+from mashq.players.scribe import Place, Scribe
+from mashq.protocol.items import Item
+from mashq.protocol.moves import Answer
+from mashq.protocol.state import Observation
+
+
+@dataclass(frozen=True, slots=True)
+class Play:
+    """One play: the first draft and the last, each with its score; neither when the item was not answered."""
+
+    last: Answer
+    h: float | None = None
+    first: Answer | None = None
+    h_first: float | None = None
+
+
+class BestOfN:
+    """Plays every item N times over."""
+
+    def __init__(self, scribe: Scribe, plays: int, policy: Literal["llm", "rule"] = "llm") -> None:
+        self._scribe, self._plays, self._policy = scribe, plays, policy
+
+    async def move(self, seen: Observation, model: Model) -> Draft:
+        """All the plays are made when an item is to be answered; decisions after it are free."""
+        if seen.step == "decide" or seen.item is None:
+            return on(seen, "the plays of this item are over")
+        plays = [await self._play(seen, seen.item, model, PLAY * play) for play in range(self._plays)]
+        scored = [play for play in plays if play.h is not None and play.first is not None]
+        if not scored:
+            return plays[-1].last
+        best, opening = max(scored, key=lambda play: play.h or 0.0), scored[0]
+        text = None if opening.first is None else opening.first.text
+        return replace(best.last, h=best.h, h_first=opening.h_first, text_first=text)
+
+    async def _play(self, seen: Observation, item: Item, model: Model, start: int) -> Play:
+        first = await self._scribe.answer(item, model, Place("answer", start))
+        if first.status != "ok":
+            return Play(first)
+        h = h_first = await _score(first, model)
+        last = first
+        if await self._wants_review(seen, item, h, model, start):
+            for review in range(seen.max_reviews):
+                model.count_review()
+                new = await self._scribe.review(item, last.text, h, model, Place("review", start + review))
+                if new.status == "ok":
+                    last, h = new, await _score(new, model)
+                if h >= seen.threshold:
+                    break
+        return Play(last, h, first, h_first)
+
+    async def _wants_review(self, seen: Observation, item: Item, h: float, model: Model, start: int) -> bool:
+        recommended = h < seen.threshold and seen.max_reviews > 0
+        state = replace(seen, step="decide", worst=(item.id, h), recommended=recommended, handled=seen.handled + 1)
+        if self._policy == "rule":
+            return rule_policy.decide(state).choice == "review"
+        decision = await self._scribe.decide(state, model, Place("decision", start))
+        return decision.choice == "review"
+
+
+async def _score(answer: Answer, model: Model) -> float:
+    return answer.h if answer.h is not None else await model.score(answer.text, answer.confidence)

@@ -1,0 +1,89 @@
+"""ReAct: one loop of thought, action and observation over an item, under the same rules.
+
+The actions are `answer` (a first answer; later ones are reviews, of which there are R) and `end`. After each answer
+the model observes the guide's score and whether a review is recommended. Every turn of the loop is one call.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from mashq.gateway.door import Failure, Model
+from mashq.gateway.types import Completion, Message
+from mashq.players.base import Draft, on
+from mashq.players.scribe import TEXT, Scribe, confidence_of, read, schema
+from mashq.protocol.items import Item
+from mashq.protocol.moves import Answer
+from mashq.protocol.state import Observation
+
+ACTIONS: Mapping[str, object] = {"type": "string", "enum": ["answer", "end"]}
+
+
+@dataclass(slots=True)
+class Loop:
+    """What has happened so far."""
+
+    first: Answer | None = None
+    best: Answer | None = None
+    reviews: int = 0
+
+
+class React:
+    """Thinks, acts, observes."""
+
+    def __init__(self, scribe: Scribe) -> None:
+        self._scribe = scribe
+        properties: dict[str, object] = {"thought": TEXT, "action": ACTIONS, scribe.key: TEXT}
+        if scribe.key == "answer":
+            properties["confidence"] = {"type": "number"}
+        self._schema = schema(properties)
+
+    async def move(self, seen: Observation, model: Model) -> Draft:
+        """The whole loop is the answer to an item; decisions after it are free."""
+        if seen.step == "decide" or seen.item is None:
+            return on(seen, "the loop over this item is over")
+        return await self._loop(seen, seen.item, model)
+
+    async def _loop(self, seen: Observation, item: Item, model: Model) -> Answer:
+        prompts, loop = self._scribe.prompts, Loop()
+        fields = {"passage": item.text, "max_reviews": str(seen.max_reviews), "threshold": f"{seen.threshold:g}"}
+        messages = [Message("user", prompts.fill("react", fields))]
+        for _ in range(seen.max_reviews + 2):
+            purpose, n = ("answer", 0) if loop.first is None else ("review", loop.reviews)
+            reply = await model.ask(messages, schema=self._schema, purpose=purpose, n=n)
+            if isinstance(reply, Failure) or reply.refused:
+                return loop.best or _unanswered(reply)
+            told = await self._act(reply, seen, model, loop)
+            if told is None:
+                break
+            messages += [Message("assistant", reply.text), Message("user", prompts.fill("observe", {"told": told}))]
+        return loop.best or Answer("failed", error="the loop ended without an answer")
+
+    async def _act(self, reply: Completion, seen: Observation, model: Model, loop: Loop) -> str | None:
+        """Take one action; what the model observes of it, or None when the loop is over."""
+        key = self._scribe.key
+        found = read(reply, "action") or {}
+        said = found.get(key)
+        text = said.strip() if isinstance(said, str) else ""
+        ends = str(found.get("action", "")).strip().lower() == "end"
+        if loop.best is not None and (ends or not text):
+            return None
+        if not text:
+            return f'the action must be "answer", with your answer under "{key}"'
+        draft = Answer("ok", text, reply.h, simulated=reply.h is not None, confidence=confidence_of(found))
+        h = reply.h if reply.h is not None else await model.score(text, draft.confidence)
+        if loop.first is None:
+            loop.first = replace(draft, h=h)
+        else:
+            loop.reviews += 1
+            model.count_review()
+        loop.best = replace(draft, h=h, h_first=loop.first.h, text_first=loop.first.text)
+        if h >= seen.threshold or loop.reviews == seen.max_reviews:
+            return None
+        left = seen.max_reviews - loop.reviews
+        return f"H = {h:.4f}, below {seen.threshold:g}: a rewrite is recommended; reviews left: {left}"
+
+
+def _unanswered(reply: Completion | Failure) -> Answer:
+    if isinstance(reply, Failure):
+        return Answer("failed", error=reply.error)
+    return Answer("refused", reply.text, error=reply.stop or "empty reply")

@@ -1,0 +1,135 @@
+"""Conformance checks for extension authors: `check_player` and `check_detector`.
+
+    from mashq.testing import check_player
+    async def test_my_player() -> None:
+        await check_player(MyPlayer())
+
+Each raises AssertionError with a sentence that says what is wrong.
+"""
+
+import math
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import cast
+
+from mashq.gateway.door import Failure, Model
+from mashq.gateway.types import Completion, Message
+from mashq.protocol.items import Item
+from mashq.protocol.moves import CHOICES, Answer, Decision, Rewrite
+from mashq.protocol.resources import Spend
+from mashq.protocol.state import Observation, Snapshot, Step
+
+PASSAGE = "The ferry to Marrow Bay sank on 3 May with 12 people aboard. All of them were saved, said Ida Holm."
+REPLIES: tuple[Completion | Failure, ...] = (
+    Completion(
+        '{"summary": "A ferry sank.", "answer": "12", "confidence": 0.5, "choice": "review", "action": "answer"}',
+        "stop",
+    ),
+    Completion("Plain words, and no JSON at all.", "stop"),
+    Completion("", "content_filter", refused=True),
+    Failure("HTTP 500: out of order", "http"),
+)
+WANTED: dict[Step, type[Answer | Decision | Rewrite]] = {"answer": Answer, "decide": Decision, "review": Rewrite}
+
+
+class Canned:
+    """A model that always says the same thing, and scores every draft 0.6."""
+
+    def __init__(self, reply: Completion | Failure) -> None:
+        self.reply, self.asked = reply, 0
+
+    async def ask(
+        self,
+        messages: Sequence[Message],
+        *,
+        schema: Mapping[str, object] | None = None,
+        facts: Mapping[str, object] | None = None,
+        purpose: str | None = None,
+        n: int | None = None,
+    ) -> Completion | Failure:
+        """The same reply to any question; more than a hundred questions in one step are too many."""
+        self.asked += 1
+        assert self.asked <= 100, "the player asked its model more than 100 times in one step"
+        assert messages and all(isinstance(m.content, str) for m in messages), "a message must hold text"
+        return self.reply
+
+    async def score(self, text: str, confidence: float | None = None) -> float:
+        """A score that never satisfies."""
+        return 0.6
+
+    def count_review(self) -> None:
+        """Nothing to charge here."""
+
+
+async def check_player(player: object) -> None:
+    """Put every step before a player, with good, odd, refused and failed replies; each must give a legal move.
+
+    A player that never decides to review is not asked to.
+    """
+    move: Callable[[Observation, Model], Awaitable[object]] | None = getattr(player, "move", None)
+    assert callable(move), "a player needs an async method move(seen, model)"
+    reviews = False
+    steps: tuple[Step, ...] = ("answer", "decide", "review")
+    for step in steps:
+        for reply in REPLIES:
+            if step == "review" and not reviews:
+                continue
+            made = await move(_observation(step), cast(Model, Canned(reply)))
+            assert isinstance(made, WANTED[step]), f"asked to {step}, the player returned {type(made).__name__}"
+            if isinstance(made, Decision):
+                assert made.choice in CHOICES, f"{made.choice!r} is none of {', '.join(CHOICES)}"
+                reviews = reviews or made.choice == "review"
+            else:
+                assert made.status in ("ok", "refused", "failed"), f"{made.status!r} is no status"
+                assert made.status != "ok" or made.text.strip(), "an answer that is ok needs text"
+
+
+def check_detector(detector: object) -> None:
+    """Score odd and ordinary pairs; every H must be a number in [0, 1], and not depend on order or company."""
+    from mashq.detectors.base import Detector, Pair
+
+    scorer = cast(Detector, detector)
+    assert scorer.name and scorer.version, "a detector needs a name and a version"
+    answers = (
+        "A ferry sank on 3 May.",
+        "",
+        "🚢" * 50,
+        "Паром затонул.",
+        "x" * 20_000,
+        PASSAGE,
+        "\x00\ud7ff\n\t",
+        "no",
+    )
+    pairs = [Pair(PASSAGE, answer, "12") for answer in answers]
+    scores = scorer.score(pairs)
+    assert len(scores) == len(pairs), f"{len(pairs)} pairs were given and {len(scores)} scores came back"
+    for pair, h in zip(pairs, scores, strict=True):
+        assert math.isfinite(h) and 0 <= h <= 1, f"{h} for {pair.answer[:40]!r} is not a score in [0, 1]"
+    assert scorer.score(pairs[::-1]) == scores[::-1], "the order of the pairs changes the scores"
+    alone = [scorer.score([pair])[0] for pair in pairs]
+    assert all(abs(a - b) < 0.01 for a, b in zip(alone, scores, strict=True)), "company changes the scores"
+    assert scorer.score([]) == [], "no pairs should give no scores"
+
+
+def _observation(step: Step) -> Observation:
+    return Observation(
+        step=step,
+        round=1,
+        player="candidate",
+        item=Item("ferry", PASSAGE, "12"),
+        position=1,
+        total=3,
+        handled=2 if step != "answer" else 1,
+        spend=Spend(calls=3),
+        average_h=0.6,
+        worst=("ferry", 0.6),
+        recommended=True,
+        threshold=0.85,
+        max_reviews=2,
+        review_cost=0.01,
+        resources=("tokens", "calls", "reviews", "seconds"),
+        show_seconds=True,
+        rivals=1,
+        snapshots=(Snapshot("rival", 0, (("average_h", 0.7), ("reviews", 2))),),
+        answer="A ferry sank." if step == "review" else "",
+        h=0.6 if step == "review" else None,
+    )
