@@ -11,6 +11,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from importlib.metadata import entry_points
 from typing import Protocol, cast
 
@@ -19,6 +20,7 @@ from mashq.errors import ConfigError
 __all__ = ["GROUP", "Detector", "Pair", "load"]
 
 GROUP = "mashq.detectors"
+_NEURAL = ("hhem", "minicheck")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,22 +47,32 @@ class Detector(Protocol):
 
 
 def load(name: str) -> Detector:
-    """The detector of that name: built in, or from an installed package's entry point."""
+    """The detector of that name (`hhem:PATH` hands over where its weights are), built in or by an entry point."""
+    plain, colon, argument = name.partition(":")
+    if plain in _NEURAL:
+        return _neural(plain)(argument) if colon else _neural(plain)()
     built_in = _built_in()
     if name in built_in:
         return built_in[name]()
     found = {entry.name: entry for entry in entry_points(group=GROUP)}
     if name in found:
         return cast(Callable[[], Detector], found[name].load())()
-    raise ConfigError(_unknown(name, sorted({*built_in, *found})))
+    raise ConfigError(_unknown(name, sorted({*built_in, *_NEURAL, *found})))
 
 
 def _built_in() -> dict[str, Callable[[], Detector]]:
     # Imported here because the built-in detectors import Pair from this module.
     from mashq.detectors.exact_match import ExactMatch
     from mashq.detectors.grounding import Grounding
+    from mashq.detectors.simpleqa import SimpleQA
 
-    return {"exact-match": ExactMatch, "grounding": Grounding}
+    return {"exact-match": ExactMatch, "grounding": Grounding, "simpleqa": SimpleQA}
+
+
+def _neural(name: str) -> Callable[..., Detector]:
+    """The class of a detector whose extra may be missing, which is a ConfigError."""
+    module = import_module(f"mashq.detectors.{name}")
+    return cast(Callable[..., Detector], getattr(module, name.capitalize()))
 
 
 def _unknown(name: str, known: list[str]) -> str:
