@@ -224,6 +224,8 @@ class Config(Strict):
     @model_validator(mode="after")
     def _names_are_unique(self) -> Self:
         names = [player.name for player in self.players]
+        if "referee" in names:
+            raise ValueError("no player can be called 'referee': the ledger keeps that name for the judge")
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
             raise ValueError(f"two players are called {twice[0]!r}: give every player its own name")

@@ -3,8 +3,10 @@
 import importlib.util
 import json
 import os
+import shutil
+import subprocess
 import sys
-from collections.abc import Iterator
+import time
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +32,7 @@ def no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def key_file(tmp_path: Path) -> Iterator[Path]:
+def key_file(tmp_path: Path) -> Path:
     path = tmp_path / "key"
     path.write_text(KEY + "\n")
     path.chmod(0o600)
@@ -64,6 +66,16 @@ def law(run: Path, hits: list[dict[str, Any]]) -> dict[str, int]:
     return {"hits": len(hits), "opened": opened, "closed": closed, "replied": replied, "unknown": unknown}
 
 
+def in_flight(run: Path) -> int:
+    """The most attempts that were under way at the same time."""
+    times = rows(run, "SELECT opened, 1 FROM attempts UNION ALL SELECT closed, -1 FROM attempts ORDER BY 1, 2")
+    now = most = 0
+    for _, step in times:
+        now += step
+        most = max(most, now)
+    return most
+
+
 @pytest.mark.parametrize("script", PACKAGES)
 def test_a_real_client_with_its_own_retries_is_counted_exactly(
     tmp_path: Path, key_file: Path, script: str, record_property: Any
@@ -75,7 +87,8 @@ def test_a_real_client_with_its_own_retries_is_counted_exactly(
         players = [external("A", script, 64)]
         result = mashq.play(match_of(provider.base_url, data, key_file, players), tmp_path / "run")
         figures = law(tmp_path / "run", provider.hits())
-    record_property("figures", figures)
+    record_property("figures", figures | {"in_flight": in_flight(tmp_path / "run")})
+    assert 16 < in_flight(tmp_path / "run") <= 64
     assert figures["hits"] > 2 * 64, "its retries are among them"
     (player,) = result["players"]
     assert player["calls"] == figures["opened"] and player["unknown_attempts"] == figures["unknown"] > 0
@@ -103,7 +116,7 @@ def test_a_hostile_agent_gets_nothing(tmp_path: Path, key_file: Path) -> None:
     data = write_items(tmp_path / "items.jsonl", 2)
     key_file.chmod(0o600)
     players = [
-        external("honest", "hostile", "x", model="my/beta", order="reverse"),
+        external("B", "hostile", "x", model="my/beta", order="reverse"),
         external("H", "hostile", KEY[:6]),
     ]
     with FakeProvider(seed=5) as provider:
@@ -119,7 +132,7 @@ def test_a_hostile_agent_gets_nothing(tmp_path: Path, key_file: Path) -> None:
         assert KEY not in move["text"]
     refused = rows(tmp_path / "run", "SELECT player, status, reason FROM refusals")
     assert {401, 404, 413} <= {status for _, status, _ in refused}
-    assert any(player == "honest" and "another player" in reason for player, _, reason in refused)
+    assert any(player == "B" and "another player" in reason for player, _, reason in refused)
     assert any("not active" in reason for _, _, reason in refused), "what it asked after its turn"
     assert KEY.encode() not in b"".join(path.read_bytes() for path in (tmp_path / "run").iterdir())
 
@@ -208,3 +221,47 @@ def test_a_gateway_alone_meters_a_program(tmp_path: Path) -> None:
     assert "my/alpha" in command("show", tmp_path / "run").stdout
     done = command("resume", tmp_path / "run")
     assert done.returncode == 2 and "not a match" in done.stderr
+
+
+@pytest.mark.parametrize(("language", "needs"), [("python", ["python3"]), ("sh", ["sh", "jq", "curl"])])
+def test_the_examples_in_the_documentation_play(
+    tmp_path: Path, key_file: Path, language: str, needs: list[str]
+) -> None:
+    if not all(map(shutil.which, needs)) or (language == "python" and importlib.util.find_spec("openai") is None):
+        pytest.skip("what the example needs is not installed")
+    text = (FOLDER.parents[2] / "docs" / "external.md").read_text("utf-8")
+    script = tmp_path / "agent"
+    script.write_text(text.split(f"```{language}\n")[1].split("```")[0])
+    program = sys.executable if language == "python" else "sh"
+    data = write_items(tmp_path / "items.jsonl", 2)
+    player = {"name": "A", "agent": "external", "model": "my/alpha", "command": f"{program} {script}"}
+    with FakeProvider(seed=5) as provider:
+        result = mashq.play(match_of(provider.base_url, data, key_file, [player]), tmp_path / "run")
+        assert law(tmp_path / "run", provider.hits())["opened"] == 2
+    assert result["dropped"] == []
+
+
+def test_a_killed_match_of_foreign_agents_goes_on(tmp_path: Path, key_file: Path) -> None:
+    data = write_items(tmp_path / "items.jsonl", 5)
+    agents = Path(__file__).parents[1] / "players" / "agents.py"
+    player = {
+        "name": "A",
+        "agent": "external",
+        "model": "my/alpha",
+        "command": [sys.executable, str(agents), "honest"],
+    }
+    run = tmp_path / "run"
+    with FakeProvider(seed=5, latency=0.2) as provider:
+        (tmp_path / "match.yaml").write_text(json.dumps(match_of(provider.base_url, data, key_file, [player])))
+        words = [sys.executable, "-m", "mashq", "run", str(tmp_path / "match.yaml"), "--out", str(run)]
+        with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as playing:
+            deadline = time.monotonic() + 60
+            while len(provider.hits()) < 3 and time.monotonic() < deadline:
+                time.sleep(0.02)
+            playing.kill()
+        done = command("resume", run, "--json")
+        assert done.returncode == 0, done.stderr
+        opened, replied = rows(run, "SELECT count(*), sum(status IS NOT NULL) FROM attempts")[0]
+        assert replied <= len(provider.hits()) <= opened and opened >= 5
+    (found,) = json.loads(done.stdout)["players"]
+    assert found["calls"] == opened and found["answer_rate"] == 1

@@ -501,6 +501,19 @@ async def test_not_too_many_at_once(provider: FakeProvider, monkeypatch: pytest.
         assert sorted(status for status, _, _ in replies) == [200, 200, 429, 429]
 
 
+async def test_not_too_many_connections(provider: FakeProvider, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "MOST_CONNECTIONS", 3)
+    async with table(provider.base_url) as at:
+        host, port = at.seat.base_url.split("/")[2].split(":")
+        held = [await asyncio.open_connection(host, int(port)) for _ in range(4)]
+        async with asyncio.timeout(10):
+            assert await held[-1][0].read() == b"", "the fourth is closed at once"
+        for _, writer in held:
+            writer.close()
+        await asyncio.sleep(0.1)
+        assert (await at.ask())[0] == 200
+
+
 async def test_closing_the_server_leaves_what_is_under_way_unresolved(provider: FakeProvider) -> None:
     provider.configure(script=["hang"])
     async with table(provider.base_url) as at:

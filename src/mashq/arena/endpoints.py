@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from mashq.arena.llm_judge import model_of
 from mashq.config import Config, ModelConfig, nearest
 from mashq.errors import ConfigError
 from mashq.gateway import anthropic_messages, openai_chat, prices, weights
@@ -185,7 +186,8 @@ def _read_key(name: str, path: Path) -> str:
 def _models(config: Config) -> list[str]:
     """The models of a match, each once."""
     named = [name for player in config.players for name in (player.model, player.to) if name is not None]
-    return list(dict.fromkeys(named))
+    judges = [model for name in (config.judge, config.guided_by) if (model := model_of(name)) is not None]
+    return list(dict.fromkeys(named + judges))
 
 
 def _place(config: Config, name: str) -> str:

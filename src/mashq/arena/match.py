@@ -24,10 +24,12 @@ from typing import Any, cast
 from mashq.arena.agents import agent, reviews_allowed
 from mashq.arena.endpoints import Endpoints, located
 from mashq.arena.foreign import Hall
+from mashq.arena.llm_judge import LlmJudge, model_of
 from mashq.arena.play import Contestant, Match, Watcher, fold
-from mashq.arena.referee import Referee
+from mashq.arena.referee import Referee, Scorer
 from mashq.config import Config, PlayerConfig, check
 from mashq.detectors import base as detectors
+from mashq.detectors import verdicts
 from mashq.errors import ConfigError
 from mashq.gateway.clock import RealClock
 from mashq.gateway.door import trial_seed
@@ -40,6 +42,7 @@ from mashq.protocol.items import Item
 from mashq.protocol.rules import Budget, Rules, Seat, Vision, default_order, order_of
 from mashq.protocol.score import ScoreRules
 from mashq.protocol.state import MatchState
+from mashq.store.ledger import RunLedger
 from mashq.store.run import Run, read_attempts, read_items, read_match, read_moves
 from mashq.tasks import load as tasks
 
@@ -64,14 +67,23 @@ class Played:
 
 
 @dataclass(frozen=True, slots=True)
+class Judge:
+    """Who scores: a detector, or a model that is asked (then `detector` is None and the name says which)."""
+
+    name: str
+    version: str
+    detector: detectors.Detector | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class _Table:
     """All that a match needs besides its run directory."""
 
     config: Config
     players: Mapping[str, Player]
     hall: Hall
-    detector: detectors.Detector
-    guide: detectors.Detector | None
+    judge: Judge
+    guide: Judge | None
     endpoints: Endpoints
     clock: Clock
     watch: Watcher
@@ -100,9 +112,9 @@ async def resume(out: Path, *, clock: Clock | None = None, watch: Watcher | None
     texts = {name: prompts.Prompts(saved, config.task.kind) for name, saved in manifest["prompts"].items()}
     async with _table(config, texts, clock or RealClock(), watch) as table:
         begun = manifest["detector"]["version"]
-        if table.detector.version != begun:
+        if table.judge.version != begun:
             raise ConfigError(
-                f"{out} was begun with {config.judge} {begun} and this is {table.detector.version}: "
+                f"{out} was begun with {config.judge} {begun} and this is {table.judge.version}: "
                 "resume it with the version it was begun with"
             )
         with closing(Run.open(out, table.clock)) as stored:
@@ -119,11 +131,11 @@ def load(out: Path) -> Played:
 
 def _check(table: _Table, items: tuple[Item, ...]) -> None:
     """Refuse, before anything is paid for, a match that could not be played or scored."""
-    if getattr(table.detector, "needs_reference", False):
+    if getattr(table.judge.detector, "needs_reference", False):
         for item in items:
             if item.reference is None:
                 raise ConfigError(
-                    f"the detector {table.detector.name!r} needs a reference answer and item {item.id!r} has none: "
+                    f"the detector {table.judge.name!r} needs a reference answer and item {item.id!r} has none: "
                     "name the field that holds it with task.answer"
                 )
     for player in table.config.players:
@@ -144,14 +156,14 @@ async def _table(
     players = {
         player.name: hall.players.get(player.name) or agent(player, texts[player.name]) for player in config.players
     }
-    detector = detectors.load(config.judge)
-    guide = None if config.guided_by in ("judge", "confidence") else detectors.load(config.guided_by)
+    judge = _judge(config.judge)
+    guide = None if config.guided_by in ("judge", "confidence") else _judge(config.guided_by)
     endpoints = Endpoints(config, clock, trial_seed(config.seed, 0))
     try:
         await reach(endpoints.urls)
         async with hall.open(endpoints.key_variables):
             yield _Table(
-                config, players, hall, detector, guide, endpoints, clock, watch or (lambda _state, _seat, _move: None)
+                config, players, hall, judge, guide, endpoints, clock, watch or (lambda _state, _seat, _move: None)
             )
     finally:
         await endpoints.close()
@@ -162,7 +174,11 @@ async def _play(table: _Table, stored: Run, manifest: dict[str, Any], items: tup
     state = fold(_initial(config, items), read_moves(stored.path, MATCH))
     table.watch(state, None, None)
     table.hall.server.record_to(stored.refuse)
-    with closing(Referee(table.detector)) as judge, closing(Referee(table.guide or table.detector)) as guide:
+    ledger = stored.ledger(MATCH, state.round)
+    with (
+        closing(_scorer(table, table.judge, ledger)) as judge,
+        closing(_scorer(table, table.guide or table.judge, ledger)) as guide,
+    ):
         match = Match(
             id=MATCH,
             state=state,
@@ -170,7 +186,7 @@ async def _play(table: _Table, stored: Run, manifest: dict[str, Any], items: tup
             judge=judge,
             guide=None if table.guide is None else guide,
             confidence=config.guided_by == "confidence",
-            ledger=stored.ledger(MATCH, state.round),
+            ledger=ledger,
             recorder=stored,
             clock=table.clock,
             seed=trial_seed(config.seed, 0),
@@ -181,6 +197,21 @@ async def _play(table: _Table, stored: Run, manifest: dict[str, Any], items: tup
     manifest = manifest | {"ended": _time(table.clock)}
     stored.write_manifest(manifest)
     return Played(stored.path, manifest, config, state, read_attempts(stored.path))
+
+
+def _judge(name: str) -> Judge:
+    """A detector, or the name and version of a model that judges."""
+    if model_of(name) is not None:
+        return Judge(name, verdicts.VERSION)
+    found = detectors.load(name)
+    return Judge(found.name, found.version, found)
+
+
+def _scorer(table: _Table, judge: Judge, ledger: RunLedger) -> Scorer:
+    if judge.detector is not None:
+        return Referee(judge.detector)
+    endpoint = table.endpoints[model_of(judge.name) or ""]
+    return LlmJudge(endpoint, ledger, table.clock, MATCH, trial_seed(table.config.seed, 0))
 
 
 def _contestant(table: _Table, player: PlayerConfig) -> Contestant:
@@ -240,7 +271,7 @@ def _prompts(config: Config, player: PlayerConfig) -> prompts.Prompts:
 
 
 def _manifest(table: _Table, items: tuple[Item, ...], texts: Mapping[str, prompts.Prompts]) -> dict[str, Any]:
-    config, detector, endpoints = table.config, table.detector, table.endpoints
+    config, detector, endpoints = table.config, table.judge, table.endpoints
     said = config.model_dump(mode="json")
     return {
         "format": 1,

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
-from mashq.arena.referee import Referee
+from mashq.arena.referee import NoVerdict, Scorer
 from mashq.detectors.base import Pair
 from mashq.errors import StoreError
 from mashq.gateway.budgets import OutOfBudget, Purse
@@ -55,8 +55,8 @@ class Match:
     id: str
     state: MatchState
     contestants: tuple[Contestant, ...]
-    judge: Referee
-    guide: Referee | None
+    judge: Scorer
+    guide: Scorer | None
     confidence: bool
     ledger: Ledger
     recorder: Recorder
@@ -117,7 +117,12 @@ class Match:
         if model.exhausted is not None:
             return Stop(model.exhausted)
         wrong = unusable(seen, draft)
-        return failed(seen, wrong) if wrong else await self._scored(seat, seen, draft)
+        if wrong:
+            return failed(seen, wrong)
+        try:
+            return await self._scored(seat, seen, draft)
+        except NoVerdict as missing:
+            return failed(seen, str(missing))
 
     async def _scored(self, seat: int, seen: Observation, draft: Draft) -> Move:
         """The draft with the guide's score and, where it is another's, the judge's."""
@@ -129,22 +134,22 @@ class Match:
         if not drawn:
             draft = replace(draft, simulated=False, h=None)
         if isinstance(draft, Answer) and draft.text_first is not None and not drawn:
-            first = await self._scores(seen.item, draft.text_first, draft.confidence, None)
+            first = await self._scores(seen, seen.item, draft.text_first, draft.confidence, None)
             draft = replace(draft, h_first=first[0], judged_first=first[1])
-        h, judged = await self._scores(seen.item, draft.text, draft.confidence, draft.h)
+        h, judged = await self._scores(seen, seen.item, draft.text, draft.confidence, draft.h)
         return replace(draft, h=h, judged=judged)
 
     async def _scores(
-        self, item: Item, text: str, confidence: float | None, drawn: float | None
+        self, seen: Observation, item: Item, text: str, confidence: float | None, drawn: float | None
     ) -> tuple[float, float | None]:
         """The guide's score, and the judge's when the guide is not the judge. A drawn score needs no detector."""
         pair = Pair(item.text, text, item.reference)
-        judged = drawn if drawn is not None else await self.judge.score(pair)
+        judged = drawn if drawn is not None else await self.judge.score(pair, seen.round, item.id)
         if self.confidence:
             return UNSTATED if confidence is None else confidence, judged
         if self.guide is None or drawn is not None:
             return judged, None
-        return await self.guide.score(pair), judged
+        return await self.guide.score(pair, seen.round, item.id), judged
 
     def _model(self, seat: int, seen: Observation) -> Model:
         rules, player = self.state.rules, self.state.players[seat]
@@ -165,7 +170,7 @@ class Match:
         async def guide(text: str, confidence: float | None) -> float:
             if seen.item is None:
                 raise LookupError("there is no item to score against")
-            return (await self._scores(seen.item, text, confidence, None))[0]
+            return (await self._scores(seen, seen.item, text, confidence, None))[0]
 
         return Model(endpoint, self.ledger, self.clock, call, self.seed, purses, guide=guide)
 

@@ -3,11 +3,28 @@
 import asyncio
 import math
 from concurrent.futures import ThreadPoolExecutor
+from typing import Protocol
 
 from mashq.detectors.base import Detector, Pair
 from mashq.errors import DetectorError
 
 MOST = 64
+
+
+class NoVerdict(DetectorError):
+    """A judge gave no readable verdict on one answer: that answer counts as failed, and the match goes on."""
+
+
+class Scorer(Protocol):
+    """What judges and guides have in common."""
+
+    async def score(self, pair: Pair, round_: int = 0, item: str | None = None) -> float:
+        """H of one answer."""
+        ...
+
+    def close(self) -> None:
+        """Let go of what it holds."""
+        ...
 
 
 class Referee:
@@ -19,8 +36,8 @@ class Referee:
         self._thread = ThreadPoolExecutor(1, "mashq-referee")
         self._busy: asyncio.Task[None] | None = None
 
-    async def score(self, pair: Pair) -> float:
-        """H of one answer."""
+    async def score(self, pair: Pair, round_: int = 0, item: str | None = None) -> float:
+        """H of one answer; where it was given does not matter to a detector."""
         future: asyncio.Future[float] = asyncio.get_running_loop().create_future()
         self._waiting.append((pair, future))
         if self._busy is None:

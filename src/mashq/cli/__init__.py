@@ -9,11 +9,14 @@ import click
 
 from mashq.cli.compare import compare
 from mashq.cli.demo import demo
+from mashq.cli.detect import detect
+from mashq.cli.detectors import detectors
 from mashq.cli.doctor import doctor
 from mashq.cli.gateway import gateway
 from mashq.cli.init import init
 from mashq.cli.paper import paper
 from mashq.cli.plan import plan
+from mashq.cli.rescore import rescore
 from mashq.cli.resume import resume
 from mashq.cli.run import run
 from mashq.cli.score import score
@@ -40,7 +43,23 @@ def cli() -> None:
     """
 
 
-for command in (demo, run, resume, show, score, compare, plan, gateway, paper, init, doctor, weights):
+for command in (
+    demo,
+    run,
+    resume,
+    show,
+    score,
+    compare,
+    rescore,
+    detect,
+    detectors,
+    plan,
+    gateway,
+    paper,
+    init,
+    doctor,
+    weights,
+):
     cli.add_command(command)
 
 

@@ -34,6 +34,8 @@ from mashq.gateway.types import Clock
 HOST = "127.0.0.1"
 MOST_BODY = 8 * 1024 * 1024
 MOST_AT_ONCE = 128
+MOST_CONNECTIONS = 512
+IDLE = 60.0
 MOST_NOTED = 1000
 PATIENCE = 30.0
 PLACE = re.compile(r"/([0-9]{1,6})(/v1/[a-z/]+)")
@@ -73,12 +75,13 @@ class MeteringServer:
     async def start(self) -> str:
         """Listen on a free port of the loopback interface; the address."""
         quiet = logging.Logger("mashq.gateway.server", logging.CRITICAL + 1)  # an agent must not fill a terminal
-        server = web.Server(
+        server = _Bounded(
             self._handle,
             logger=quiet,
             access_log=quiet,
             access_log_class=_noting(self),
             lingering_time=0.5,
+            keepalive_timeout=IDLE,
             auto_decompress=False,
         )
         self._runner = web.ServerRunner(server, shutdown_timeout=0.5)
@@ -162,7 +165,10 @@ class MeteringServer:
         if holder is None:
             raise TurnedAway(401, "the token is missing or wrong: send the one given as OPENAI_API_KEY", hang_up=True)
         if holder is not seat:
-            raise TurnedAway(401, "the token belongs to another player", hang_up=True)
+            reason = (
+                f"the token belongs to another player: that of {holder.player!r}, used at {seat.player!r}'s address"
+            )
+            raise TurnedAway(401, reason, hang_up=True)
         if seat.grant is None or not seat.grant.active:
             raise TurnedAway(401, NOT_NOW, hang_up=True)
         return seat.grant
@@ -188,6 +194,16 @@ class MeteringServer:
             self.refused.append(refusal)
             if self._record is not None:
                 self._record(refusal)
+
+
+class _Bounded(web.Server):
+    """A server that holds so many connections and hangs up on more, so that one agent cannot use up all files."""
+
+    def connection_made(self, handler: web.RequestHandler, transport: asyncio.Transport) -> None:
+        """Take a connection in, or not."""
+        super().connection_made(handler, transport)
+        if len(self.connections) > MOST_CONNECTIONS:
+            transport.abort()
 
 
 async def _body(request: web.BaseRequest) -> bytes:

@@ -134,8 +134,9 @@ class External:
 def _confidence(document: Mapping[str, object]) -> float | None:
     """What the agent says of its answer, when that is a number from 0 to 1."""
     value = document.get("confidence")
-    real = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1
-    return float(value) if real else None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
+        return None
+    return float(value)
 
 
 def _patience(model: Model, longest: float) -> tuple[float, str | None]:

@@ -7,12 +7,13 @@ from typing import Any
 
 from mashq.analysis.judgement import Options, judge
 from mashq.analysis.results import from_match
+from mashq.arena.llm_judge import REFEREE
 from mashq.arena.match import Played, score_rules_of
 from mashq.errors import DataError
 from mashq.protocol.resources import Amount, Unknown
 from mashq.protocol.score import PlayerResult, PlayerScore, Refusals, Score, ScoreRules, results_of, score
 from mashq.protocol.state import PlayerState
-from mashq.store.run import read_last_error
+from mashq.store.run import read_last_error, read_refusals
 
 RESAMPLES = 2000
 REFUSALS: tuple[Refusals, ...] = ("intersection", "penalised", "answered")
@@ -53,6 +54,7 @@ def document(played: Played) -> dict[str, Any]:
         "winner": result.winner if played.finished else None,
         "tied": list(result.tied) if played.finished else [],
         "attempts": _attempts(played.attempts, [row.name for row in result.players]),
+        "referee": _referee(played.attempts),
         "dropped": [{"item": item, "by": list(by)} for item, by in result.dropped],
         "views": [_view(rule, score(results, replace(rules, refusals=rule))) for rule in REFUSALS],
         "notes": [*result.notes, *_troubles(played)],
@@ -130,6 +132,14 @@ def _attempts(rows: Sequence[dict[str, Any]], players: Sequence[str]) -> dict[st
     return {name: sum(own[name] for own in by.values()) for name in counts} | {"by_player": by}
 
 
+def _referee(rows: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
+    """The referee's own bill, when its judge is a model: reported, charged to nobody."""
+    own = [row for row in rows if row["player"] == REFEREE]
+    if not own:
+        return None
+    return {name: sum(row[name] for row in own) for name in ("opened", "failed", "unresolved", "tokens", "seconds")}
+
+
 def _troubles(played: Played) -> list[str]:
     """What went wrong for a player, in a sentence each."""
     notes: list[str] = []
@@ -143,4 +153,9 @@ def _troubles(played: Played) -> list[str]:
             notes.append(f"{player.name} refused {refused} of {len(player.items)} items.")
         if player.stopped is not None:
             notes.append(f"{player.name} stopped: {player.stopped}.")
+    for row in read_refusals(played.path):
+        who = row["player"] or "Someone unknown"
+        notes.append(
+            f"{who} made {row['requests']} request(s) that were turned away ({row['status']}: {row['reason']})."
+        )
     return notes

@@ -72,6 +72,12 @@ def _sentences(document: dict[str, Any], attempts: Sequence[dict[str, Any]]) -> 
         yield f"{name}: {safe(player['agent'])} on {model}, T {player['T']:g}, R {player['R']}"
     yield from _guides(document)
     yield ""
+    bill = document["referee"]
+    if bill is not None:
+        yield (
+            f"The referee's own bill, charged to nobody: {bill['opened']} calls, {number(bill['tokens'])} tokens, "
+            f"{number(bill['seconds'], 1)} s."
+        )
     if document["finished"]:
         yield _verdict(document)
         yield from _sure(document)

@@ -1,0 +1,241 @@
+"""How well a detector's scores agree with people's ratings.
+
+A measure takes weights, one row of them a resample, and gives one value a row, NaN where it has none: plain weights of 1
+give the estimate, drawn counts its resamples. Intervals are bias-corrected and accelerated (BCa), because a correlation
+near 1 is skewed. Answers about one source are drawn together. Outside this module there is no NaN: None is "cannot be
+said".
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from statistics import NormalDist
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mashq.analysis.intervals import FEWEST, LEVEL, draws
+from mashq.analysis.results import Floats
+
+Measure = Callable[[Floats], Floats]
+Metric = Literal["interval", "nominal"]
+POSITIVE = 0.5
+BINS = 5
+DEFINED = 0.9
+PAPER = {"detector": "hhem", "pearson": 0.96, "n": 100}
+NORMAL = NormalDist()
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A value with its 95% interval; None where it is undefined or the data are too few or too uniform to say."""
+
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Resampling:
+    """Which rows are drawn together (the same label), how often, and with which seed.
+
+    `base` weighs the rows of a sample that was not drawn evenly.
+    """
+
+    groups: Sequence[str]
+    resamples: int = 10_000
+    seed: int = 0
+    base: Floats | None = None
+
+    def part(self, keep: NDArray[np.bool_]) -> "Resampling":
+        """The same for some of the rows."""
+        groups = [group for group, kept in zip(self.groups, keep, strict=True) if kept]
+        return Resampling(groups, self.resamples, self.seed, None if self.base is None else self.base[keep])
+
+
+def estimate(measure: Measure, how: Resampling) -> Estimate:
+    """The value of a measure over all rows, and its interval from resampled groups of rows."""
+    count = len(how.groups)
+    if count == 0:
+        return Estimate(None)
+    base = np.ones(count) if how.base is None else how.base
+    value = float(measure(base[None, :])[0])
+    if not math.isfinite(value):
+        return Estimate(None)
+    labels = {label: at for at, label in enumerate(dict.fromkeys(how.groups))}
+    codes = np.array([labels[label] for label in how.groups])
+    if len(labels) < FEWEST:
+        return Estimate(value)
+    drawn = np.concatenate([measure(times[:, codes] * base) for times in draws(len(labels), how.resamples, how.seed)])
+    drawn = drawn[np.isfinite(drawn)]
+    if len(drawn) < DEFINED * how.resamples or float(np.ptp(drawn)) <= 1e-12:
+        return Estimate(value)
+    without = measure((codes[None, :] != np.arange(len(labels))[:, None]) * base)
+    low, high = _bca(value, drawn, without[np.isfinite(without)])
+    return Estimate(value, min(low, value), max(high, value))
+
+
+def pearson(x: Floats, y: Floats) -> Measure:
+    """Pearson's r of two columns."""
+    return lambda weights: _correlation(weights, x[None, :], y[None, :])
+
+
+def spearman(x: Floats, y: Floats) -> Measure:
+    """Spearman's rho: Pearson's r of the ranks, equal values sharing theirs."""
+    return lambda weights: _correlation(weights, _ranks(weights, x), _ranks(weights, y))
+
+
+def auc(scores: Floats, good: NDArray[np.bool_]) -> Measure:
+    """The chance that a good row has a higher score than a bad one; equal scores count half."""
+
+    def measure(weights: Floats) -> Floats:
+        up, down = weights * good, weights * ~good
+        wins = (up * _ranks(down, scores)).sum(axis=1)
+        return _ratio(wins, up.sum(axis=1) * down.sum(axis=1))
+
+    return measure
+
+
+def krippendorff(ratings: Floats, metric: Metric = "interval") -> Measure:
+    """Krippendorff's alpha of annotators x rows, NaN where someone did not rate; rows rated once do not count."""
+    known = ~np.isnan(ratings)
+    number = known.sum(axis=0).astype(np.float64)
+    number[number < 2] = 0
+    if metric == "interval":
+        filled = np.where(known, ratings - np.mean(ratings[known]) if known.any() else ratings, 0.0)
+        parts, squares = filled.sum(axis=0)[None, :], (filled**2).sum(axis=0)
+    else:
+        values = np.unique(ratings[known])
+        parts = (ratings[None] == values[:, None, None]).sum(axis=1).astype(np.float64)
+        squares = number
+    # The sum of differences over all ordered pairs: n * sum(a^2) - sum(a)^2, once within each row and once in all.
+    within = number * squares - (parts**2).sum(axis=0) if len(parts) else np.zeros_like(number)
+    within = np.divide(within, number - 1, out=np.zeros_like(within), where=number > 1)
+
+    def measure(weights: Floats) -> Floats:
+        used = weights * (number > 0)
+        total = used @ number
+        expected = total * (used @ squares) - ((used @ parts.T) ** 2).sum(axis=1)
+        expected[expected <= 1e-12 * np.maximum(total, 1) ** 2] = 0.0
+        return 1 - _ratio((used @ within) * (total - 1), expected)
+
+    return measure
+
+
+def mean(values: Floats, keep: NDArray[np.bool_]) -> Measure:
+    """The mean of some of the rows."""
+    return lambda weights: _ratio(weights @ np.where(keep, values, 0.0), weights @ keep.astype(np.float64))
+
+
+def calibration(scores: Floats, ratings: Floats, how: Resampling, bins: int = BINS) -> list[dict[str, Any]]:
+    """Bins of about equal size along the score: the mean score and the mean rating with its interval."""
+    edges = np.unique(np.quantile(scores, np.linspace(0, 1, bins + 1)[1:-1])) if len(scores) else np.zeros(0)
+    place = np.searchsorted(edges, scores, side="left")
+    found: list[dict[str, Any]] = []
+    for at in np.unique(place):
+        keep = place == at
+        few = len({group for group, kept in zip(how.groups, keep, strict=True) if kept}) < FEWEST
+        rating = estimate(mean(ratings, keep), how)
+        found.append(
+            {
+                "n": int(keep.sum()),
+                "from": float(scores[keep].min()),
+                "to": float(scores[keep].max()),
+                "score": float(scores[keep].mean()),
+                "rating": rating.value,
+                "low": None if few else rating.low,
+                "high": None if few else rating.high,
+            }
+        )
+    return found
+
+
+def agreement(scores: Floats, ratings: Floats, how: Resampling, positive: float = POSITIVE) -> dict[str, Any]:
+    """Pearson, Spearman and AUC of scores against ratings; a rating of `positive` or more is good. NaN: not rated."""
+    keep = ~np.isnan(ratings)
+    x, y, part = scores[keep], ratings[keep], how.part(keep)
+    good = y >= positive
+    measures = {"pearson": pearson(x, y), "spearman": spearman(x, y), "auc": auc(x, good)}
+    return {
+        "n": len(y),
+        "good": int(good.sum()),
+        "rating": float(y.mean()) if len(y) else None,
+        **{name: asdict(estimate(measure, part)) for name, measure in measures.items()},
+    }
+
+
+def validate(
+    scores: Floats, ratings: Mapping[str, Floats], how: Resampling, positive: float = POSITIVE
+) -> dict[str, Any]:
+    """The document: per annotator and for the mean rating, agreement between annotators, and calibration.
+
+    `how.base`, where given, says what each row stands for in the run; only `in_run` uses it.
+    """
+    even = Resampling(how.groups, how.resamples, how.seed)
+    table = np.stack(list(ratings.values()))
+    known = ~np.isnan(table)
+    rated = known.any(axis=0)
+    common = np.full(len(scores), np.nan)
+    common[rated] = np.where(known, table, 0.0).sum(axis=0)[rated] / known.sum(axis=0)[rated]
+    labels = np.where(known, (table >= positive).astype(np.float64), np.nan)
+    x, y, part = scores[rated], common[rated], even.part(rated)
+    return {
+        "n": int(rated.sum()),
+        "sources": len(set(part.groups)),
+        "positive": positive,
+        "level": LEVEL,
+        "annotators": [{"name": name} | agreement(scores, own, even, positive) for name, own in ratings.items()],
+        "mean": agreement(scores, common, even, positive),
+        "in_run": None if how.base is None else agreement(scores, common, how, positive),
+        "alpha": None if len(table) < 2 else asdict(estimate(krippendorff(table), even)),
+        "alpha_binary": None if len(table) < 2 else asdict(estimate(krippendorff(labels, "nominal"), even)),
+        "rated_twice": int((known.sum(axis=0) >= 2).sum()),
+        "difference": asdict(estimate(mean(x - y, np.ones(len(x), dtype=bool)), part)),
+        "calibration": calibration(x, y, part),
+        "points": [[float(score), float(rating)] for score, rating in zip(x, y, strict=True)],
+        "paper": dict(PAPER),
+    }
+
+
+def _correlation(weights: Floats, x: Floats, y: Floats) -> Floats:
+    total = weights.sum(axis=1, keepdims=True)
+    total = np.where(total > 0, total, np.nan)
+    dx = x - (weights * x).sum(axis=1, keepdims=True) / total
+    dy = y - (weights * y).sum(axis=1, keepdims=True) / total
+    xx, yy = (weights * dx**2).sum(axis=1), (weights * dy**2).sum(axis=1)
+    tiny = 1e-20 * total[:, 0]
+    flat = (xx <= tiny * (x**2).max(axis=1)) | (yy <= tiny * (y**2).max(axis=1))
+    r = _ratio((weights * dx * dy).sum(axis=1), np.where(flat, 0.0, np.sqrt(xx) * np.sqrt(yy)))
+    return np.clip(r, -1.0, 1.0)
+
+
+def _ranks(weights: Floats, values: Floats) -> Floats:
+    """The weight below each value and half the weight at it, by resample: ranks that equal values share."""
+    order = np.argsort(values, kind="stable")
+    starts = np.flatnonzero(np.concatenate([[True], np.diff(values[order]) > 0]))
+    blocks = np.add.reduceat(weights[:, order], starts, axis=1)
+    middle = np.cumsum(blocks, axis=1) - blocks / 2
+    ranks = np.empty_like(weights)
+    ranks[:, order] = np.repeat(middle, np.diff(np.append(starts, len(values))), axis=1)
+    return ranks
+
+
+def _bca(value: float, drawn: Floats, without: Floats) -> tuple[float, float]:
+    """The interval's ends: quantiles of the resamples, moved for their bias and skew."""
+    below = float((drawn < value).mean() + (drawn == value).mean() / 2)
+    bias = NORMAL.inv_cdf(min(max(below, 1 / len(drawn)), 1 - 1 / len(drawn)))
+    pull = without.mean() - without if len(without) else np.zeros(1)
+    spread = float((pull**2).sum()) ** 1.5
+    skew = float((pull**3).sum()) / (6 * spread) if spread > 0 else 0.0
+    ends: list[float] = []
+    for tail in ((1 - LEVEL) / 2, (1 + LEVEL) / 2):
+        moved = bias + NORMAL.inv_cdf(tail)
+        at = NORMAL.cdf(bias + moved / max(1 - skew * moved, 1e-6))
+        ends.append(float(np.quantile(drawn, at)))
+    return min(ends), max(ends)
+
+
+def _ratio(above: Floats, below: Floats) -> Floats:
+    """Division that gives NaN, without a warning, where there is nothing to divide by."""
+    return np.divide(above, below, out=np.full_like(above, np.nan), where=below > 0)

@@ -1,0 +1,83 @@
+"""`mashq detect`: score pairs of source and answer."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, cast
+
+import click
+
+from mashq.errors import DataError
+
+BATCH = 256
+
+
+@click.command()
+@click.argument("pairs", type=click.Path(path_type=Path))
+@click.option(
+    "--detector", default="grounding", show_default=True, help="Which detector; hhem:FOLDER names its weights."
+)
+@click.option("--cache/--no-cache", default=True, show_default=True, help="Remember scores by content and version.")
+def detect(pairs: Path, detector: str, cache: bool) -> None:
+    """Score PAIRS, a JSONL file with "source" and "answer" (and "reference") on each line.
+
+    One JSON line comes out for each line in, in order, with "h" and, where the detector can say why, "spans": the
+    unsupported parts of the answer as character offsets.
+
+    \b
+    Example:
+      mashq detect pairs.jsonl --detector grounding > scores.jsonl
+    """
+    from mashq.detectors.base import Pair, load
+    from mashq.store.cache import Cached
+
+    found = load(detector)
+    scorer = Cached(found, _cache_file()) if cache else found
+    spans = getattr(found, "spans", None)
+    batch: list[Pair] = []
+    for pair in _read(pairs):
+        batch.append(pair)
+        if len(batch) == BATCH:
+            _write(batch, scorer.score(batch), spans)
+            batch = []
+    if batch:
+        _write(batch, scorer.score(batch), spans)
+
+
+def _cache_file() -> Path:
+    from mashq.gateway.weights import cache_dir
+
+    return cache_dir() / "scores.db"
+
+
+def _write(batch: list[Any], scores: list[float], spans: Any) -> None:
+    for pair, h in zip(batch, scores, strict=True):
+        line: dict[str, Any] = {"h": h}
+        if spans is not None:
+            line["spans"] = [list(span) for span in spans(pair)]
+        click.echo(json.dumps(line))
+
+
+def _read(path: Path) -> Iterator[Any]:
+    from mashq.detectors.base import Pair
+
+    try:
+        lines = path.read_text("utf-8-sig").split("\n")
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"{path} cannot be read ({error}): give a JSONL file of pairs") from None
+    empty = True
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        empty = False
+        try:
+            row: Any = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise DataError(f"{path} line {number} is not JSON ({error})") from None
+        values = cast(dict[str, Any], row) if isinstance(row, dict) else {}
+        if not isinstance(values.get("source"), str) or not isinstance(values.get("answer"), str):
+            raise DataError(f'{path} line {number} needs "source" and "answer", both strings')
+        reference = values.get("reference")
+        yield Pair(values["source"], values["answer"], None if reference is None else str(reference))
+    if empty:
+        raise DataError(f"{path} is empty: it needs a pair on each line")

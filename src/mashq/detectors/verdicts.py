@@ -1,0 +1,62 @@
+"""What a model is asked as a judge, and how its verdict is read. An unreadable verdict is no grade at all.
+
+With a reference answer the three-way grade is asked for (correct scores 1, the others 0); else the text is judged
+claim by claim, and H is the share of claims that are supported.
+"""
+
+import re
+from collections.abc import Mapping
+from importlib.resources import files
+from typing import cast
+
+from mashq.detectors.base import Pair
+from mashq.gateway.replies import json_object
+
+NAME = "llm-judge"
+VERSION = "1"
+GRADES = {"correct": 1.0, "incorrect": 0.0, "not attempted": 0.0}
+CLAIM: Mapping[str, object] = {
+    "type": "object",
+    "properties": {"claim": {"type": "string"}, "supported": {"type": "boolean"}},
+    "required": ["claim", "supported"],
+    "additionalProperties": False,
+}
+CLAIMS: Mapping[str, object] = {
+    "type": "object",
+    "properties": {"claims": {"type": "array", "items": CLAIM}},
+    "required": ["claims"],
+    "additionalProperties": False,
+}
+GRADE: Mapping[str, object] = {
+    "type": "object",
+    "properties": {"grade": {"type": "string", "enum": list(GRADES)}},
+    "required": ["grade"],
+    "additionalProperties": False,
+}
+_FIELD = re.compile(r"\$\{(source|answer|reference)\}")
+
+
+def question(pair: Pair) -> tuple[str, Mapping[str, object]]:
+    """The prompt for a pair and the schema of its verdict."""
+    name = "judge" if pair.reference is None else "grade"
+    text = files("mashq.detectors").joinpath(f"prompts/{name}.txt").read_text("utf-8")
+    values = {"source": pair.source, "answer": pair.answer, "reference": pair.reference or ""}
+    return _FIELD.sub(lambda found: values[found[1]], text), CLAIMS if pair.reference is None else GRADE
+
+
+def verdict(pair: Pair, reply: str) -> float | None:
+    """H from a judge's reply, or None when it is no verdict."""
+    if pair.reference is not None:
+        found = json_object(reply, "grade") or {}
+        said = found.get("grade")
+        return GRADES.get(said.strip().lower()) if isinstance(said, str) else None
+    claims = (json_object(reply, "claims") or {}).get("claims")
+    if not isinstance(claims, list) or not claims:
+        return None
+    supported: list[bool] = []
+    for claim in cast(list[object], claims):
+        said = cast(dict[str, object], claim).get("supported") if isinstance(claim, dict) else None
+        if not isinstance(said, bool):
+            return None
+        supported.append(said)
+    return sum(supported) / len(supported)
