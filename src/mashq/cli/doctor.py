@@ -17,6 +17,7 @@ def doctor() -> None:
     from importlib.util import find_spec
 
     import mashq
+    from mashq.arena.agents import GROUP, OURS
     from mashq.gateway import weights
     from mashq.gateway.providers import PROVIDERS
 
@@ -32,9 +33,11 @@ def doctor() -> None:
             there = bool(os.environ.get(provider.key_env, "").strip())
             _line(there, f"{name}/… with a key in {provider.key_env}", f"set {provider.key_env}")
     own = [entry.name for entry in entry_points(group="mashq.detectors")]
-    _line(True, f"detectors: {', '.join(['grounding', 'exact-match', *own])}")
-    agents = [entry.name for entry in entry_points(group="mashq.players")]
-    _line(True, f"agents: {', '.join(['q-agent', *agents])}")
+    _line(True, f"detectors: {', '.join(['grounding', 'exact-match', 'simpleqa', 'llm-judge:MODEL', *own])}")
+    neural = find_spec("torch") is not None
+    _line(neural, "neural detectors: hhem, minicheck (weights from the hub or a folder)", "pip install 'mashq[hhem]'")
+    agents = [entry.name for entry in entry_points(group=GROUP)]
+    _line(True, f"agents: {', '.join([*OURS, 'external', *agents])}")
 
 
 def _line(there: bool | None, what: str, fix: str = "") -> None:
