@@ -493,6 +493,24 @@ async def test_closing_turns_the_waiting_away_and_waits_for_the_rest(provider: F
     assert len(provider.hits()) == before + 1
 
 
+async def test_a_body_that_comes_after_the_turn_goes_nowhere(provider: FakeProvider) -> None:
+    before = len(provider.hits())
+    async with table(provider.base_url) as at:
+        body = json.dumps(CHAT).encode()
+        host, port = at.seat.base_url.split("/")[2].split(":")
+        reader, writer = await asyncio.open_connection(host, int(port))
+        head = f"POST /1/v1/chat/completions HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {at.seat.token}\r\n"
+        writer.write(f"{head}Connection: close\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body[:5])
+        await until(lambda: at.grant.busy == 1)
+        await at.grant.close()
+        writer.write(body[5:])
+        async with asyncio.timeout(10):
+            assert (await reader.read()).startswith(b"HTTP/1.1 401")
+        writer.close()
+        assert not at.ledger.opened
+    assert len(provider.hits()) == before
+
+
 async def test_not_too_many_at_once(provider: FakeProvider, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server, "MOST_AT_ONCE", 2)
     provider.configure(script=["slow_drip"] * 9, drip=0.0005)

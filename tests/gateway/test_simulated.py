@@ -104,10 +104,12 @@ def test_h_is_a_score_and_costs_are_costs_whatever_the_parameters(
 
 async def test_an_answer_says_that_it_is_simulated() -> None:
     outcome = await draw(Parameters(), CALL)
-    assert json.loads(completion(outcome).text) == {"summary": "[simulated answer 0 to item]"}
+    said = json.loads(completion(outcome).text)
+    assert said["summary"] == said["answer"] == "[simulated answer 0 to item]"
+    assert said["confidence"] == pytest.approx(completion(outcome).h, abs=0.001)
     assert (outcome.kind, completion(outcome).refused, outcome.dollars) == ("ok", False, UNKNOWN)
     second = await draw(Parameters(), replace(CALL, purpose="review", n=1))
-    assert json.loads(completion(second).text) == {"summary": "[simulated answer 2 to item]"}
+    assert json.loads(completion(second).text)["summary"] == "[simulated answer 1 to item]"
     assert (SimulatedBackend.simulated, SimulatedBackend.durable) == (True, False)
     await SimulatedBackend(Parameters(), 1).close()
 
