@@ -28,7 +28,8 @@ def spread(
     width = (high - low) / LEVELS
     level = [min(int((score - low) / width), LEVELS - 1) if width > 0 else 0 for score in scores]
     cells: dict[tuple[int, str], list[int]] = {}
-    for at in random.permutation(len(scores)).tolist():
+    shuffled: list[int] = random.permutation(len(scores)).tolist()
+    for at in shuffled:
         cells.setdefault((level[at], players[at]), []).append(at)
     whole = {cell: len(rows) for cell, rows in cells.items()}
     by_level, by_player, by_item = Counter[int](), Counter[str](), Counter[str]()

@@ -1,9 +1,9 @@
 """How well a detector's scores agree with people's ratings.
 
-A measure takes weights, one row of them a resample, and gives one value a row, NaN where it has none: plain weights of 1
-give the estimate, drawn counts its resamples. Intervals are bias-corrected and accelerated (BCa), because a correlation
-near 1 is skewed. Answers about one source are drawn together. Outside this module there is no NaN: None is "cannot be
-said".
+A measure takes weights, one row of them a resample, and gives one value a row, NaN where it has none: plain weights
+of 1 give the estimate, drawn counts its resamples. Intervals are bias-corrected and accelerated (BCa), because a
+correlation near 1 is skewed. Answers about one source are drawn together. Estimates and documents hold no NaN: None
+is "cannot be said".
 """
 
 import math
@@ -175,7 +175,7 @@ def validate(
     even = Resampling(how.groups, how.resamples, how.seed)
     table = np.stack(list(ratings.values()))
     known = ~np.isnan(table)
-    rated = known.any(axis=0)
+    rated: NDArray[np.bool_] = np.asarray(known.any(axis=0))
     common = np.full(len(scores), np.nan)
     common[rated] = np.where(known, table, 0.0).sum(axis=0)[rated] / known.sum(axis=0)[rated]
     labels = np.where(known, (table >= positive).astype(np.float64), np.nan)

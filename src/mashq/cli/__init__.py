@@ -21,6 +21,7 @@ from mashq.cli.resume import resume
 from mashq.cli.run import run
 from mashq.cli.score import score
 from mashq.cli.show import show
+from mashq.cli.validate import validate
 from mashq.cli.weights import weights
 from mashq.errors import MashqError, Stopped
 
@@ -59,6 +60,7 @@ for command in (
     init,
     doctor,
     weights,
+    validate,
 ):
     cli.add_command(command)
 

@@ -1,0 +1,175 @@
+"""`mashq validate`: does the detector agree with people?"""
+
+import json
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import click
+
+from mashq.errors import ConfigError, DataError
+
+if TYPE_CHECKING:
+    from mashq.arena.match import Played
+    from mashq.protocol.items import Item
+    from mashq.report.sheet import SheetRow
+
+
+@click.group()
+def validate() -> None:
+    """Does the detector agree with people? A blind sheet to rate, and a report on the ratings.
+
+    \b
+    Example:
+      mashq validate sample runs/first -n 100 -o sheet
+      mashq validate report sheet/key.json anna.csv ben.csv
+    """
+
+
+@validate.command()
+@click.argument("run", type=click.Path(path_type=Path))
+@click.option("-n", "number", default=100, show_default=True, type=click.IntRange(1), help="How many answers.")
+@click.option(
+    "--seed", default=0, show_default=True, type=click.IntRange(0), help="Seed of the choice, the order and the ids."
+)
+@click.option("-o", "--out", required=True, type=click.Path(path_type=Path), help="A new folder for the sheet.")
+def sample(run: Path, number: int, seed: int, out: Path) -> None:
+    """Make a blind sheet of answers of RUN: sheet.csv, sheet.html (a form that works offline) and key.json.
+
+    Answers are spread over the players and over the range of scores; player and score are hidden, the order is
+    shuffled. key.json says which row is which: keep it from the annotators.
+
+    \b
+    Example:
+      mashq validate sample runs/first -n 100 -o sheet
+    """
+    from mashq.arena.match import load
+    from mashq.report.sheet import sheet_csv, sheet_html
+
+    if out.exists():
+        raise ConfigError(f"{out} exists already: choose a new folder with -o")
+    played = load(run)
+    rows, key = _sampled(played, number, seed)
+    files = {
+        "sheet.csv": "\ufeff" + sheet_csv(rows),
+        "sheet.html": sheet_html(rows, played.config.task.kind),
+        "key.json": json.dumps(key, indent=1, ensure_ascii=False) + "\n",
+    }
+    try:
+        out.mkdir(parents=True)
+        for name, text in files.items():
+            (out / name).write_bytes(text.encode("utf-8", "replace"))
+    except OSError as error:
+        raise ConfigError(f"{out} cannot be written ({error.strerror}): choose another folder with -o") from None
+    few = "" if len(rows) == number else f" (all that {run} has)"
+    click.echo(f"{len(rows)} answers{few} in {out}: give sheet.html or sheet.csv to the annotators, keep key.json.")
+    click.echo(f"Then: mashq validate report {out / 'key.json'} RATINGS.csv …")
+
+
+@validate.command()
+@click.argument("key", type=click.Path(path_type=Path))
+@click.argument("ratings", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option(
+    "--positive", default=0.5, show_default=True, type=click.FloatRange(0, 1, min_open=True), help="Good from here."
+)
+@click.option("--partial", is_flag=True, help="Allow rows without a rating.")
+@click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="Seed of the resampling.")
+@click.option("--resamples", default=10_000, show_default=True, type=click.IntRange(100, 1_000_000))
+@click.option("--plot", type=click.Path(path_type=Path), help="Write the calibration plot to this HTML file.")
+@click.option("--format", "form", type=click.Choice(["table", "md", "latex"]), default="table", show_default=True)
+@click.option("--json", "as_json", is_flag=True, help="Print the document and nothing else.")
+def report(
+    key: Path,
+    ratings: tuple[Path, ...],
+    positive: float,
+    partial: bool,
+    seed: int,
+    resamples: int,
+    plot: Path | None,
+    form: Literal["table", "md", "latex"],
+    as_json: bool,
+) -> None:
+    """Compare the detector's scores with RATINGS, one CSV file an annotator: columns id and rating (0 to 1).
+
+    \b
+    Example:
+      mashq validate report sheet/key.json anna.csv ben.csv --plot calibration.html
+    """
+    import numpy as np
+
+    from mashq.analysis.validation import Resampling, validate
+    from mashq.report.validation import plot as drawn
+    from mashq.report.validation import validation_text
+    from mashq.store.ratings import read_key, read_ratings
+
+    known = read_key(key)
+    rows: dict[str, dict[str, Any]] = known["rows"]
+    given = {name: read_ratings(path, rows, key, partial) for name, path in _annotators(ratings).items()}
+    columns = {name: np.array([own.get(row, math.nan) for row in rows]) for name, own in given.items()}
+    base = np.array([float(row["weight"]) for row in rows.values()])
+    how = Resampling([row["item"] for row in rows.values()], resamples, seed, base)
+    document = {"run": known["run"], "detector": known["detector"], "rows": len(rows)}
+    document |= validate(np.array([float(row["h"]) for row in rows.values()]), columns, how, positive)
+    document["notes"] = _notes(known, document)
+    if plot is not None:
+        try:
+            plot.write_text(drawn(document), "utf-8")
+        except OSError as error:
+            raise ConfigError(f"{plot} cannot be written ({error.strerror}): choose another --plot") from None
+    click.echo(json.dumps(document, indent=2, ensure_ascii=False) if as_json else validation_text(document, form))
+
+
+def _sampled(played: "Played", number: int, seed: int) -> "tuple[list[SheetRow], dict[str, Any]]":
+    """The rows of the sheet in their order, and the key to them."""
+    import numpy as np
+
+    from mashq.analysis.sampling import spread
+    from mashq.report.sheet import SheetRow, opaque
+    from mashq.store.ratings import FORMAT, KIND
+
+    answers = list(_answers(played))
+    if not answers:
+        raise DataError(f"{played.path} has no answer with a score: play it, or sample another run")
+    players, items, scores = [a[0] for a in answers], [a[1].id for a in answers], [a[3] for a in answers]
+    digest = json.dumps([played.manifest["started"], played.manifest["digests"]["items"]])
+    rows: list[SheetRow] = []
+    key: dict[str, Any] = {}
+    for picked in spread(players, items, scores, number, np.random.default_rng(seed)):
+        player, item, answer, h = answers[picked.at]
+        name = opaque(seed, digest, item.id, player)
+        rows.append(SheetRow(name, item.text, answer, item.reference))
+        key[name] = {"item": item.id, "player": player, "h": h, "weight": picked.weight}
+    about = {name: played.manifest[name] for name in ("detector", "simulated")}
+    whole = {"kind": KIND, "format": FORMAT, "run": str(played.path), "seed": seed, "answers": len(answers)}
+    return rows, whole | about | {"rows": key}
+
+
+def _answers(played: "Played") -> "Iterator[tuple[str, Item, str, float]]":
+    """Every answer with a score: player, item, text, and the judge's score."""
+    for player in played.state.players:
+        for at, work in zip(player.order, player.items, strict=True):
+            h = work.h if work.judged is None else work.judged
+            if work.status == "ok" and h is not None:
+                yield player.name, played.state.items[at], work.text, h
+
+
+def _annotators(paths: tuple[Path, ...]) -> dict[str, Path]:
+    """Each file under a name of its own."""
+    if len({path.resolve() for path in paths}) < len(paths):
+        raise ConfigError("the same ratings file is given twice: each file is one annotator")
+    stems = [path.stem for path in paths]
+    return {path.stem if stems.count(path.stem) == 1 else str(path): path for path in paths}
+
+
+def _notes(known: dict[str, Any], document: dict[str, Any]) -> list[str]:
+    notes: list[str] = []
+    if known.get("simulated"):
+        notes.append("SIMULATED: no real model answered some of this; those scores are drawn.")
+    if document["n"] < len(known["rows"]):
+        notes.append(f"{len(known['rows']) - document['n']} of {len(known['rows'])} rows have no rating.")
+    if document["sources"] < 30:
+        notes.append(f"Only {document['sources']} sources: the intervals are wide, and rightly so.")
+    if document["mean"]["good"] in (0, document["mean"]["n"]):
+        notes.append("All ratings fall on one side of --positive: there is no AUC.")
+    return notes
