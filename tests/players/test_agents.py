@@ -106,6 +106,16 @@ def test_every_kind_obeys_the_ledgers_law_under_faults(tmp_path: Path, agent: st
     assert result["finished"]
 
 
+@pytest.mark.parametrize("agent", ["q-agent", "best-of-n", "react"])
+def test_keep_better_is_kept_by_every_kind(tmp_path: Path, agent: str) -> None:
+    models = {"simulated/default": {"simulate": {"h": 0.5, "review_gain": 0.0, "review_spread": 0.9}}}
+    players = [player(agent, n=1, policy="rule")] if agent == "best-of-n" else [player(agent)]
+    (one,) = play(tmp_path, *players, models=models, rules={"keep": "better", "T": 1.0})["players"]
+    assert one["reviews"] > 0 and one["h"] > one["h_before_review"], "no rewrite can make an answer worse"
+    final = {m["item"]: m for m in story(tmp_path / "run")[agent] if m["kind"] == "answer"}
+    assert all(m.get("h_first", m["h"]) <= m["h"] for m in final.values())
+
+
 def test_a_budget_stops_a_player_within_its_plays(tmp_path: Path) -> None:
     (one,) = play(tmp_path, player("best-of-n", n=4, budget={"calls": 10}))["players"]
     assert one["calls"] == 10 and "budget of 10 calls" in one["stopped"]

@@ -56,7 +56,9 @@ class BestOfN:
                 model.count_review()
                 new = await self._scribe.review(item, last.text, h, model, Place("review", start + review))
                 if new.status == "ok":
-                    last, h = new, await _score(new, model)
+                    scored = await _score(new, model)
+                    if seen.keep == "latest" or scored > h:
+                        last, h = new, scored
                 if h >= seen.threshold:
                     break
         return Play(last, h, first, h_first)

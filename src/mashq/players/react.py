@@ -76,7 +76,8 @@ class React:
         else:
             loop.reviews += 1
             model.count_review()
-        loop.best = replace(draft, h=h, h_first=loop.first.h, text_first=loop.first.text)
+        if loop.best is None or seen.keep == "latest" or h > (loop.best.h or 0.0):
+            loop.best = replace(draft, h=h, h_first=loop.first.h, text_first=loop.first.text)
         if h >= seen.threshold or loop.reviews == seen.max_reviews:
             return None
         left = seen.max_reviews - loop.reviews

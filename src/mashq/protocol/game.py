@@ -76,6 +76,7 @@ def observe(state: MatchState, seat: int) -> Observation:
         h=work.h if step == "review" else None,
         reviews=work.reviews,
         budget=player.budget,
+        keep=state.rules.keep,
     )
 
 

@@ -5,7 +5,7 @@ from typing import Literal
 
 from mashq.protocol.items import Item
 from mashq.protocol.resources import Spend
-from mashq.protocol.rules import Budget, Rules, Seat
+from mashq.protocol.rules import Budget, Keep, Rules, Seat
 
 ItemStatus = Literal["pending", "ok", "refused", "failed"]
 Phase = Literal["answer", "decide", "review", "rest", "done"]
@@ -121,6 +121,7 @@ class Observation:
     h: float | None = None
     reviews: int = 0
     budget: Budget = Budget()
+    keep: Keep = "latest"
 
 
 def fresh_player(seat: Seat, rules: Rules, count: int) -> PlayerState:
