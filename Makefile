@@ -4,7 +4,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
 
-.PHONY: demo test check bench crash clean
+.PHONY: setup demo test check bench crash clean
+
+setup: $(STAMP)
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -30,6 +32,7 @@ check: test
 
 bench: $(STAMP)
 	$(BIN)/python bench/engine.py
+	$(BIN)/python bench/detectors.py
 
 crash: $(STAMP)
 	$(BIN)/python -m tests.arena.crash --kills 50
