@@ -21,11 +21,11 @@ demo: $(STAMP)
 test: $(STAMP)
 	$(BIN)/mashq weights || echo "The embedded model could not be fetched: the tests that need it will skip."
 	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
 	$(BIN)/pytest -q -n 2 --dist worksteal -p no:cacheprovider
 
 check: test
+	$(BIN)/ruff format --check .
 	$(BIN)/pyright
 	$(BIN)/pytest -q -n 2 -p no:cacheprovider tests/protocol tests/gateway --cov=mashq.protocol --cov=mashq.gateway \
 	  --cov-branch --cov-report=term-missing --cov-fail-under=99

@@ -67,9 +67,7 @@ def read(path: Path) -> list[Published]:
     try:
         found: Any = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise DataError(
-            f"{path} is not JSON ({error}): give a list of [source, answer, score]."
-        ) from error
+        raise DataError(f"{path} is not JSON ({error}): give a list of [source, answer, score].") from error
     rows = cast("list[Any]", found) if isinstance(found, list) else []
     if not rows:
         raise DataError(f"{path} has no pairs: give a JSON list of [source, answer, score].")
