@@ -8,7 +8,7 @@ from typing import Protocol
 from mashq.detectors.base import Detector, Pair
 from mashq.errors import DetectorError
 
-MOST = 64
+MOST = 512
 
 
 class NoVerdict(DetectorError):

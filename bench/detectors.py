@@ -1,0 +1,183 @@
+"""How fast the neural detector is: pairs a second and the shift of its scores against fp32, each beside the
+reference way (fp32, one pair at a time, and 32 unsorted at a time) measured in the same run.
+
+Base-size random weights (12 layers, width 768, 12 heads of 64, feed-forward 2048), the length mix of a news task
+(lognormal, median 600 tokens, sigma 0.5). Needs torch alone; with transformers installed, the reference way is its
+T5ForTokenClassification, else our plain encoder. Tokenising is not timed.
+
+    python bench/detectors.py [--pairs N] [--cpu-pairs N] [--rounds N]
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import statistics
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
+
+from mashq.detectors.batches import Batches
+from mashq.detectors.hhem_model import Classifier
+from mashq.detectors.neural import BUDGET, out_of_memory, run
+
+LAYERS, WIDTH, HEADS, SIZE, INNER, WORDS = 12, 768, 12, 64, 2048, 32128
+Texts = list[list[int]]
+Way = Callable[[Texts], list[float]]
+
+
+def weights() -> dict[str, Any]:
+    """Random tensors under HHEM's names, scaled so that attention is peaked and scores spread over (0, 1)."""
+    torch.manual_seed(4)
+    wide = HEADS * SIZE
+    tensors = {"t5.transformer.shared.weight": torch.randn(WORDS, WIDTH)}
+    for n in range(LAYERS):
+        at = f"t5.transformer.encoder.block.{n}.layer"
+        for name, std in (("q", 2 * (WIDTH * SIZE) ** -0.5), ("k", WIDTH**-0.5), ("v", WIDTH**-0.5)):
+            tensors[f"{at}.0.SelfAttention.{name}.weight"] = torch.randn(wide, WIDTH) * std
+        tensors[f"{at}.0.SelfAttention.o.weight"] = torch.randn(WIDTH, wide) * wide**-0.5
+        for name in ("wi_0", "wi_1"):
+            tensors[f"{at}.1.DenseReluDense.{name}.weight"] = torch.randn(INNER, WIDTH) * WIDTH**-0.5
+        tensors[f"{at}.1.DenseReluDense.wo.weight"] = torch.randn(WIDTH, INNER) * INNER**-0.5
+        for layer in (0, 1):
+            tensors[f"{at}.{layer}.layer_norm.weight"] = 1 + 0.1 * torch.randn(WIDTH)
+    tensors["t5.transformer.encoder.block.0.layer.0.SelfAttention.relative_attention_bias.weight"] = torch.randn(
+        32, HEADS
+    )
+    tensors["t5.transformer.encoder.final_layer_norm.weight"] = 1 + 0.1 * torch.randn(WIDTH)
+    tensors["t5.classifier.weight"] = torch.randn(2, WIDTH) * WIDTH**-0.5
+    tensors["t5.classifier.bias"] = torch.zeros(2)
+    return tensors
+
+
+def news(count: int, seed: int) -> Texts:
+    """Random token ids with the lengths of news summaries' pairs."""
+    draw = random.Random(seed)
+    lengths = [min(4096, max(32, round(draw.lognormvariate(6.397, 0.5)))) for _ in range(count)]
+    return [[0, *draw.choices(range(3, 32100), k=length - 2), 1] for length in lengths]
+
+
+def reference(tensors: dict[str, Any], device: str, at_once: int, kind: Any = torch.float32) -> Way:
+    """The published way: one padded batch after another, in the order given."""
+    try:
+        from transformers import T5Config, T5ForTokenClassification
+    except ImportError:
+        plain = Classifier(tensors, "fp32", device)
+        return lambda texts: [s for text in texts for s in plain.scores([text]).tolist()]
+    config = T5Config(
+        vocab_size=WORDS, d_model=WIDTH, d_kv=SIZE, d_ff=INNER, num_layers=LAYERS, num_heads=HEADS,
+        feed_forward_proj="gated-gelu", num_labels=2, classifier_dropout=0.0, dropout_rate=0.0,
+    )  # fmt: skip
+    model: Any = T5ForTokenClassification(config)
+    bare = {name.removeprefix("t5."): tensor for name, tensor in tensors.items()}
+    bare["transformer.encoder.embed_tokens.weight"] = bare["transformer.shared.weight"]
+    model.load_state_dict(bare)
+    model = model.to(device, kind).eval()
+
+    def score(texts: Texts) -> list[float]:
+        scores: list[float] = []
+        for at in range(0, len(texts), at_once):
+            some = texts[at : at + at_once]
+            longest = max(map(len, some))
+            ids = torch.tensor([text + [0] * (longest - len(text)) for text in some], device=device)
+            mask = torch.tensor([[1] * len(text) + [0] * (longest - len(text)) for text in some], device=device)
+            logits = model(input_ids=ids, attention_mask=mask).logits[:, 0].float()
+            scores += torch.softmax(logits, 1)[:, 1].tolist()
+        return scores
+
+    return score
+
+
+def sorted_first(way: Way) -> Way:
+    """The same way over texts by length."""
+
+    def score(texts: Texts) -> list[float]:
+        order = sorted(range(len(texts)), key=lambda i: -len(texts[i]))
+        scores = [0.0] * len(texts)
+        for index, value in zip(order, way([texts[i] for i in order]), strict=True):
+            scores[index] = value
+        return scores
+
+    return score
+
+
+def ours(tensors: dict[str, Any], precision: str, device: str, budget: int) -> Way:
+    """The detector's own path, from token ids on."""
+    model, batches = Classifier(tensors, precision, device), Batches(budget, out_of_memory)
+    return lambda texts: run(model, batches, texts)
+
+
+def timed(way: Way, texts: Texts) -> tuple[float, list[float]]:
+    """Pairs a second, the device idle before and after."""
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()
+    started = time.perf_counter()
+    scores = way(texts)
+    return len(texts) / (time.perf_counter() - started), scores
+
+
+def table(title: str, ways: Sequence[tuple[str, Way, int]], texts: Texts, rounds: int) -> None:
+    """Rounds over all ways in turn, so that a busy machine slows all alike; medians. A way may take a part only."""
+    rates: dict[str, list[float]] = {name: [] for name, _, _ in ways}
+    scores: dict[str, list[float]] = {}
+    with torch.inference_mode():
+        for _, way, share in ways:
+            way(texts[: max(1, share // 4)])  # warm-up: kernels are built and chosen here
+        for _ in range(rounds):
+            for name, way, share in ways:
+                rate, scores[name] = timed(way, texts[:share])
+                rates[name].append(rate)
+    first = ways[0][0]
+    base, truth = statistics.median(rates[first]), scores[first]
+    lengths = [len(text) for text in texts]
+    print(f"\n{title}: {len(texts)} pairs, tokens: median {statistics.median(lengths):.0f}, mean "
+          f"{statistics.mean(lengths):.0f}; scores {min(truth):.2f} to {max(truth):.2f}")  # fmt: skip
+    print(f"{'way':34} {'pairs/s':>9} {'x first':>8}  worst shift  mean shift  (pairs compared)")
+    for name, _, _ in ways:
+        shifts = [abs(a - b) for a, b in zip(scores[name], truth, strict=False)]
+        rate = statistics.median(rates[name])
+        print(f"{name:34} {rate:9.2f} {rate / base:8.2f}  {max(shifts):11.5f}  {statistics.mean(shifts):10.5f}  "
+              f"({len(shifts)})")  # fmt: skip
+
+
+def main() -> None:
+    """Both tables; the second where there is a CUDA device."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--pairs", type=int, default=8192, help="pairs on CUDA")
+    parser.add_argument("--cpu-pairs", type=int, default=16)
+    parser.add_argument("--rounds", type=int, default=3)
+    asked = parser.parse_args()
+    tensors = weights()
+    if asked.cpu_pairs:
+        cpu: list[tuple[str, Way, int]] = [("reference: fp32, one at a time", reference(tensors, "cpu", 1), 9999)]
+        cpu += [
+            (f"ours, {kind}", ours(tensors, kind, "cpu", BUDGET["cpu"]), 9999) for kind in ("fp32", "bf16", "int8")
+        ]
+        table(f"CPU, {torch.get_num_threads()} threads", cpu, news(asked.cpu_pairs, 1), asked.rounds)
+    if asked.pairs and torch.cuda.is_available():
+        some = min(asked.pairs, 512)
+        cuda: list[tuple[str, Way, int]] = [
+            ("reference: fp32, one at a time", reference(tensors, "cuda", 1), some),
+            ("reference: fp32, 32 unsorted", reference(tensors, "cuda", 32), some),
+            ("bf16, sorted, 32 at a time", sorted_first(reference(tensors, "cuda", 32, torch.bfloat16)), asked.pairs),
+            ("ours, fp32", ours(tensors, "fp32", "cuda", BUDGET["cuda"] // 4), some),
+            ("ours, bf16", ours(tensors, "bf16", "cuda", BUDGET["cuda"]), asked.pairs),
+            ("ours, fp16, 64 pairs a call", in_calls(ours(tensors, "fp16", "cuda", BUDGET["cuda"]), 64), asked.pairs),
+            ("ours, fp16", ours(tensors, "fp16", "cuda", BUDGET["cuda"]), asked.pairs),
+        ]
+        table(torch.cuda.get_device_name(), cuda, news(asked.pairs, 2), asked.rounds)
+
+
+def in_calls(way: Way, size: int) -> Way:
+    """As the referee of a run asks: a few pairs a call."""
+    return lambda texts: [s for at in range(0, len(texts), size) for s in way(texts[at : at + size])]
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,67 @@
+"""Matrix products in four precisions.
+
+Contract: `linear(weight, precision)` gives a function of rows, x -> x @ weight.T. `fp32` is the reference. `bf16` and
+`fp16` (CUDA only) multiply in 16 bits and sum in fp32; fp16 has eight times the accuracy and a narrow range. `int8`
+is for CPUs: each weight row and each input row has a scale of its own, products and sums are exact integers, so a
+row's result does not depend on the rows beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from mashq.detectors.extras import need
+
+__all__ = ["PRECISIONS", "dtype", "linear", "quick"]
+
+PRECISIONS = ("fp32", "fp16", "bf16", "int8")
+
+torch: Any = need("torch")
+_TINY = 1e-12  # keeps the scale of an all-zero row from dividing by zero
+
+
+def dtype(precision: str) -> Any:
+    """What activations are kept in between products."""
+    return {"bf16": torch.bfloat16, "fp16": torch.float16}.get(precision, torch.float32)
+
+
+def quick(device: str) -> tuple[str, ...]:
+    """The precisions in which the device multiplies faster than in fp32, the one to prefer first."""
+    if device.startswith("cuda"):
+        return ("fp16", "bf16") if torch.cuda.get_device_capability() >= (8, 0) else ()
+    has: dict[str, bool] = torch.cpu.get_capabilities()
+    bf16 = ("bf16",) if has.get("avx512_bf16") or has.get("amx_bf16") else ()
+    return (*bf16, "int8") if has.get("avx512_vnni") else bf16
+
+
+def linear(weight: Any, precision: str, *, wide: bool = False) -> Callable[[Any], Any]:
+    """x -> x @ weight.T; the weight comes in fp32. A wide result of fp16 rows is fp32: it could be too large."""
+    if precision == "int8":
+        return _int8(weight)
+    kept = weight.to(dtype(precision)).contiguous()
+
+    def dense(rows: Any) -> Any:
+        return torch.nn.functional.linear(rows, kept)
+
+    def widening(rows: Any) -> Any:
+        return torch.mm(rows, kept.t(), out_dtype=torch.float32)
+
+    return widening if wide and precision == "fp16" else dense
+
+
+def _int8(weight: Any) -> Callable[[Any], Any]:
+    scale = _scale(weight)
+    whole = (weight / scale).round_().to(torch.int8).t().contiguous()
+    columns = scale.t().contiguous()
+
+    def quantised(rows: Any) -> Any:
+        row_scale = _scale(rows)
+        product = torch._int_mm((rows / row_scale).round_().to(torch.int8), whole)
+        return product.to(torch.float32).mul_(row_scale).mul_(columns)
+
+    return quantised
+
+
+def _scale(rows: Any) -> Any:
+    return rows.abs().amax(1, keepdim=True).clamp_min_(_TINY).div_(127.0)
