@@ -128,6 +128,18 @@ def test_players_that_were_not_asked_the_same_items_are_compared_by_the_item() -
     assert document["players"][1]["answer_rate"] == 1.0
 
 
+def test_a_player_that_answered_almost_nothing_still_has_an_interval() -> None:
+    table = [
+        Row("A", f"i{n}", "", 0.5 if n == 0 else None, "ok" if n == 0 else "refused", {"tokens": 1.0})
+        for n in range(8)
+    ]
+    table += [Row("B", f"i{n}", "", 0.7, "ok", {"tokens": 1.0}) for n in range(8)]
+    document = judge(from_rows(table), options(refusals="answered"))
+    for player in document["players"]:
+        assert player["q_low"] <= player["q"] <= player["q_high"]
+    assert document["differences"][0]["low"] <= document["differences"][0]["dq"]
+
+
 def test_players_without_a_common_item_cannot_be_compared() -> None:
     table = [Row("A", "x", "", 0.5, "ok", {}), Row("B", "y", "", 0.5, "ok", {})]
     with pytest.raises(DataError, match="no item in common"):

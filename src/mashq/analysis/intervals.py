@@ -96,9 +96,10 @@ def _student(at: float, freedom: int) -> float:
 
 
 def _ratio(moved: Floats, error: Floats) -> Floats:
+    """|t| of each resample; one that leaves a player without any answer, or moves without an error, is far out."""
     tiny = error <= 1e-12
     ratio = np.divide(moved, error, out=np.zeros_like(moved), where=~tiny)
-    return np.where(tiny & (moved > 1e-12), 1e6, ratio)
+    return np.where(np.isnan(moved) | (tiny & (moved > 1e-12)), 1e6, ratio)
 
 
 def _wins(q: Floats) -> Floats:
