@@ -1,139 +1,148 @@
-"""How much of an answer its source does not support, as a few numbers that are all 0 for a verbatim copy.
+"""A source text as evidence: what it says, in which order, and where.
 
-Contract: `Source` indexes a text once; `deficits` compares an answer with it. Every deficit is 0 when nothing
-is missing and grows with what is. Adding a sentence of which the source supports nothing never lowers one.
-Time is linear in both lengths.
-
-| deficit | unit | missing when |
-|---|---|---|
-| word | content word | the source does not have it |
-| pair | two neighbouring content words | they are not neighbours in the source |
-| number | number with its unit, if stated | no such value (and unit) in the source |
-| name | run of capitalised words, or words the source capitalises | a word of it is not in the source |
-| scatter | content word | it is not in the one source sentence that shares most with the answer's sentence |
-
-Each comes as a share of all units (`_all`) and of the weakest sentence (`_worst`); `missing` is the length
-term, log(1 + missing pairs).
+Contract: `Source.of` indexes a text once, in linear time; the questions an answer asks of it take time that
+does not grow with the source, but for `copies`, a plain substring search.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import groupby, pairwise
-from typing import NamedTuple
+from itertools import pairwise
 
 from mashq.detectors.reading import Token, read
 
-__all__ = ["DEFICITS", "Source", "deficits"]
-
-UNITS = ("word", "pair", "number", "name", "scatter")
-DEFICITS = (*(f"{unit}_{share}" for unit in UNITS for share in ("all", "worst")), "missing")
+__all__ = ["DATES", "PRONOUNS", "SHAPE", "Source"]
 
 _COMMON = 200  # a word in more source sentences than this says nothing about where a claim comes from
+_PLACES = 24  # so many places of a word are looked at when its neighbours are compared
+_PREFIX = 5  # letters that make two words forms of one another, near enough
+_JOIN = "\x1f"
 
+_DATES_WORDS = """
+january february march april may june july august september october november december monday tuesday wednesday
+thursday friday saturday sunday
+"""
+DATES = frozenset(_DATES_WORDS.split())
 
-class Count(NamedTuple):
-    """Units of one kind in one sentence: how many are missing from the source, out of how many."""
-
-    missing: int
-    total: int
-
-    @property
-    def share(self) -> float:
-        return self.missing / self.total if self.total else 0.0
+_PRONOUNS_WORDS = """
+he she it they his her their its him them this that these those i we my our
+"""
+PRONOUNS = frozenset(_PRONOUNS_WORDS.split())
+SHAPE = ("source_numbers", "source_names", "source_length", "source_quotes", "source_pronouns", "source_variety")
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
     """What a source text offers as evidence."""
 
-    keys: frozenset[str]
-    quantities: frozenset[tuple[str, str]]
-    names: frozenset[str]
-    pairs: frozenset[tuple[str, str]]
-    sentences: dict[str, list[int]] = field(repr=False)
+    tokens: list[Token] = field(repr=False)
+    keys: list[str] = field(repr=False)
+    starts: list[int] = field(repr=False)  # the first token of each sentence, and the end of the last
+    content: list[str] = field(repr=False)
+    places: dict[str, list[int]] = field(repr=False)  # the sentences that have a key
+    positions: dict[str, list[int]] = field(repr=False)  # where a key stands in `content`
+    names: frozenset[str] = field(repr=False)
+    quantities: frozenset[tuple[str, str]] = field(repr=False)
+    prefixes: frozenset[str] = field(repr=False)
+    pairs: frozenset[tuple[str, str]] = field(repr=False)
+    triples: frozenset[tuple[str, str, str]] = field(repr=False)
+    joined: str = field(repr=False)
+    shape: tuple[float, ...] = ()  # how the source is written, in the order of SHAPE
 
     @classmethod
     def of(cls, text: str) -> Source:
         """Index a source text."""
         tokens = read(text)
+        keys = [t.key for t in tokens]
         content = [t.key for t in tokens if t.kind != "function"]
-        every = [t.key for t in tokens]
-        sentences: dict[str, list[int]] = {}
+        places: dict[str, list[int]] = {}
         for token in tokens:
-            places = sentences.setdefault(token.key, [])
-            if not places or places[-1] != token.sentence:
-                places.append(token.sentence)
+            found = places.setdefault(token.key, [])
+            if not found or found[-1] != token.sentence:
+                found.append(token.sentence)
+        positions: dict[str, list[int]] = {}
+        for i, key in enumerate(content):
+            at = positions.setdefault(key, [])
+            if len(at) < _PLACES:
+                at.append(i)
         return cls(
-            keys=frozenset(every),
-            quantities=frozenset((t.key, t.unit) for t in tokens if t.kind == "number"),
+            tokens=tokens,
+            keys=keys,
+            starts=[i for i, t in enumerate(tokens) if i == 0 or tokens[i - 1].sentence != t.sentence]
+            + [len(tokens)],
+            content=content,
+            places=places,
+            positions=positions,
             names=frozenset(t.key for t in tokens if t.kind == "name"),
-            pairs=frozenset(pairwise(content)) | frozenset(pairwise(every)),
-            sentences=sentences,
+            quantities=frozenset((t.key, t.unit) for t in tokens if t.kind == "number"),
+            prefixes=frozenset(key[:_PREFIX] for key in places if len(key) >= _PREFIX),
+            pairs=frozenset(pairwise(content)) | frozenset(pairwise(keys)),
+            triples=frozenset(zip(content, content[1:], content[2:])),
+            joined=_JOIN.join(["", *(t.key + t.unit for t in tokens), ""]),
+            shape=_shape(text, tokens, len(places)),
         )
 
     def supports(self, token: Token) -> bool:
         """Whether the source has this word or number; a stated unit must be the source's unit."""
         if token.kind == "number" and token.unit:
             return (token.key, token.unit) in self.quantities
-        return token.key in self.keys
+        return token.key in self.places
+
+    def resembles(self, key: str) -> bool:
+        """Whether the source has a word with the same beginning."""
+        return len(key) >= _PREFIX and key[:_PREFIX] in self.prefixes
+
+    def copies(self, tokens: list[Token]) -> bool:
+        """Whether the source has these tokens in a row."""
+        return _JOIN.join(["", *(t.key + t.unit for t in tokens), ""]) in self.joined
+
+    def weight(self, key: str) -> float:
+        """How much a word says about where it comes from: rare in the source, heavy."""
+        sentences = len(self.starts) - 1
+        return math.log(1.5 + sentences / (len(self.places[key]) if key in self.places else 0.7))
+
+    def fact(self, token: Token) -> str:
+        """The kind of fact a token is: "number", "date", "name" or "" for a plain word."""
+        if token.kind == "number":
+            return "number"
+        if token.key in DATES and token.kind != "function":
+            return "date"
+        return "name" if token.kind == "name" or token.key in self.names else ""
+
+    def holders(self, weights: dict[str, float]) -> dict[int, float]:
+        """The weight of these keys that each source sentence holds."""
+        held: dict[int, float] = {}
+        for key, weight in weights.items():
+            places = self.places.get(key, ())
+            if len(places) <= _COMMON:
+                for place in places:
+                    held[place] = held.get(place, 0.0) + weight
+        return held
+
+    def together(self, one: str, other: str) -> bool:
+        """Whether some source sentence has both words."""
+        first, second = self.places.get(one, ()), self.places.get(other, ())
+        if len(first) > _COMMON or len(second) > _COMMON:
+            return bool(first and second)
+        return not set(first).isdisjoint(second)
+
+    def context(self, key: str, around: dict[str, float], reach: int) -> float:
+        """The most weight of these neighbours that stands within reach of one occurrence of the key."""
+        best = 0.0
+        for at in self.positions.get(key, ()):
+            near = self.content[max(0, at - reach) : at + reach + 1]
+            best = max(best, sum(weight for word, weight in around.items() if word in near))
+        return best
 
 
-def deficits(source: Source, answer: Sequence[Token]) -> tuple[float, ...]:
-    """The answer's deficits in the order of DEFICITS. The answer must have at least one token."""
-    table = [_sentence(source, list(group)) for _, group in groupby(answer, key=lambda t: t.sentence)]
-    values: list[float] = []
-    for counts in zip(*table, strict=True):
-        pooled = Count(sum(c.missing for c in counts), sum(c.total for c in counts))
-        values += [pooled.share, max(c.share for c in counts)]
-    values.append(math.log1p(sum(pair.missing for _, pair, *_ in table)))
-    return tuple(values)
-
-
-def _sentence(source: Source, tokens: list[Token]) -> tuple[Count, ...]:
-    """Counts of one answer sentence, in the order of UNITS."""
-    # A sentence of function words alone ("It is.") is judged by those.
-    content = [t for t in tokens if t.kind != "function"] or tokens
-    found = [source.supports(t) for t in content]
+def _shape(text: str, tokens: list[Token], different: int) -> tuple[float, ...]:
+    n = len(tokens) or 1
     return (
-        Count(found.count(False), len(found)),
-        _pairs(source, content, found),
-        _numbers(content, found),
-        _names(source, content, found),
-        _scatter(source, {t.key for t in content}),
+        sum(t.kind == "number" for t in tokens) / n,
+        sum(t.kind == "name" for t in tokens) / n,
+        n / (tokens[-1].sentence + 1) if tokens else 0.0,
+        sum(map(text.count, "\"“”'‘’")) / n,
+        sum(t.key in PRONOUNS for t in tokens) / n,
+        different / n,
     )
-
-
-def _pairs(source: Source, content: list[Token], found: list[bool]) -> Count:
-    if len(content) == 1:  # a lone word stands for the pair it cannot form
-        return Count(found.count(False), 1)
-    keys = [t.key for t in content]
-    missing = sum(pair not in source.pairs for pair in pairwise(keys))
-    return Count(missing, len(keys) - 1)
-
-
-def _numbers(content: list[Token], found: list[bool]) -> Count:
-    numbers = [ok for token, ok in zip(content, found, strict=True) if token.kind == "number"]
-    return Count(numbers.count(False), len(numbers))
-
-
-def _names(source: Source, content: list[Token], found: list[bool]) -> Count:
-    """Runs of name words; a run counts once and needs all of its words."""
-    marks = [(t.kind == "name" or t.key in source.names, ok) for t, ok in zip(content, found, strict=True)]
-    runs = [all(ok for _, ok in run) for is_name, run in groupby(marks, key=lambda m: m[0]) if is_name]
-    return Count(runs.count(False), len(runs))
-
-
-def _scatter(source: Source, keys: set[str]) -> Count:
-    """Words outside the source sentence that holds most of them."""
-    common, held = 0, dict[int, int]()
-    for key in keys:
-        places = source.sentences.get(key, [])
-        if len(places) > _COMMON:
-            common += 1
-            continue
-        for place in places:
-            held[place] = held.get(place, 0) + 1
-    return Count(len(keys) - common - max(held.values(), default=0), len(keys))

@@ -1,10 +1,10 @@
 """Grounding: how much of an answer's wording, numbers and names its source supports. No download, no model.
 
-Contract: H = 1 / (1 + exp(-(INTERCEPT - sum of weight x deficit))), with the deficits of `evidence` and the
-fitted table of `grounding_weights`. All weights are >= 0, so a verbatim copy of source sentences gets the
-highest score there is and a sentence the source knows nothing about can only lower it. An answer without a
-single word or number scores 0.0. Any text is accepted; time is linear in the lengths; equal pairs get equal
-scores in any order and batch.
+Contract: H is the calibrated chance that the answer is faithful: boosted trees and a straight line over what
+`grounding_features` measures, fitted by `bench/fit_grounding.py`. An answer whose every sentence stands in the
+source word for word (endings apart) scores at least COPY, any other at most COPY. An answer without a single
+word or number scores 0.0. Any text is accepted; time is linear in the lengths; equal pairs get equal scores
+in any order and batch.
 """
 
 from __future__ import annotations
@@ -15,13 +15,16 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from mashq.detectors.base import Pair
-from mashq.detectors.evidence import DEFICITS, Source, deficits
-from mashq.detectors.grounding_weights import INTERCEPT, WEIGHTS
+from mashq.detectors.evidence import Source
+from mashq.detectors.grounding_align import doubts
+from mashq.detectors.grounding_features import FEATURES, best_sentence, features, sentences
+from mashq.detectors.grounding_trees import load
 from mashq.detectors.reading import Token, read
 
-__all__ = ["Grounding"]
+__all__ = ["COPY", "Grounding"]
 
-_WEIGHTS = tuple(WEIGHTS[name] for name in DEFICITS)
+COPY = 0.95  # what a copy scores at least, and anything else at most
+_COPIED = FEATURES.index("copied")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +32,7 @@ class Grounding:
     """The built-in detector of unsupported wording."""
 
     name: str = "grounding"
-    version: str = "1"
+    version: str = "2"
 
     def score(self, pairs: Sequence[Pair]) -> list[float]:
         """H of each pair, in the order given."""
@@ -39,23 +42,37 @@ class Grounding:
         for text, group in groupby(by_source, key=lambda i: pairs[i].source):
             source = Source.of(text)
             for i in group:
-                scores[i] = _score(source, read(pairs[i].answer))
+                scores[i] = _score(source, pairs[i].answer)
         return scores
 
     def spans(self, pair: Pair) -> list[tuple[int, int]]:
-        """Character spans of the answer's words and numbers that the source does not have, neighbours merged."""
+        """Character spans of the answer that its source speaks against, neighbours merged.
+
+        A word or number the source does not have; a name, number or date that stands where the source has another;
+        a negation that the source does not have there.
+        """
         source = Source.of(pair.source)
-        answer = read(pair.answer)
-        # A function word is no evidence by itself: it joins the missing words on both of its sides.
-        missing = [None if t.kind == "function" else not source.supports(t) for t in answer]
-        return _runs(answer, missing)
+        answer: list[Token] = []
+        doubtful: list[bool | None] = []
+        for part in sentences(read(pair.answer)):
+            odd = set[int]() if source.copies(part) else doubts(source, part, best_sentence(source, part))
+            # A function word is no evidence by itself: it joins the doubtful words on both of its sides.
+            for i, token in enumerate(part):
+                plain = token.kind == "function"
+                doubtful.append(i in odd or (None if plain else not source.supports(token)))
+            answer += part
+        return _runs(answer, doubtful)
 
 
-def _score(source: Source, answer: list[Token]) -> float:
+def _score(source: Source, text: str) -> float:
+    answer = read(text)
     if not answer:
         return 0.0
-    weighed = zip(_WEIGHTS, deficits(source, answer), strict=True)
-    return 1.0 / (1.0 + math.exp(sum(weight * deficit for weight, deficit in weighed) - INTERCEPT))
+    values = features(source, text, answer)
+    h = 1.0 / (1.0 + math.exp(-max(-30.0, min(30.0, load().score(values)))))
+    if values[_COPIED] >= 1.0:  # ranked among each other above everything else
+        return COPY + (1.0 - COPY) * h
+    return COPY * h
 
 
 def _runs(answer: list[Token], missing: list[bool | None]) -> list[tuple[int, int]]:
