@@ -119,6 +119,7 @@ def _sure(document: dict[str, Any]) -> Iterable[str]:
     if first is not None and first["low"] is not None:
         chance = document["p_win"].get(document["winner"])
         won = "" if chance is None else f"; it wins {chance:.0%} of resampled matches"
+        won += " (few items make the interval wide)" if document["items"] < 30 else ""
         yield f"The lead of {first['dq']:.4f} has the 95% interval {first['low']:.4f} to {first['high']:.4f}{won}."
     if len(document["envelope"]) > 1:
         yield flips("beta", document["envelope"])
