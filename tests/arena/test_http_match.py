@@ -87,8 +87,9 @@ def test_under_every_fault_the_ledger_is_exact(tmp_path: Path, seed: int, monkey
 
 def test_a_dead_players_match_goes_on_for_the_other(tmp_path: Path) -> None:
     data = write_items(tmp_path / "items.jsonl", 4)
+    unseen = {"show_seconds": False, "vision": {"when": "never"}}
     with FakeProvider(seed=1) as provider:
-        config = http_config(provider.base_url, data)
+        config = http_config(provider.base_url, data, rules=unseen)
         play(tmp_path, config, "healthy")
         provider.configure(models={"alpha": {"rates": {"500": 1.0}}})
         result = play(tmp_path, config, "sick")
