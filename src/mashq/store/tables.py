@@ -4,43 +4,33 @@ Columns: `player`, `h` and, for results by item, `item`; any of `trial`, `tokens
 `calls`, `reviews`, `seconds`, `dollars`, `status`. Others are ignored, with a note. An empty cell is unknown.
 """
 
-import csv
-import gzip
-import importlib
-import io
-import json
-import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Any, cast
 
 from mashq.analysis.results import Results, Row, check, from_rows
 from mashq.config import nearest
 from mashq.errors import ConfigError, DataError
+from mashq.tasks.rows import read_rows
 
 COSTS = ("tokens", "tokens_in", "tokens_out", "calls", "reviews", "seconds", "dollars")
 KNOWN = ("player", "item", "h", "trial", "status", *COSTS)
-Cells = tuple[str, Mapping[str, object]]
 
 
 def read(path: Path, renamed: Mapping[str, str] | None = None) -> tuple[Results, list[str]]:
     """The results in a file, with notes on what was left aside. `renamed` says which column stands for which."""
-    rows = _rows(path)
+    rows = read_rows(path, "give a run directory or a file of results")
     first = next(rows, None)
     if first is None:
         raise DataError(f"{path} is empty: it needs a row for each player and item")
     names = _columns(path, list(first[1]), renamed or {})
     totals = "item" not in names
-    kept = [_row(where, cells, names, totals=totals) for where, cells in _chain(first, rows)]
+    kept = [_row(f"{path} {where}", cells, names, totals=totals) for where, cells in chain([first], rows)]
     ignored = [column for column in first[1] if column and column not in names.values()]
     notes = [f"Ignored columns: {', '.join(map(str, ignored))}."] if ignored else []
     results = from_rows(kept, totals=totals)
     return results, notes
-
-
-def _chain(first: Cells, rest: Iterator[Cells]) -> Iterator[Cells]:
-    yield first
-    yield from rest
 
 
 def _columns(path: Path, there: list[str], renamed: Mapping[str, str]) -> dict[str, str]:
@@ -108,70 +98,3 @@ def _number(where: str, name: str, value: object) -> float | None:
         return float(cast(Any, value))
     except (TypeError, ValueError):
         raise DataError(f"{where}: {name} is {str(value)[:40]!r}, must be a number") from None
-
-
-def _rows(path: Path) -> Iterator[Cells]:
-    kind = path.name.lower().removesuffix(".gz").rpartition(".")[2]
-    if kind == "parquet":
-        yield from _parquet(path)
-    elif kind in ("jsonl", "ndjson"):
-        yield from _jsonl(_text(path), path)
-    elif kind in ("csv", "tsv"):
-        yield from _csv(_text(path), path, "\t" if kind == "tsv" else ",")
-    else:
-        raise DataError(f"{path} has an unknown ending: use .csv, .tsv, .jsonl (or these with .gz) or .parquet")
-
-
-def _text(path: Path) -> str:
-    try:
-        data = path.read_bytes()
-        if path.name.lower().endswith(".gz"):
-            data = gzip.decompress(data)
-        return data.decode("utf-8-sig")
-    except FileNotFoundError:
-        raise DataError(f"{path} does not exist: give a run directory or a file of results") from None
-    except (OSError, EOFError, zlib.error) as error:
-        raise DataError(f"{path} cannot be read ({error}): is it whole?") from None
-    except UnicodeDecodeError as error:
-        raise DataError(f"{path} is not UTF-8 text (byte {error.start}): convert it first") from None
-
-
-def _csv(body: str, path: Path, delimiter: str) -> Iterator[Cells]:
-    reader = csv.DictReader(io.StringIO(body, newline=""), delimiter=delimiter, strict=True)
-    try:
-        for cells in reader:
-            if None in cells:
-                raise DataError(f"{path} line {reader.line_num} has more cells than columns")
-            yield f"{path} line {reader.line_num}", cast(Mapping[str, object], cells)
-    except csv.Error as error:
-        raise DataError(f"{path} line {reader.line_num} is not CSV ({error})") from None
-
-
-def _jsonl(body: str, path: Path) -> Iterator[Cells]:
-    for number, line in enumerate(body.split("\n"), 1):
-        if not line.strip():
-            continue
-        try:
-            cells: object = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            raise DataError(f"{path} line {number} is not JSON ({error})") from None
-        if not isinstance(cells, dict):
-            raise DataError(f"{path} line {number} is not a JSON object")
-        yield f"{path} line {number}", cast(Mapping[str, object], cells)
-
-
-def _parquet(path: Path) -> Iterator[Cells]:
-    try:
-        arrow: Any = importlib.import_module("pyarrow")
-        parquet: Any = importlib.import_module("pyarrow.parquet")
-    except ImportError:
-        raise ConfigError(f"reading {path} needs the extra: pip install 'mashq[parquet]'") from None
-    try:
-        columns: dict[str, list[object]] = parquet.read_table(path).to_pydict()
-    except FileNotFoundError:
-        raise DataError(f"{path} does not exist: give a run directory or a file of results") from None
-    except (OSError, arrow.ArrowException) as error:
-        reason = str(error).splitlines()[0]
-        raise DataError(f"{path} is not a Parquet file that can be read ({reason})") from None
-    for number, values in enumerate(zip(*columns.values(), strict=True), 1):
-        yield f"{path} row {number}", dict(zip(columns, values, strict=True))

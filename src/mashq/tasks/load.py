@@ -3,25 +3,23 @@
 Every item needs text and an id that no other has; data without ids get their line numbers (files: their names).
 """
 
-import csv
 import hashlib
 import importlib
-import io
 import json
 import random
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from mashq.errors import ConfigError, DataError
 from mashq.gateway.untrusted import whole
 from mashq.protocol.items import Item
+from mashq.tasks.rows import Row, jsonl, read_rows, read_text
 
-csv.field_size_limit(2**31 - 1)
-Row = tuple[str, Mapping[str, object]]
 HUB = "hub:"
+ABSENT = "fix task.data, or use 'builtin'"
 QUESTIONS, REFERENCES = ("question", "problem", "text"), ("answer", "reference", "target")
 
 
@@ -67,22 +65,11 @@ def load(
 
 def _rows(data: str, source: str) -> Iterator[Row]:
     if data == "builtin":
-        return _jsonl(files("mashq.tasks").joinpath("builtin/passages.jsonl").read_text("utf-8"), source)
+        return jsonl(files("mashq.tasks").joinpath("builtin/passages.jsonl").read_text("utf-8"), source)
     if data.startswith(HUB):
         return _hub(data.removeprefix(HUB), source)
     path = Path(source)
-    if path.is_dir():
-        return _folder(path)
-    ending = path.suffix.lower()
-    if ending in (".jsonl", ".ndjson"):
-        return _jsonl(_read(path), source)
-    if ending in (".csv", ".tsv"):
-        return _csv(_read(path), source, "\t" if ending == ".tsv" else ",")
-    if ending == ".parquet":
-        return _parquet(path)
-    if not path.exists():
-        raise DataError(f"the data file {path} does not exist: fix task.data, or use 'builtin'")
-    raise DataError(f"{source} has an unknown ending: use .jsonl, .csv, .tsv, .parquet or a folder of .txt files")
+    return _folder(path) if path.is_dir() else read_rows(path, ABSENT)
 
 
 def digest(items: tuple[Item, ...]) -> str:
@@ -93,58 +80,9 @@ def digest(items: tuple[Item, ...]) -> str:
     return whole.hexdigest()
 
 
-def _read(path: Path) -> str:
-    try:
-        return path.read_text("utf-8-sig")
-    except FileNotFoundError:
-        raise DataError(f"the data file {path} does not exist: fix task.data, or use 'builtin'") from None
-    except UnicodeDecodeError as error:
-        raise DataError(f"{path} is not UTF-8 text (byte {error.start}): convert it first") from None
-    except OSError as error:
-        raise DataError(f"the data file {path} cannot be read ({error.strerror})") from None
-
-
-def _jsonl(body: str, source: str) -> Iterator[Row]:
-    for number, line in enumerate(body.split("\n"), 1):
-        if not line.strip():
-            continue
-        try:
-            row: object = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            raise DataError(f"{source} line {number} is not JSON ({error}): one object a line") from None
-        if not isinstance(row, dict):
-            raise DataError(f"{source} line {number} is not a JSON object")
-        yield f"line {number}", cast(Mapping[str, object], row)
-
-
-def _csv(body: str, source: str, delimiter: str) -> Iterator[Row]:
-    reader = csv.DictReader(io.StringIO(body, newline=""), delimiter=delimiter, strict=True)
-    try:
-        for row in reader:
-            if any(row.values()):
-                yield f"line {reader.line_num}", cast(Mapping[str, object], row)
-    except csv.Error as error:
-        raise DataError(f"{source} line {reader.line_num} is not CSV ({error})") from None
-
-
 def _folder(path: Path) -> Iterator[Row]:
     for file in sorted(path.glob("*.txt")):
-        yield file.stem, {"id": file.stem, "text": _read(file)}
-
-
-def _parquet(path: Path) -> Iterator[Row]:
-    try:
-        arrow: Any = importlib.import_module("pyarrow")
-        parquet: Any = importlib.import_module("pyarrow.parquet")
-    except ImportError:
-        raise ConfigError(f"reading {path} needs the extra: pip install 'mashq[parquet]'") from None
-    try:
-        rows: list[Mapping[str, object]] = parquet.read_table(path).to_pylist()
-    except FileNotFoundError:
-        raise DataError(f"the data file {path} does not exist: fix task.data, or use 'builtin'") from None
-    except (OSError, arrow.ArrowException) as error:
-        raise DataError(f"{path} is not a Parquet file that can be read ({str(error).splitlines()[0]})") from None
-    yield from ((f"line {number}", row) for number, row in enumerate(rows, 1))
+        yield file.stem, {"id": file.stem, "text": read_text(file, ABSENT)}
 
 
 def _hub(name: str, source: str) -> Iterator[Row]:
@@ -179,7 +117,7 @@ def _items(rows: Iterator[Row], fields: Fields, source: str, limit: int | None) 
                 "right field with task.text"
             )
         given = row.get(fields.id)
-        name = whole(str(given)) if given not in (None, "") else where.removeprefix("line ")
+        name = whole(str(given)) if given not in (None, "") else where.removeprefix("line ").removeprefix("row ")
         if name in seen:
             raise DataError(f"{source} {where}: the id {name!r} is also on {seen[name]}; ids must differ")
         seen[name] = where
