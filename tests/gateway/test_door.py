@@ -305,3 +305,21 @@ def test_only_a_decision_is_told_apart_by_its_round() -> None:
 
 def test_seeds_are_the_same_in_every_process_and_version() -> None:
     assert (trial_seed(1, 2), request_seed(5, CALL)) == (17122274078196972387, 985665786)
+
+
+async def test_a_step_may_ask_for_several_purposes_score_its_drafts_and_count_its_reviews() -> None:
+    desk = Desk([replied("one", 1, 1, 0.1), replied("two", 1, 1, 0.1)])
+    await desk.model.ask(PROMPT)
+    await desk.model.ask(PROMPT, purpose="review", n=3)
+    calls = [opened[0] for opened in desk.ledger.opened]
+    assert [(call.purpose, call.n, call.ask) for call in calls] == [(CALL.purpose, CALL.n, 0), ("review", 3, 1)]
+    desk.model.count_review()
+    assert (desk.model.spend.calls, desk.model.spend.reviews) == (2, 1)
+    with pytest.raises(LookupError, match="no guide"):
+        await desk.model.score("a draft")
+
+    async def guide(text: str, confidence: float | None) -> float:
+        return len(text) / 100 + (confidence or 0.0)
+
+    desk.model.guide = guide
+    assert await desk.model.score("a draft", 0.5) == pytest.approx(0.57)

@@ -1,6 +1,5 @@
 """The Q-Agent: what it sends, what it reads, and what it makes of nonsense."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -222,9 +221,3 @@ def test_bad_prompt_folders_are_one_sentence(tmp_path: Path, files: dict[str, by
 def test_the_rule_reviews_when_it_is_worth_it(change: dict[str, object], choice: str) -> None:
     made = rule_policy.decide(replace(SEEN, **change))
     assert (made.choice, made.source, made.spend) == (choice, "rule", Spend())
-
-
-def test_schemas_are_json() -> None:
-    from mashq.players.scribe import DECISION, SUMMARY
-
-    assert json.loads(json.dumps([DECISION, SUMMARY]))

@@ -121,6 +121,8 @@ def test_unknown_seconds_doubt_the_winner_as_much_as_unknown_tokens() -> None:
     assert any("could change the winner: A" in note for note in result.notes)
     same = score([b, player("C", ("ok", 0.8, spend(100, 1, 0, 1.0)))], ScoreRules())
     assert same.tied == ("B", "C") and any("break the tie" in note for note in same.notes)
+    solo = score([b], ScoreRules())
+    assert any("leaves Q between: B" in note for note in solo.notes) and len(solo.notes) == 2
     refused = player("A", ("refused", None, spend(1, 1)))
     alone = score([refused, b], ScoreRules(refusals="answered", beta=1.0))
     assert not any("could change" in note for note in alone.notes), "a player without a score cannot win"

@@ -13,7 +13,7 @@ from mashq.errors import DataError
 from mashq.protocol.resources import Amount, Unknown
 from mashq.protocol.score import PlayerResult, PlayerScore, Refusals, Score, ScoreRules, results_of, score
 from mashq.protocol.state import PlayerState
-from mashq.store.run import read_last_error, read_refusals
+from mashq.store.run import read_last_error, read_refusals, read_unstated
 
 RESAMPLES = 2000
 REFUSALS: tuple[Refusals, ...] = ("intersection", "penalised", "answered")
@@ -143,6 +143,9 @@ def _referee(rows: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
 def _troubles(played: Played) -> list[str]:
     """What went wrong for a player, in a sentence each."""
     notes: list[str] = []
+    unstated = read_unstated(played.path) if played.config.guided_by == "confidence" else {}
+    for name, count in unstated.items():
+        notes.append(f"{name} stated no confidence with {count} answer(s); each was guided as if it had said 0.5.")
     for player in played.state.players:
         failed = sum(work.status == "failed" for work in player.items)
         refused = sum(work.status == "refused" for work in player.items)

@@ -157,6 +157,14 @@ def read_attempts(path: Path) -> list[dict[str, Any]]:
         return _dicts(connection.execute(query))
 
 
+def read_unstated(path: Path) -> dict[str, int]:
+    """How many answers of each player came without a stated confidence."""
+    query = """SELECT player, count(*) FROM events WHERE kind IN ('answer', 'rewrite')
+      AND json_extract(move, '$.status') = 'ok' AND json_extract(move, '$.confidence') IS NULL GROUP BY player"""
+    with _reading(path) as connection:
+        return dict(connection.execute(query).fetchall())
+
+
 def read_last_error(path: Path, player: str) -> str | None:
     """The last thing that went wrong with an answer of a player, in the provider's words."""
     query = """SELECT json_extract(move, '$.error') FROM events WHERE player = ? AND kind IN ('answer', 'rewrite')
