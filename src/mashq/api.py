@@ -7,23 +7,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mashq.arena.match import Played
+    from mashq.arena.match import Season
 
 Result = dict[str, Any]
 
 
-def play(config: Mapping[str, Any] | str | Path, out: str | Path | None = None) -> Result:
+def play(config: Mapping[str, Any] | str | Path, out: str | Path | None = None, *, trials: int = 1) -> Result:
     """Play a match and return its result. `config` is a mapping, or the path of a YAML file."""
     from mashq import config as configuration
     from mashq.arena import match
+    from mashq.arena.manifest import default_out
     from mashq.gateway.clock import RealClock
 
     if isinstance(config, Mapping):
         settings, base = configuration.check(config), Path()
     else:
         settings, base = configuration.load(Path(config)), Path(config).parent
-    place = Path(out) if out is not None else match.default_out(RealClock())
-    return _document(_done(match.run(settings, place, base=base)))
+    place = Path(out) if out is not None else default_out(RealClock())
+    return _document(_done(match.run(settings, place, season={"kind": "match", "trials": trials}, base=base)))
 
 
 def resume(run: str | Path) -> Result:
@@ -37,16 +38,16 @@ def show(run: str | Path) -> Result:
     """The result of a run as it stands."""
     from mashq.arena import match
 
-    return _document(match.load(Path(run)))
+    return _document(match.load_season(Path(run)))
 
 
-def _document(played: "Played") -> Result:
-    from mashq.report.document import document
+def _document(season: "Season") -> Result:
+    from mashq.report.seasons import document
 
-    return document(played)
+    return document(season)
 
 
-def _done(work: "Coroutine[Any, Any, Played]") -> "Played":
+def _done(work: "Coroutine[Any, Any, Season]") -> "Season":
     """Run to the end, also from a notebook, whose event loop is already running."""
     try:
         asyncio.get_running_loop()

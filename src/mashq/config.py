@@ -4,12 +4,12 @@ import difflib
 import json
 import types
 import typing
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, cast
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
@@ -156,6 +156,36 @@ class RetryConfig(Strict):
     retry_after_cap: float = Field(default=60.0, ge=0)
 
 
+def _ascending(values: list[float], what: str = "the values of a table") -> list[float]:
+    if values != sorted(values):
+        raise ValueError(f"{what} must be in ascending order")
+    return values
+
+
+Rate = Annotated[float, Field(ge=0, le=1)]
+Table = Annotated[list[Annotated[float, Field(ge=0, le=1e9)]], AfterValidator(_ascending)]
+Scores = Annotated[list[Rate], Field(min_length=1), AfterValidator(_ascending)]
+
+
+class ToldConfig(Strict):
+    """What is said of answers with an H of at most `up_to`."""
+
+    up_to: Rate
+    values: Scores
+
+
+class CallsConfig(Strict):
+    """What calls of one purpose cost."""
+
+    tokens_in: Table = []
+    tokens_out: Table = []
+    seconds: Table = []
+    in_share: Rate = 0.0
+    out_share: Rate = 0.0
+    follow: float = Field(default=0.0, ge=-1, le=1)
+    again: Rate = 0.0
+
+
 class SimulateConfig(Strict):
     """What a simulated model is like."""
 
@@ -173,6 +203,23 @@ class SimulateConfig(Strict):
     refusal_rate: float = Field(default=0.0, ge=0, le=1)
     failure_rate: float = Field(default=0.0, ge=0, le=1)
     common: bool = False
+    h_values: Annotated[list[Rate], AfterValidator(_ascending)] = []
+    rewrites: list[Annotated[list[Rate], Field(min_length=2, max_length=2)]] = []
+    rewrite_share: Rate = 0.0
+    keeps_better: bool = False
+    confidence: list[ToldConfig] = []
+    review_anyway: Rate = 0.0
+    end_rate: Rate = 0.0
+    refusal_share: Rate = 0.0
+    retry_rate: Rate = 0.0
+    scale: float = Field(default=1.0, gt=0, le=1000)
+    calls: dict[Literal["answer", "decision", "review", "failed"], CallsConfig] = {}
+
+    @model_validator(mode="after")
+    def _up_to_in_order(self) -> Self:
+        _ascending([before for before, _ in self.rewrites], "the H before of rewrites")
+        _ascending([row.up_to for row in self.confidence], "the up_to of confidence")
+        return self
 
 
 class ModelConfig(Strict):
@@ -219,6 +266,7 @@ class Config(Strict):
     rules: RulesConfig = RulesConfig()
     score: ScoreConfig = ScoreConfig()
     models: dict[str, ModelConfig] = {}
+    ahead: int = Field(default=0, ge=0, le=1000)
     seed: int = Field(default=0, ge=0, lt=2**63)
 
     @model_validator(mode="after")
@@ -288,6 +336,23 @@ def check(document: Mapping[str, Any], source: str = "the configuration") -> Con
         raise ConfigError(f"{source}: {_sentence(error)}") from None
 
 
+def changed(config: Config, settings: Iterable[tuple[str, Any]]) -> Config:
+    """The configuration with some settings changed, each named as `--set` names it."""
+    document = config.model_dump(mode="json")
+    for path, value in settings:
+        _place(document, path, value, f"--over {path}={value}")
+    return check(document, "--over")
+
+
+def values_of(option: str) -> tuple[str, list[Any]]:
+    """`rules.T=0.8,0.9` as the setting's name and its values, each read as YAML."""
+    path, equals, text = option.partition("=")
+    found = _yaml(f"[{text}]", f"--over {path}") if equals and path else None
+    if not isinstance(found, list) or not found:
+        raise ConfigError(f"--over {option!r}: write it as key=value,value, for example rules.T=0.8,0.9")
+    return path, json.loads(json.dumps(found, default=str))
+
+
 def _yaml(text: str, source: str) -> object:
     try:
         return YAML(typ="safe", pure=True).load(text)  # pyright: ignore[reportUnknownMemberType]
@@ -305,7 +370,11 @@ def _override(document: dict[str, Any], override: str) -> None:
     path, equals, value = override.partition("=")
     if not equals or not path:
         raise ConfigError(f"--set {override!r}: write it as key=value, for example rules.T=0.9")
-    parsed = _yaml(value, f"--set {path}")
+    _place(document, path, _yaml(value, f"--set {path}"), f"--set {override}")
+
+
+def _place(document: dict[str, Any], path: str, parsed: object, option: str) -> None:
+    """Put a value where a dotted path says."""
     here: Any = document
     left = path
     while True:
@@ -313,7 +382,7 @@ def _override(document: dict[str, Any], override: str) -> None:
         if isinstance(here, list):
             places = cast(list[Any], here)
             if not key.isdigit() or int(key) >= len(places):
-                raise ConfigError(f"--set {override!r}: {key!r} must be a place from 0 to {len(places) - 1}")
+                raise ConfigError(f"{option!r}: {key!r} must be a place from 0 to {len(places) - 1}")
             if not left:
                 places[int(key)] = parsed
                 return
@@ -325,7 +394,7 @@ def _override(document: dict[str, Any], override: str) -> None:
                 return
             here = mapping.setdefault(key, {})
         else:
-            raise ConfigError(f"--set {override!r}: {path.removesuffix('.' + left)!r} is not a mapping or a list")
+            raise ConfigError(f"{option!r}: {path.removesuffix('.' + left)!r} is not a mapping or a list")
 
 
 def _next_key(here: object, path: str) -> tuple[str, str]:

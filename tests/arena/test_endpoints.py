@@ -4,14 +4,14 @@ from typing import Any
 
 import pytest
 
-from mashq.arena.endpoints import Endpoints
+from mashq.arena.endpoints import Endpoints, Facilities
 from mashq.config import check
 from mashq.gateway.clock import RealClock
 
 
 def endpoints(models: dict[str, Any], **environment: str) -> Endpoints:
     players = [{"name": name, "model": name} for name in models]
-    return Endpoints(check({"players": players, "models": models}), RealClock(), 0, environment)
+    return Endpoints(check({"players": players, "models": models}), RealClock(), 0, Facilities(environment))
 
 
 def key(made: Endpoints, name: str) -> str | None:

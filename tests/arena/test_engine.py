@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 
 import mashq
 from mashq.arena import match as arena
+from mashq.arena import table
 from mashq.arena.referee import Referee
+from mashq.arena.setting import first_state
 from mashq.config import PlayerConfig, check
 from mashq.detectors.base import Pair
 from mashq.errors import DetectorError, MashqError
@@ -21,6 +23,7 @@ from mashq.gateway.types import Message
 from mashq.players.base import Draft, Player
 from mashq.players.prompts import Prompts
 from mashq.protocol import Answer, Decision, Observation, to_move
+from mashq.protocol.score import results_of
 from tests.arena.helpers import check_sums, rows, story
 
 
@@ -69,7 +72,9 @@ def test_the_call_identities_hold_through_the_whole_engine(
         decisions = 0 if policy == "rule" else 4 if turn == "cycle" else once + ended
         assert player["calls"] == once + decisions
     check_sums(out)
-    assert arena.load(out).state.players == asyncio.run(arena.resume(out)).state.players
+    played = arena.load(out)
+    assert played.results == results_of(played.state), "the rows written at the end are the fold of the events"
+    assert asyncio.run(arena.resume(out)).finished
 
 
 def test_equal_players_in_equal_positions_tie(tmp_path: Path) -> None:
@@ -134,12 +139,12 @@ def test_a_player_that_raises_or_returns_junk_loses_its_turn_only(
                 raise RuntimeError("boom")
             return Decision("continue")
 
-    made = arena.agent
+    made = table.agent
 
     def player(config: PlayerConfig, texts: Prompts) -> Player:
         return Broken() if config.name == "p0" else made(config, texts)
 
-    monkeypatch.setattr(arena, "agent", player)
+    monkeypatch.setattr(table, "agent", player)
     result = mashq.play(simulated(4), tmp_path / "run")
     errors = [move["error"] for move in story(tmp_path / "run")["p0"] if move["kind"] == "answer"]
     assert errors == ["the player returned Decision when asked to answer", "RuntimeError: boom"] * 2
@@ -168,12 +173,12 @@ def test_whatever_a_player_does_costs_it_its_move_only(
                 raise made
             return made
 
-    usual = arena.agent
+    usual = table.agent
 
     def player(config: PlayerConfig, texts: Prompts) -> Player:
         return Odd() if config.name == "p0" else usual(config, texts)
 
-    monkeypatch.setattr(arena, "agent", player)
+    monkeypatch.setattr(table, "agent", player)
     result = mashq.play(simulated(2), tmp_path / "run")
     answers = [move for move in story(tmp_path / "run")["p0"] if move["kind"] == "answer"]
     assert [answer["status"] for answer in answers] == ["failed", "failed"]
@@ -192,7 +197,7 @@ def test_a_budget_holds_for_asks_made_at_once(tmp_path: Path, monkeypatch: pytes
     def player(_config: PlayerConfig, _texts: Prompts) -> Player:
         return Greedy()
 
-    monkeypatch.setattr(arena, "agent", player)
+    monkeypatch.setattr(table, "agent", player)
     config = simulated(2, 1, rules={"budget": {"calls": 3}})
     result = mashq.play(config, tmp_path / "run")
     assert result["attempts"]["opened"] == 3
@@ -211,7 +216,7 @@ def test_a_player_cannot_state_its_own_score(tmp_path: Path, monkeypatch: pytest
     def player(_config: PlayerConfig, _texts: Prompts) -> Player:
         return Liar()
 
-    monkeypatch.setattr(arena, "agent", player)
+    monkeypatch.setattr(table, "agent", player)
     (tmp_path / "empty.jsonl").write_text("")
     config = simulated(2, 1)
     config["players"][0]["model"] = f"recorded/{tmp_path / 'empty.jsonl'}"
@@ -302,5 +307,5 @@ def test_three_players_see_each_other_and_rotate(tmp_path: Path) -> None:
 
 
 def test_a_match_can_be_set_up_without_being_played() -> None:
-    state = arena._initial(check(simulated(2)), ())  # pyright: ignore[reportPrivateUsage]
+    state = first_state(check(simulated(2)), ())
     assert to_move(state) == {}

@@ -1,6 +1,10 @@
 """The run directory: what is written, what is kept, and who may hold it."""
 
+import math
+import os
+import shutil
 import sqlite3
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +14,24 @@ from mashq.errors import StoreError
 from mashq.gateway.clock import RealClock
 from mashq.gateway.types import Call, Completion, Message, Outcome, Request, Usage, Worst
 from mashq.protocol import UNKNOWN, Answer, Item
-from mashq.store.db import Writer, connect
+from mashq.protocol.resources import Amount, Spend
+from mashq.protocol.score import ItemResult, PlayerResult
+from mashq.store import ledger
+from mashq.store import run as store
+from mashq.store.db import Writer
 from mashq.store.ledger import entries
-from mashq.store.run import Run, read_attempts, read_items, read_last_error, read_manifest, read_moves
+from mashq.store.run import (
+    Run,
+    read_attempts,
+    read_items,
+    read_last_error,
+    read_left,
+    read_lost,
+    read_manifest,
+    read_matches,
+    read_moves,
+    read_results,
+)
 
 CLOCK = RealClock()
 CALL = Call("0", 0, "A", "i", "answer")
@@ -26,11 +45,11 @@ def create(path: Path, manifest: dict[str, Any] | None = None) -> Run:
 
 async def test_attempts_come_back_as_they_were(tmp_path: Path) -> None:
     run = create(tmp_path / "run")
-    ledger = run.ledger("0", 0)
-    first = await ledger.open(CALL, REQUEST, "m", WORST, durable=True)
-    second = await ledger.open(CALL, REQUEST, "m", WORST, durable=False)
+    book = run.record("0").ledger()
+    first = await book.open(CALL, REQUEST, "m", WORST, durable=True)
+    second = await book.open(CALL, REQUEST, "m", WORST, durable=False)
     outcome = Outcome("ok", Completion("hi \ud800", "stop", h=0.5), Usage(3, UNKNOWN, 1, raw="{}"), 1.5, 0.25, 200)
-    ledger.close(second, outcome, 0.75)
+    book.close(second, outcome, 0.75)
     run.close()
     connection = sqlite3.connect(tmp_path / "run" / "run.db")
     (call, one), (_, two) = entries(connection)
@@ -44,7 +63,7 @@ async def test_attempts_come_back_as_they_were(tmp_path: Path) -> None:
 
 async def test_an_open_row_is_on_disk_before_open_returns(tmp_path: Path) -> None:
     run = create(tmp_path / "run")
-    await run.ledger("0", 0).open(CALL, REQUEST, "m", WORST, durable=True)
+    await run.record("0").ledger().open(CALL, REQUEST, "m", WORST, durable=True)
     other = sqlite3.connect(tmp_path / "run" / "run.db")
     assert other.execute("SELECT count(*) FROM attempts").fetchone() == (1,)
     other.close()
@@ -53,23 +72,23 @@ async def test_an_open_row_is_on_disk_before_open_returns(tmp_path: Path) -> Non
 
 async def test_what_a_crash_left_is_told_once(tmp_path: Path) -> None:
     run = create(tmp_path / "run")
-    ledger = run.ledger("0", 0)
-    await ledger.open(CALL, REQUEST, "m", WORST, durable=True)
+    book = run.record("0").ledger()
+    await book.open(CALL, REQUEST, "m", WORST, durable=True)
     run.close()
     again = Run.open(tmp_path / "run", CLOCK)
-    ledger = again.ledger("0", 0)
-    assert [entry.outcome for entry in ledger.history(CALL)] == [None]
-    assert ledger.history(CALL) == ()
-    assert await ledger.open(CALL, REQUEST, "m", WORST, durable=False) == 2, "numbers go on where they stopped"
+    book = again.record("0").ledger(read_left(tmp_path / "run", "0"))
+    assert [entry.outcome for entry in book.history(CALL)] == [None]
+    assert book.history(CALL) == ()
+    assert await book.open(CALL, REQUEST, "m", WORST, durable=False) == 2, "numbers go on where they stopped"
     again.close()
     (row,) = read_attempts(tmp_path / "run")
     assert (row["opened"], row["closed"], row["unresolved"]) == (2, 0, 2)
-    assert read_last_error(tmp_path / "run", "A") is None
+    assert read_last_error(tmp_path / "run", "0", "A") is None
 
 
 def test_moves_items_and_manifest_come_back(tmp_path: Path) -> None:
     run = create(tmp_path / "run", {"ended": None, "name": "ünï"})
-    run.record("0", 0, "A", "i", Answer("ok", "x", 0.5), None)
+    run.record("0").record(0, "A", "i", Answer("ok", "x", 0.5), None)
     run.close()
     assert list(read_moves(tmp_path / "run", "0")) == [("A", Answer("ok", "x", 0.5))]
     assert read_items(tmp_path / "run") == (Item("i", "text ü", None),)
@@ -86,11 +105,84 @@ async def test_what_cannot_be_stored_is_an_error_and_not_a_hang(tmp_path: Path) 
             writer.close()
 
 
-def test_every_commit_is_synced_to_disk(tmp_path: Path) -> None:
-    connection = connect(tmp_path / "run.db")
-    assert connection.execute("PRAGMA synchronous").fetchone() == (2,)
-    assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+async def test_who_waits_for_the_disk_gets_it_and_nobody_else_waits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[int] = []
+    let_go = threading.Event()
+
+    def slow(file: int) -> None:
+        let_go.wait(10)
+        synced.append(file)
+
+    monkeypatch.setattr(os, "fsync", slow)
+    writer = Writer(tmp_path / "run.db")
+    writer.put("INSERT INTO prompts VALUES ('a', 'b')", ())
+    await writer.durable()
+    other = sqlite3.connect(tmp_path / "run.db")
+    assert other.execute("SELECT count(*) FROM prompts").fetchone() == (1,) and not synced
+    other.close()
+    let_go.set()
+    await writer.synced()
+    assert synced
+    writer.close()
+
+
+async def test_a_disk_that_cannot_sync_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(_file: int) -> None:
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(os, "fsync", broken)
+    writer = Writer(tmp_path / "run.db")
+    writer.put("INSERT INTO prompts VALUES ('a', 'b')", ())
+    with pytest.raises(StoreError, match="Input/output error"):
+        await writer.synced()
+    with pytest.raises(StoreError):
+        writer.close()
+
+
+async def test_after_the_machine_went_down_the_run_says_how_many_attempts_it_may_lack(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = create(tmp_path / "run")
+    book = run.record("0").ledger()
+    for _ in range(3):
+        await book.open(CALL, REQUEST, "m", WORST, durable=True)
+    await run.writer.synced()
+    shutil.copytree(tmp_path / "run", tmp_path / "cut")  # what the disk has when the power goes
+    run.close()
+    connection = sqlite3.connect(tmp_path / "cut" / "run.db")
+    connection.execute("DELETE FROM attempts WHERE id = 3")  # the last commit had not reached the disk
+    connection.commit()
     connection.close()
+    same = Run.open(tmp_path / "run", CLOCK)
+    same.notice_losses()
+    same.close()
+    assert read_lost(tmp_path / "run") == 0, "a process that dies loses nothing"
+    monkeypatch.setattr(store, "boot_id", lambda: "another start")
+    after = Run.open(tmp_path / "cut", CLOCK)
+    after.notice_losses()
+    after.close()
+    assert 1 <= read_lost(tmp_path / "cut") <= ledger.AHEAD + 1
+    again = Run.open(tmp_path / "cut", CLOCK)
+    found = read_lost(tmp_path / "cut")
+    again.notice_losses()
+    again.close()
+    assert read_lost(tmp_path / "cut") == found, "noticed once"
+
+
+async def test_results_come_back_exactly(tmp_path: Path) -> None:
+    spend = Spend(2, 1, 1, 1, 3, Amount(5, 2, 1, 9), Amount(7, 3), Amount(0.1, 3), Amount(0, 0, 3, math.inf), 0.25)
+    items = (ItemResult("i", "ok", 0.1 + 0.2, 0.1, spend, 0.7, None, 12),)
+    found = (PlayerResult("A", items, spend, 0.85, 3, "no tokens left"), PlayerResult("B", items))
+    run = create(tmp_path / "run")
+    record = run.record("0")
+    assert read_results(tmp_path / "run", "0") is None
+    record.begin()
+    await record.end(found)
+    run.close()
+    assert read_results(tmp_path / "run", "0") == found
+    assert read_matches(tmp_path / "run") == {"0": True}
 
 
 def test_a_second_process_cannot_begin_a_run_that_is_being_begun(tmp_path: Path) -> None:
@@ -98,7 +190,7 @@ def test_a_second_process_cannot_begin_a_run_that_is_being_begun(tmp_path: Path)
     (tmp_path / "run" / "manifest.json").unlink()
     with pytest.raises(StoreError, match="another process"):
         create(tmp_path / "run")
-    run.record("0", 0, "A", "i", Answer("ok", "x", 0.5), None)
+    run.record("0").record(0, "A", "i", Answer("ok", "x", 0.5), None)
     run.close()
     assert (tmp_path / "run" / "run.db").exists()
 
@@ -165,7 +257,7 @@ async def test_many_writers_waiting_share_one_commit(tmp_path: Path) -> None:
     import asyncio
 
     run = create(tmp_path / "run")
-    ledger = run.ledger("0", 0)
-    await asyncio.gather(*(ledger.open(CALL, REQUEST, "m", WORST, durable=True) for _ in range(200)))
+    book = run.record("0").ledger()
+    await asyncio.gather(*(book.open(CALL, REQUEST, "m", WORST, durable=True) for _ in range(200)))
     run.close()
     assert read_attempts(tmp_path / "run")[0]["opened"] == 200

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mashq.errors import DataError
-from mashq.protocol.resources import RESOURCES, Unknown
+from mashq.protocol.resources import RESOURCES
 from mashq.protocol.score import PlayerResult
 
 Floats = NDArray[np.float64]
@@ -121,18 +121,57 @@ def from_rows(rows: Iterable[Row], *, totals: bool = False) -> Results:
 
 def from_match(results: Sequence[PlayerResult]) -> Results:
     """Results of a played match; what belongs to no item is spread over all of them."""
-    rows: list[Row] = []
-    for player in results:
-        share = 1 / len(player.items)
-        for item in player.items:
-            costs: dict[str, float] = {}
-            for name in RESOURCES:
-                own, common = item.spend.amount(name), player.shared.amount(name)
-                if not isinstance(own.value, Unknown):
-                    costs[name] = own.total + common.total * share
-            h = item.h if item.status == "ok" else None
-            rows.append(Row(player.name, item.item, "", h, item.status, costs))
-    return from_rows(rows)
+    return from_matches([results])
+
+
+def from_matches(trials: Iterable[Sequence[PlayerResult]]) -> Results:
+    """Results of the trials of a match, added up one at a time: the same players and items in each."""
+    tally: _Tally | None = None
+    for results in trials:
+        tally = tally or _Tally(tuple(p.name for p in results), tuple(row.item for row in results[0].items))
+        tally.add(results)
+    if tally is None:
+        raise DataError("there are no results: play the match first")
+    return tally.results()
+
+
+class _Tally:
+    """Sums over trials, players x items."""
+
+    def __init__(self, players: tuple[str, ...], items: tuple[str, ...]) -> None:
+        self._players, self._items, self._trials = players, items, 0
+        shape = (len(players), len(items))
+        self._h, self._usable, self._answered = np.zeros(shape), np.zeros(shape), np.zeros(shape)
+        self._sums = {name: np.zeros(shape) for name in RESOURCES}
+        self._known = {name: np.zeros(shape) for name in RESOURCES}
+
+    def add(self, results: Sequence[PlayerResult]) -> None:
+        self._trials += 1
+        for seat, player in enumerate(results):
+            share = {name: player.shared.amount(name).total / len(player.items) for name in RESOURCES}
+            for at, row in enumerate(player.items):
+                self._answered[seat, at] += row.status == "ok"
+                self._usable[seat, at] += row.status in ("ok", "unanswered")
+                self._h[seat, at] += (row.h or 0.0) if row.status == "ok" else 0.0
+                for name in RESOURCES:
+                    own = row.spend.amount(name)
+                    if own.is_known:
+                        self._sums[name][seat, at] += own.total + share[name]
+                        self._known[name][seat, at] += 1
+
+    def results(self) -> Results:
+        usable = np.where(self._usable > 0, self._usable, np.nan)
+        known = {name: np.where(count > 0, count, np.nan) for name, count in self._known.items()}
+        return Results(
+            self._players,
+            self._items,
+            h=self._h / usable,
+            h_penalised=self._h / self._trials,
+            answered=self._answered / self._trials,
+            present=np.ones(self._h.shape, dtype=bool),
+            costs={name: total / known[name] for name, total in self._sums.items()},
+            trials=self._trials,
+        )
 
 
 def check(h: float | None, status: str, costs: Mapping[str, float], where: str) -> None:

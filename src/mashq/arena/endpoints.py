@@ -23,14 +23,27 @@ EMBEDDED = "smollm2-135m"
 WIRES = {"openai": openai_chat, "anthropic": anthropic_messages}
 
 
-class Endpoints:
-    """All the models of a run; equal names share one endpoint, and one base URL one limit."""
+class Facilities:
+    """What the matches of a run share: connections, limits, and the models that are loaded or connected."""
 
-    def __init__(self, config: Config, clock: Clock, seed: int, environment: Mapping[str, str] | None = None) -> None:
-        self._config, self._clock, self._seed = config, clock, seed
-        self._environment = os.environ if environment is None else environment
-        self._pool = Pool()
-        self._limiters: dict[str, Limiter] = {}
+    def __init__(self, environment: Mapping[str, str] | None = None) -> None:
+        self.environment = dict(os.environ if environment is None else environment)
+        self.pool = Pool()
+        self.limiters: dict[str, Limiter] = {}
+        self.backends: dict[tuple[str, str], Backend] = {}
+
+    async def close(self) -> None:
+        """Let go of every model and connection."""
+        for backend in self.backends.values():
+            await backend.close()
+        await self.pool.close()
+
+
+class Endpoints:
+    """All the models of a match; equal names share one endpoint, and one base URL one limit."""
+
+    def __init__(self, config: Config, clock: Clock, seed: int, facilities: Facilities) -> None:
+        self._config, self._clock, self._seed, self._facilities = config, clock, seed, facilities
         self._endpoints: dict[str, Endpoint] = {}
         self.urls: dict[str, str] = {}
         self.key_variables: set[str] = set()
@@ -57,12 +70,6 @@ class Endpoints:
             for name, endpoint in self._endpoints.items()
         }
 
-    async def close(self) -> None:
-        """Let go of every model and connection."""
-        for endpoint in self._endpoints.values():
-            await endpoint.backend.close()
-        await self._pool.close()
-
     def _make(self, name: str) -> Endpoint:
         provider, slash, model = name.partition("/")
         if not slash or not provider or not model:
@@ -71,26 +78,37 @@ class Endpoints:
         price = None
         if settings.price is not None:
             price = prices.fixed(settings.price.input, settings.price.output, settings.price.cached)
-        backend: Backend
         if provider in IN_PROCESS:
-            backend, place, at_once = self._in_process(provider, model, name, settings)
+            place, at_once = ("local", 1) if provider == "local" else (name, 1_000_000)
         else:
-            backend = self._http(provider, model, name, settings)
             place, at_once = _place(self._config, name), self._concurrency(name)
             price = price or prices.listed(provider, model)
-        limiter = self._limiters.setdefault(place, Limiter(self._clock, at_once, self._per_minute(name)))
+        backend = self._backend(provider, model, name, settings)
+        limiter = self._facilities.limiters.get(place)
+        if limiter is None:
+            limiter = self._facilities.limiters[place] = Limiter(self._clock, at_once, self._per_minute(name))
         temperature = settings.temperature
         if temperature == "auto":
             temperature = None if takes_no_temperature(provider, model) else 0.0
         retries = Policy(**settings.retry.model_dump())
         return Endpoint(name, backend, limiter, settings.max_tokens, temperature, settings.timeout, price, retries)
 
-    def _in_process(self, provider: str, model: str, name: str, settings: ModelConfig) -> tuple[Backend, str, int]:
+    def _backend(self, provider: str, model: str, name: str, settings: ModelConfig) -> Backend:
+        """What answers: made for this match when simulated, as its draws are the seed's; otherwise made once."""
         if provider == "simulated":
-            parameters = Parameters(**settings.simulate.model_dump())
-            return SimulatedBackend(parameters, self._seed), name, 1_000_000
-        if provider == "recorded":
-            return RecordedBackend(Path(model)), name, 1_000_000
+            return SimulatedBackend(Parameters(**settings.simulate.model_dump()), self._seed)
+        if provider not in IN_PROCESS:
+            self._reached(provider, name, settings)
+        key = name, settings.model_dump_json()
+        if key not in self._facilities.backends:
+            make = {"recorded": self._recorded, "local": self._local}.get(provider, self._http)
+            self._facilities.backends[key] = make(provider, model, name, settings)
+        return self._facilities.backends[key]
+
+    def _recorded(self, _provider: str, model: str, _name: str, _settings: ModelConfig) -> Backend:
+        return RecordedBackend(Path(model))
+
+    def _local(self, _provider: str, model: str, name: str, settings: ModelConfig) -> Backend:
         from mashq.gateway.llama import Llama, LlamaError  # only when a local model plays: its engine is an extra
         from mashq.gateway.local import LocalBackend
 
@@ -100,9 +118,10 @@ class Endpoints:
             llama.load()
         except LlamaError as error:
             raise ConfigError(f"the model {name} cannot be used: {error}") from None
-        return LocalBackend(llama, self._clock), "local", 1
+        return LocalBackend(llama, self._clock)
 
-    def _http(self, provider: str, model: str, name: str, settings: ModelConfig) -> HttpBackend:
+    def _reached(self, provider: str, name: str, settings: ModelConfig) -> None:
+        """Note where a model is asked and which variable holds its key."""
         listed = PROVIDERS.get(provider)
         url = settings.base_url or (listed.base_url if listed is not None else None)
         if url is None:
@@ -114,6 +133,12 @@ class Endpoints:
         if not url.startswith(("http://", "https://")):
             raise ConfigError(f"the base_url of {name} is {url!r}: it must start with http:// or https://")
         self.urls[name] = url
+        variable = _key_variable(settings, listed)
+        if variable is not None:
+            self.key_variables.add(variable)
+
+    def _http(self, provider: str, model: str, name: str, settings: ModelConfig) -> Backend:
+        listed, url = PROVIDERS.get(provider), self.urls[name]
         ways = listed or UNLISTED
         options = Options(
             json=settings.json_mode or ways.json,
@@ -122,7 +147,7 @@ class Endpoints:
             extra=settings.extra,
         )
         return HttpBackend(
-            self._pool,
+            self._facilities.pool,
             self._clock,
             WIRES[settings.wire or ways.wire],
             base_url=url,
@@ -137,15 +162,12 @@ class Endpoints:
         """The key from its file or variable. A provider's own never goes to another base_url unless it is named."""
         if settings.api_key_file is not None:
             return _usable(_read_key(name, Path(settings.api_key_file)), settings.api_key_file)
-        variable = settings.api_key_env
-        if variable is None and settings.base_url is None and listed is not None:
-            variable = listed.key_env
+        variable = _key_variable(settings, listed)
         if variable is None:
             return None
-        key = self._environment.get(variable, "").strip()
+        key = self._facilities.environment.get(variable, "").strip()
         if not key:
             raise ConfigError(f"the model {name} needs an API key: set the environment variable {variable}")
-        self.key_variables.add(variable)
         return _usable(key, variable)
 
     def _concurrency(self, name: str) -> int:
@@ -162,6 +184,15 @@ class Endpoints:
         place = _place(self._config, name)
         names = _models(self._config)
         return [self._config.model(other) for other in names if other == name or _place(self._config, other) == place]
+
+
+def _key_variable(settings: ModelConfig, listed: Provider | None) -> str | None:
+    """The variable that holds a model's key, when one does."""
+    if settings.api_key_file is not None:
+        return None
+    if settings.api_key_env is None and settings.base_url is None and listed is not None:
+        return listed.key_env
+    return settings.api_key_env
 
 
 def _usable(key: str, place: str) -> str:

@@ -6,12 +6,15 @@ environment before a program starts, and no other process of the user may look i
 
 import os
 import shlex
+import shutil
 from collections.abc import AsyncGenerator, Iterable, Mapping
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 from mashq.config import Config, PlayerConfig
 from mashq.errors import ConfigError
 from mashq.gateway import seal
+from mashq.gateway.preflight import reach
 from mashq.gateway.providers import PROVIDERS
 from mashq.gateway.server import MeteringServer
 from mashq.gateway.types import Clock
@@ -31,6 +34,21 @@ class Hall:
             for player in config.players
             if player.agent == "external"
         }
+
+    async def check(self) -> None:
+        """See, before anything is paid for, that every program is there and every server answers."""
+        for name, player in self.players.items():
+            agent = player.agent
+            if agent.url is not None:
+                await reach({f"the agent {name}": agent.url})
+            elif shutil.which(agent.command[0], path=agent.environment.get("PATH", os.defpath)) is None:
+                there = Path(agent.directory or ".") / agent.command[0]
+                if os.sep not in agent.command[0] or not os.access(there, os.X_OK):
+                    command = " ".join(agent.command)
+                    raise ConfigError(
+                        f"the command of player {name!r} cannot be started ({agent.command[0]!r} is not a program "
+                        f"here): {command}"
+                    )
 
     @asynccontextmanager
     async def open(self, key_variables: Iterable[str]) -> AsyncGenerator[None]:

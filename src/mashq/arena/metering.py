@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from mashq.arena.endpoints import Endpoints, located
+from mashq.arena.endpoints import Endpoints, Facilities, located
 from mashq.config import Config, PlayerConfig, nearest
 from mashq.errors import ConfigError
 from mashq.gateway import seal
@@ -42,7 +42,9 @@ async def meter(
     """Serve until the command ends (its exit code) or, without one, until interrupted (0)."""
     config = located(config, base.resolve())
     player = _chosen(config, name)
-    endpoints = Endpoints(config.model_copy(update={"players": [player]}), clock, trial_seed(config.seed, 0))
+    facilities = Facilities()
+    alone = config.model_copy(update={"players": [player]})
+    endpoints = Endpoints(alone, clock, trial_seed(config.seed, 0), facilities)
     server = MeteringServer(clock)
     try:
         await reach(endpoints.urls)
@@ -51,21 +53,22 @@ async def meter(
         with closing(Run.create(out, clock, manifest, ())) as stored:
             await server.start()
             seat = server.admit(player.name)
-            server.record_to(stored.refuse)
+            record = stored.record("0")
+            server.record_to(record.refuse)
             call = Call("0", 0, player.name, None, GATEWAY)
             purses = _purses(config, player)
-            model = Model(endpoints[player.model], stored.ledger("0", 0), clock, call, config.seed, purses)
+            model = Model(endpoints[player.model], record.ledger(), clock, call, config.seed, purses)
             grant = server.issue(seat, model)
             variables = {"OPENAI_BASE_URL": seat.base_url, "OPENAI_API_KEY": seat.token}
             ready(variables)
             code = await _until_done(command, variables)
             await grant.close()
-            await stored.writer.durable()
+            await stored.writer.synced()
             stored.write_manifest(manifest | {"ended": _time(clock)})
             return code
     finally:
         await server.close()
-        await endpoints.close()
+        await facilities.close()
 
 
 def is_metered(out: Path) -> bool:

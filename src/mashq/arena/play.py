@@ -7,7 +7,7 @@ trouble becomes a value in its own record and never touches another's.
 
 import asyncio
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from mashq.arena.referee import NoVerdict, Scorer
@@ -30,11 +30,9 @@ WANTED: dict[str, type[Draft]] = {"answer": Answer, "decide": Decision, "review"
 
 
 class Recorder(Protocol):
-    """Where moves are written; the store's Run."""
+    """Where the moves of a match are written; the store's MatchRecord."""
 
-    def record(
-        self, match: str, round_: int, player: str, item: str | None, move: Move, ruling: Ruling | None
-    ) -> None:
+    def record(self, round_: int, player: str, item: str | None, move: Move, ruling: Ruling | None) -> None:
         """Append a move."""
         ...
 
@@ -63,16 +61,25 @@ class Match:
     clock: Clock
     seed: int
     watch: Watcher
+    ahead: int = 0
+    _early: dict[tuple[int, int], asyncio.Task[Move]] = field(
+        default_factory=dict[tuple[int, int], "asyncio.Task[Move]"]
+    )
 
     async def play(self) -> MatchState:
         """Play to the end."""
         shared = self.state.rules.shared_budget.is_set
-        while steps := to_move(self.state):
-            if shared:  # a shared budget is drawn on in seat order, whatever the speed of the players
-                for seat in steps:
-                    await self._turn(seat)
-            else:
-                await self._together(steps)
+        try:
+            while steps := to_move(self.state):
+                if shared:  # a shared budget is drawn on in seat order, whatever the speed of the players
+                    for seat in steps:
+                        await self._turn(seat)
+                else:
+                    await self._together(steps)
+        finally:
+            for task in self._early.values():
+                task.cancel()
+            await asyncio.gather(*self._early.values(), return_exceptions=True)
         return self.state
 
     async def _together(self, seats: Iterable[int]) -> None:
@@ -90,14 +97,39 @@ class Match:
 
     async def _step(self, seat: int) -> None:
         seen = observe(self.state, seat)
-        model = self._model(seat, seen)
-        move = await self._move(seat, seen, model)
-        move = replace(move, spend=model.spend)
+        self._look_ahead(seat, seen)
+        early = self._early.pop((seat, seen.position), None) if seen.step == "answer" else None
+        move = await (self._made(seat, seen) if early is None else early)
         item = None if seen.item is None else seen.item.id
         ruled = ruling(self.state, seat, move) if isinstance(move, Decision) else None
-        self.recorder.record(self.id, seen.round, seen.player, item, move, ruled)
+        self.recorder.record(seen.round, seen.player, item, move, ruled)
         self.state = apply(self.state, {seat: move})
         self.watch(self.state, seat, move)
+
+    def _look_ahead(self, seat: int, seen: Observation) -> None:
+        """Ask for the next answers before their rounds: an answer depends on its item alone.
+
+        Not where a budget could run out in between, nor where the round of an answer is not known beforehand.
+        """
+        player, rules = self.state.players[seat], self.state.rules
+        if not self.ahead or rules.turn != "cycle" or player.budget.is_set or rules.shared_budget.is_set:
+            return
+        if not getattr(self.contestants[seat].player, "answers_alone", False):
+            return
+        last = min(player.position + self.ahead, len(self.state.items) - 1)
+        for position in range(player.position + (seen.step == "answer"), last + 1):
+            if (seat, position) not in self._early:
+                item = self.state.items[player.order[position]]
+                early = replace(
+                    seen, step="answer", round=position, item=item, position=position, answer="", h=None, reviews=0
+                )
+                self._early[seat, position] = asyncio.create_task(self._made(seat, early))
+
+    async def _made(self, seat: int, seen: Observation) -> Move:
+        """The player's move, with what it cost."""
+        model = self._model(seat, seen)
+        move = await self._move(seat, seen, model)
+        return replace(move, spend=model.spend)
 
     async def _move(self, seat: int, seen: Observation, model: Model) -> Move:
         """The player's move, scored; whatever goes wrong in the player is its own failed move."""

@@ -30,7 +30,7 @@ def rescored(played: Played, detector: Detector) -> Played:
     )
     state: MatchState = replace(played.state, players=players)
     named = {"name": detector.name, "version": detector.version}
-    return replace(played, state=state, manifest=played.manifest | {"detector": named})
+    return replace(played, changed=state, manifest=played.manifest | {"detector": named})
 
 
 def _answers(player: PlayerState) -> int:

@@ -21,15 +21,16 @@ def demo(out: Path | None, as_json: bool) -> None:
 
     from mashq import config as configuration
     from mashq.arena import match
+    from mashq.arena.manifest import default_out
     from mashq.cli.playing import played, show_result
     from mashq.gateway.clock import RealClock
 
     text = files("mashq.cli").joinpath("demo.yaml").read_text("utf-8")
     settings = configuration.parse(text, "the demo")
-    place = out or match.default_out(RealClock())
+    place = out or default_out(RealClock())
     if not as_json:
         click.echo("A match of two Q-Agents on SmolLM2-135M, on this machine; about two minutes.", err=True)
-    result = played(place, settings, lambda watch: match.run(settings, place, watch=watch))
+    result = played(place, settings, lambda show: match.run(settings, place, show=show))
     if not as_json:
         click.echo(f"run: {place}", err=True)
     show_result(result, as_json=as_json)

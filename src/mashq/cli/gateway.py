@@ -27,7 +27,7 @@ def gateway(file: Path, player: str | None, out: Path | None, command: tuple[str
 
     from mashq import config as configuration
     from mashq.arena import metering
-    from mashq.arena.match import default_out
+    from mashq.arena.manifest import default_out
     from mashq.gateway.clock import RealClock
 
     settings = configuration.load(file)

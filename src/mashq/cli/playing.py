@@ -11,22 +11,22 @@ import click
 from mashq.errors import Stopped
 
 if TYPE_CHECKING:
-    from mashq.arena.match import Played
-    from mashq.arena.play import Watcher
+    from mashq.arena.match import Season
     from mashq.config import Config
+    from mashq.report.progress import Progress
 
 
-def played(out: Path, config: "Config", start: "Callable[[Watcher], Awaitable[Played]]") -> "Played":
+def played(out: Path, config: "Config", start: "Callable[[Progress], Awaitable[Season]]") -> "Season":
     """Play under a progress display; an interrupt says how to go on."""
     from rich.console import Console
 
-    from mashq.arena.match import score_rules_of
+    from mashq.arena.setting import score_rules_of
     from mashq.report.progress import Progress
 
     simulated = any(player.model.startswith("simulated/") for player in config.players)
     progress = Progress(Console(stderr=True), score_rules_of(config), simulated=simulated)
 
-    async def go() -> "Played":
+    async def go() -> "Season":
         return await start(progress)
 
     try:
@@ -36,15 +36,17 @@ def played(out: Path, config: "Config", start: "Callable[[Watcher], Awaitable[Pl
         raise Stopped(f"stopped; what was paid for is kept: go on with 'mashq resume {out}'") from None
 
 
-def show_result(match: "Played", *, as_json: bool) -> None:
+def show_result(season: "Season", *, as_json: bool) -> None:
     """Print the document, or the table."""
-    from mashq.report.document import document
+    from mashq.report.seasons import document, text
 
-    found = document(match)
+    found = document(season)
     if as_json:
         click.echo(json.dumps(found, indent=2, ensure_ascii=False))
-        return
-    print_table(found, match.attempts)
+    elif found["kind"] == "match":
+        print_table(found, next(season.fixtures_played()).attempts)
+    else:
+        click.echo(text(found))
 
 
 def print_table(found: dict[str, Any], attempts: list[dict[str, Any]]) -> None:

@@ -21,4 +21,4 @@ def resume(run: Path, as_json: bool) -> None:
     from mashq.store.run import read_manifest
 
     settings = check(read_manifest(run)["config"], f"{run}/manifest.json")
-    show_result(played(run, settings, lambda watch: match.resume(run, watch=watch)), as_json=as_json)
+    show_result(played(run, settings, lambda show: match.resume(run, show=show)), as_json=as_json)

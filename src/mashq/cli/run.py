@@ -9,23 +9,29 @@ import click
 @click.argument("config", type=click.Path(path_type=Path))
 @click.option("--out", type=click.Path(path_type=Path), help="Run directory; a new one under runs/ by default.")
 @click.option("--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Change a setting, e.g. rules.T=0.9.")
+@click.option("--trials", default=1, show_default=True, type=click.IntRange(1), help="Repeats with other seeds.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON and nothing else.")
-def run(config: Path, out: Path | None, overrides: tuple[str, ...], as_json: bool) -> None:
+def run(config: Path, out: Path | None, overrides: tuple[str, ...], trials: int, as_json: bool) -> None:
     """Play the match that CONFIG describes.
 
     \b
     Examples:
       mashq run examples/quickstart.yaml
+      mashq run match.yaml --trials 100
       mashq run match.yaml --out runs/first --set rules.R=2 --set players.0.policy=rule
     """
     from mashq import config as configuration
     from mashq.arena import match
+    from mashq.arena.manifest import default_out
     from mashq.cli.playing import played, show_result
     from mashq.gateway.clock import RealClock
 
     settings = configuration.load(config, overrides)
-    place = out or match.default_out(RealClock())
-    result = played(place, settings, lambda watch: match.run(settings, place, base=config.parent, watch=watch))
+    place = out or default_out(RealClock())
+    season = {"kind": "match", "trials": trials}
+    result = played(
+        place, settings, lambda show: match.run(settings, place, season=season, base=config.parent, show=show)
+    )
     if not as_json:
         click.echo(f"run: {place}", err=True)
     show_result(result, as_json=as_json)

@@ -90,20 +90,24 @@ def score(
 
 def _read(source: Path, renames: dict[str, str]) -> "tuple[Results, ScoreRules, list[str]]":
     """The results, the rules they came with, and notes."""
-    from mashq.analysis.results import from_match
-    from mashq.protocol.score import ScoreRules, results_of
+    from mashq.analysis.results import from_matches
+    from mashq.protocol.score import ScoreRules
     from mashq.store.tables import read
 
     if not source.is_dir():
         results, notes = read(source, renames)
         return results, ScoreRules(weights=dict(DEFAULTS)), notes
-    from mashq.arena.match import load, score_rules_of
+    from mashq.arena.match import load_season
+    from mashq.arena.setting import score_rules_of
 
-    played = load(source)
-    notes = [] if played.finished else ["This match is not finished: items not yet answered count 0."]
-    if played.manifest["simulated"]:
+    season = load_season(source)
+    if season.kind != "match":
+        raise ConfigError(f"{source} is a {season.kind}, not one match: 'mashq show {source}' has its tables")
+    notes = [] if season.finished else ["This match is not finished: items not yet answered count 0."]
+    if season.manifest["simulated"]:
         notes.append("SIMULATED: no real model answered some of this; those scores, costs and times are drawn.")
-    return from_match(results_of(played.state)), score_rules_of(played.config), notes
+    begun = (played.results for played in season.fixtures_played())
+    return from_matches(begun), score_rules_of(season.config), notes
 
 
 def _rules(given: "ScoreRules", said: dict[str, Any]) -> "ScoreRules":

@@ -21,4 +21,4 @@ def show(run: Path, as_json: bool) -> None:
     if metering.is_metered(run):
         show_metered(metering.document(run), as_json=as_json)
     else:
-        show_result(match.load(run), as_json=as_json)
+        show_result(match.load_season(run), as_json=as_json)

@@ -1,6 +1,8 @@
 """What a player is: one method that makes the move its observation asks for.
 
-The arena scores the answer and adds what it cost; a player cannot state either.
+The arena scores the answer and adds what it cost; a player cannot state either. A player whose answers depend on
+nothing but the item may say so with a class attribute `answers_alone = True`: under `ahead` its next answers are then
+asked for before their rounds.
 """
 
 from typing import Protocol

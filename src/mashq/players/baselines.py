@@ -15,6 +15,8 @@ from mashq.protocol.state import Observation
 class Plain:
     """Answers and goes on."""
 
+    answers_alone = True
+
     def __init__(self, scribe: Scribe) -> None:
         self._scribe = scribe
 
@@ -30,6 +32,8 @@ class Again:
 
     Which model a review is asked of is the arena's doing; the question is the same, and the old answer is not shown.
     """
+
+    answers_alone = True
 
     def __init__(self, scribe: Scribe) -> None:
         self._scribe = scribe

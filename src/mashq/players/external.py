@@ -43,20 +43,20 @@ class External:
 
     def __init__(self, name: str, agent: Agent, server: MeteringServer) -> None:
         self.name = name
-        self._agent, self._server = agent, server
+        self.agent, self._server = agent, server
         self._seat: Seat | None = None
         self._program: Program | None = None
 
     async def start(self) -> None:
         """Take a seat and start the program; ConfigError when it cannot be started."""
         self._seat = self._server.admit(self.name)
-        if self._agent.url is not None:
-            await reach({f"the agent {self.name}": self._agent.url})
+        if self.agent.url is not None:
+            await reach({f"the agent {self.name}": self.agent.url})
             return
         try:
             await self._running()
         except (OSError, ValueError) as error:
-            command = " ".join(self._agent.command)
+            command = " ".join(self.agent.command)
             raise ConfigError(f"the command of player {self.name!r} cannot be started ({error}): {command}") from None
 
     async def close(self) -> None:
@@ -72,7 +72,7 @@ class External:
             return Decision(choice, source="rule", reason="an external agent takes no decisions")
         if seen.step == "review" or seen.item is None or self._seat is None:
             return Rewrite("failed", error="an external agent writes no reviews")
-        limit, lacking = _patience(model, self._agent.turn_timeout)
+        limit, lacking = _patience(model, self.agent.turn_timeout)
         grant = self._server.issue(self._seat, model)
         try:
             answer = await self._turn(seen, self._seat, grant, limit)
@@ -110,8 +110,8 @@ class External:
         return Answer("ok", text, grant.h, simulated=grant.h is not None, confidence=_confidence(document))
 
     async def _ask(self, task: dict[str, object]) -> bytes:
-        if self._agent.url is not None:
-            return await post_json(self._agent.url, task, MOST_OUTPUT)
+        if self.agent.url is not None:
+            return await post_json(self.agent.url, task, MOST_OUTPUT)
         program, line = await self._running(), json.dumps(task).encode()
         try:
             return await program.ask(line)
@@ -126,8 +126,8 @@ class External:
             await self.close()
             assert self._seat is not None
             mine = {"OPENAI_BASE_URL": self._seat.base_url, "OPENAI_API_KEY": self._seat.token}
-            environment = {"PYTHONUNBUFFERED": "1", **self._agent.environment, **mine}
-            self._program = await Program.start(self._agent.command, environment, self._agent.directory)
+            environment = {"PYTHONUNBUFFERED": "1", **self.agent.environment, **mine}
+            self._program = await Program.start(self.agent.command, environment, self.agent.directory)
         return self._program
 
 

@@ -15,6 +15,8 @@ from mashq.protocol.state import Observation
 class QAgent:
     """The reference player of the protocol."""
 
+    answers_alone = True
+
     def __init__(self, scribe: Scribe, policy: Literal["llm", "rule"] = "llm") -> None:
         self._scribe, self._policy = scribe, policy
 

@@ -23,13 +23,16 @@ TIE = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class ItemResult:
-    """How one player did on one item."""
+    """How one player did on one item. `guide` and `guide_first` are the guide's scores where it is not the judge."""
 
     item: str
     status: ResultStatus
     h: float | None
     h_first: float | None
     spend: Spend
+    guide: float | None = None
+    guide_first: float | None = None
+    length: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +42,9 @@ class PlayerResult:
     name: str
     items: tuple[ItemResult, ...]
     shared: Spend = Spend()
+    threshold: float = 0.0
+    max_reviews: int = 0
+    stopped: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,10 +97,22 @@ def results_of(state: MatchState) -> tuple[PlayerResult, ...]:
         rows: list[ItemResult | None] = [None] * len(state.items)
         for at, work in zip(player.order, player.items, strict=True):
             status: ResultStatus = "unanswered" if work.status == "pending" else work.status
-            h = work.h if work.judged is None else work.judged
+            apart = work.judged is not None
             first = work.h_first if work.judged_first is None else work.judged_first
-            rows[at] = ItemResult(state.items[at].id, status, h, first, work.spend)
-        out.append(PlayerResult(player.name, tuple(row for row in rows if row is not None), player.shared))
+            rows[at] = ItemResult(
+                state.items[at].id,
+                status,
+                work.judged if apart else work.h,
+                first,
+                work.spend,
+                work.h if apart else None,
+                work.h_first if apart else None,
+                len(work.text),
+            )
+        items = tuple(row for row in rows if row is not None)
+        out.append(
+            PlayerResult(player.name, items, player.shared, player.threshold, player.max_reviews, player.stopped)
+        )
     return tuple(out)
 
 

@@ -8,12 +8,12 @@ from typing import Any
 from mashq.analysis.judgement import Options, judge
 from mashq.analysis.results import from_match
 from mashq.arena.llm_judge import REFEREE
-from mashq.arena.match import Played, score_rules_of
+from mashq.arena.match import Played
+from mashq.arena.setting import score_rules_of
 from mashq.errors import DataError
 from mashq.protocol.resources import Amount, Unknown
-from mashq.protocol.score import PlayerResult, PlayerScore, Refusals, Score, ScoreRules, results_of, score
-from mashq.protocol.state import PlayerState
-from mashq.store.run import read_last_error, read_refusals, read_unstated
+from mashq.protocol.score import PlayerResult, PlayerScore, Refusals, Score, ScoreRules, score
+from mashq.store.run import read_last_error, read_lost, read_refusals, read_unstated
 
 RESAMPLES = 2000
 REFUSALS: tuple[Refusals, ...] = ("intersection", "penalised", "answered")
@@ -22,11 +22,12 @@ REFUSALS: tuple[Refusals, ...] = ("intersection", "penalised", "answered")
 def document(played: Played) -> dict[str, Any]:
     """The result of a match; an unknown is None."""
     rules = score_rules_of(played.config)
-    results = results_of(played.state)
+    results = played.results
     result = score(results, rules)
     models = {player.name: player for player in played.config.players}
     return {
         "run": str(played.path),
+        "kind": "match",
         "finished": played.finished,
         "items": result.items,
         "alpha": rules.alpha,
@@ -42,13 +43,13 @@ def document(played: Played) -> dict[str, Any]:
                 "name": row.name,
                 "model": models[row.name].model,
                 "agent": models[row.name].agent,
-                **_figures(row),
-                **_guided(played.state.players[seat]),
-                "T": played.state.players[seat].threshold,
-                "R": played.state.players[seat].max_reviews,
-                "stopped": played.state.players[seat].stopped,
+                **figures(row),
+                **_guided(own),
+                "T": own.threshold,
+                "R": own.max_reviews,
+                "stopped": own.stopped,
             }
-            for seat, row in enumerate(result.players)
+            for own, row in zip(results, result.players, strict=True)
         ],
         **_doubt(results, rules),
         "winner": result.winner if played.finished else None,
@@ -61,14 +62,14 @@ def document(played: Played) -> dict[str, Any]:
     }
 
 
-def _guided(player: PlayerState) -> dict[str, Any]:
+def _guided(player: PlayerResult) -> dict[str, Any]:
     """The guide's scores, where the guide is not the judge; and what was gained on the guide but not on the judge."""
-    works = [work for work in player.items if work.judged is not None and work.h is not None]
-    if not works:
+    rows = [row for row in player.items if row.guide is not None and row.h is not None]
+    if not rows:
         return {"h_guide": None, "h_guide_before_review": None, "overfit": None}
-    after = math.fsum(work.h or 0.0 for work in works) / len(works)
-    before = math.fsum(work.h_first or 0.0 for work in works) / len(works)
-    gained = math.fsum((work.judged or 0.0) - (work.judged_first or 0.0) for work in works) / len(works)
+    after = math.fsum(row.guide or 0.0 for row in rows) / len(rows)
+    before = math.fsum(row.guide_first or 0.0 for row in rows) / len(rows)
+    gained = math.fsum((row.h or 0.0) - (row.h_first or 0.0) for row in rows) / len(rows)
     return {"h_guide": after, "h_guide_before_review": before, "overfit": after - before - gained}
 
 
@@ -85,7 +86,8 @@ def _doubt(results: Sequence[PlayerResult], rules: ScoreRules) -> dict[str, Any]
     return {"differences": found["differences"], "p_win": chances, "envelope": found["envelope"]}
 
 
-def _figures(row: PlayerScore) -> dict[str, Any]:
+def figures(row: PlayerScore) -> dict[str, Any]:
+    """One player's row of a document."""
     return {
         "h": row.h,
         "h_before_review": row.h_before_review,
@@ -143,22 +145,29 @@ def _referee(rows: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
 def _troubles(played: Played) -> list[str]:
     """What went wrong for a player, in a sentence each."""
     notes: list[str] = []
-    unstated = read_unstated(played.path) if played.config.guided_by == "confidence" else {}
+    path, match = played.path, played.fixture.id
+    unstated = read_unstated(path, match) if played.config.guided_by == "confidence" else {}
     for name, count in unstated.items():
         notes.append(f"{name} stated no confidence with {count} answer(s); each was guided as if it had said 0.5.")
-    for player in played.state.players:
-        failed = sum(work.status == "failed" for work in player.items)
-        refused = sum(work.status == "refused" for work in player.items)
+    for player in played.results:
+        failed = sum(row.status == "failed" for row in player.items)
+        refused = sum(row.status == "refused" for row in player.items)
         if failed:
-            why = read_last_error(played.path, player.name) or "no reason was given"
+            why = read_last_error(path, match, player.name) or "no reason was given"
             notes.append(f"{player.name} failed {failed} of {len(player.items)} items; the last error: {why}")
         if refused:
             notes.append(f"{player.name} refused {refused} of {len(player.items)} items.")
         if player.stopped is not None:
             notes.append(f"{player.name} stopped: {player.stopped}.")
-    for row in read_refusals(played.path):
+    for row in read_refusals(path):
         who = row["player"] or "Someone unknown"
         notes.append(
             f"{who} made {row['requests']} request(s) that were turned away ({row['status']}: {row['reason']})."
+        )
+    lost = read_lost(path)
+    if lost:
+        notes.append(
+            f"The machine went down while the run was played: up to {lost} attempt(s) may have been sent that the "
+            "ledger does not have, so costs may be a little higher than shown."
         )
     return notes

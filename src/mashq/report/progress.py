@@ -10,6 +10,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from mashq.arena.fixtures import Fixture
 from mashq.protocol.moves import Move
 from mashq.protocol.resources import Unknown
 from mashq.protocol.score import ScoreRules, standings
@@ -18,13 +19,14 @@ from mashq.report.text import dollars, duration, number, safe
 
 
 class Progress:
-    """Shows a match as it goes on; call it after every move."""
+    """Shows a match as it goes on, or how far a season of many is."""
 
     def __init__(self, console: Console, rules: ScoreRules, *, simulated: bool, every: float = 10.0) -> None:
         self._console, self._rules, self._simulated, self._every = console, rules, simulated, every
         self._live = Live(console=console, auto_refresh=False, transient=True) if console.is_terminal else None
         self._started = self._shown = time.monotonic()
         self._at_start = 0
+        self._matches = self._done = self._before = 0
 
     def __enter__(self) -> Self:
         if self._live is not None:
@@ -37,9 +39,21 @@ class Progress:
         if self._live is not None:
             self._live.stop()
 
-    def __call__(self, state: MatchState, seat: int | None, move: Move | None) -> None:
+    def batch(self, matches: int, done: int) -> None:
+        """So many matches come next, of which some were played before."""
+        self._matches, self._done, self._before = matches, done, done
+
+    def ended(self, fixture: Fixture) -> None:
+        """A match is over."""
+        self._done += 1
+        self._many(fixture, time.monotonic())
+
+    def moved(self, fixture: Fixture, state: MatchState, seat: int | None, move: Move | None) -> None:
         """Show the state, though not more often than the eye can follow."""
         now = time.monotonic()
+        if self._matches > 1:
+            self._many(fixture, now)
+            return
         if move is None or seat is None:
             self._at_start = _handled(state)
         elif now - self._shown < (0.2 if self._live is not None else self._every):
@@ -49,6 +63,20 @@ class Progress:
             self._live.update(self._table(state, now), refresh=True)
         elif move is not None:
             self._console.print(Text(self._line(state, now)), soft_wrap=True)
+
+    def _many(self, fixture: Fixture, now: float) -> None:
+        """How far a season of many matches is."""
+        if now - self._shown < (0.2 if self._live is not None else self._every):
+            return
+        self._shown = now
+        played = self._done - self._before
+        left = "?" if not played else duration((now - self._started) * (self._matches - self._done) / played)
+        marked = "simulated, " if self._simulated else ""
+        line = f"[{marked}{left} left] {self._done:,} of {self._matches:,} matches; playing {safe(fixture.id, 60)}"
+        if self._live is not None:
+            self._live.update(Text(line), refresh=True)
+        else:
+            self._console.print(Text(line), soft_wrap=True)
 
     def _left(self, state: MatchState, now: float) -> str:
         """Time left at the pace so far."""

@@ -1,8 +1,10 @@
-"""The SQLite file of a run, with one writer thread that commits in groups.
+"""The SQLite file of a run, with one writer thread that commits in groups and one that syncs.
 
-`put` queues a statement and returns; `durable` waits until everything queued before it is on disk. Statements are
-committed in the order they were queued, so whatever is on disk is a prefix of what happened. A write that fails
-(a full disk) fails every later one with the same clear error.
+`put` queues a statement and returns; `durable` waits until everything queued before it is in the file, where it
+outlives this process however it dies; `synced` waits until it also outlives the machine. The syncing goes on behind
+the commits all the time, so that nobody waits for a disk before each request. Statements are committed in the order
+they were queued, so whatever is in the file is a prefix of what happened. A write that fails (a full disk) fails
+every later one with the same clear error.
 """
 
 import asyncio
@@ -13,10 +15,13 @@ import sqlite3
 import threading
 from collections.abc import Sequence
 from concurrent.futures import Future
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from mashq.errors import StoreError
 
+AMOUNTS = ("tokens_in", "tokens_out", "seconds", "dollars")
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS items (
   position INTEGER PRIMARY KEY, id TEXT NOT NULL, text TEXT NOT NULL, reference TEXT);
@@ -37,7 +42,22 @@ CREATE INDEX IF NOT EXISTS events_by_match ON events (match, seq);
 CREATE TABLE IF NOT EXISTS refusals (
   id INTEGER PRIMARY KEY, time REAL NOT NULL, player TEXT, method TEXT NOT NULL, path TEXT NOT NULL,
   status INTEGER NOT NULL, reason TEXT NOT NULL);
-"""
+CREATE TABLE IF NOT EXISTS matches (id TEXT PRIMARY KEY, position INTEGER NOT NULL, started REAL, ended REAL);
+CREATE TABLE IF NOT EXISTS seats (
+  match TEXT NOT NULL, seat INTEGER NOT NULL, player TEXT NOT NULL, threshold REAL NOT NULL,
+  max_reviews INTEGER NOT NULL, stopped TEXT, shared TEXT NOT NULL, PRIMARY KEY (match, seat)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS results (
+  match TEXT NOT NULL, seat INTEGER NOT NULL, position INTEGER NOT NULL, status TEXT NOT NULL, h REAL, h_first REAL,
+  guide REAL, guide_first REAL, length INTEGER NOT NULL, calls INTEGER NOT NULL, unresolved INTEGER NOT NULL,
+  failed INTEGER NOT NULL, unknown INTEGER NOT NULL, reviews INTEGER NOT NULL, waited REAL NOT NULL,
+  {amounts}, PRIMARY KEY (match, seat, position)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS marks (
+  match TEXT PRIMARY KEY, base INTEGER NOT NULL, upto INTEGER NOT NULL, boot TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS lost (match TEXT NOT NULL, attempts INTEGER NOT NULL, noticed REAL NOT NULL);
+""".replace(
+    "{amounts}",
+    ", ".join(f"{name}{part} NUMERIC NOT NULL" for name in AMOUNTS for part in ("", "_known", "_unknown", "_worst")),
+)
 GROUP = 512
 
 
@@ -45,7 +65,7 @@ def connect(path: Path, *, readonly: bool = False) -> sqlite3.Connection:
     """Open the file; a reader never changes it, and can be anyone who may read it."""
     try:
         if not readonly:
-            return _opened(path, "mode=rwc", "PRAGMA journal_mode=WAL", "PRAGMA synchronous=FULL")
+            return _opened(path, "mode=rwc", "PRAGMA journal_mode=WAL", "PRAGMA synchronous=NORMAL")
         log = path.with_name(path.name + "-wal")
         if not os.access(path.parent, os.W_OK) and not (log.exists() and log.stat().st_size):
             return _opened(path, "immutable=1")
@@ -65,20 +85,38 @@ def _opened(path: Path, how: str, *pragmas: str) -> sqlite3.Connection:
     return connection
 
 
+Statement = tuple[str, Sequence[object]]
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class _Wait:
+    """Someone who waits for a commit, or for the sync after it."""
+
+    done: Future[None]
+    synced: bool
+
+
 class Writer:
     """The one writer of a run's file."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._queue: queue.SimpleQueue[tuple[str, Sequence[object]] | Future[None] | None] = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[Statement | _Wait | None] = queue.SimpleQueue()
+        self._syncs: queue.SimpleQueue[_Wait | None] = queue.SimpleQueue()
         self._error: StoreError | None = None
         self._connection = connect(path)
         try:
             self._connection.executescript(SCHEMA)
-        except sqlite3.Error as error:
+            self._log = os.open(path.with_name(path.name + "-wal"), os.O_RDONLY)
+        except (sqlite3.Error, OSError) as error:
             raise self._told(error) from None
-        self._thread = threading.Thread(target=self._run, name="mashq-writer", daemon=True)
-        self._thread.start()
+        self._threads = [
+            threading.Thread(target=run, name=f"mashq-{name}", daemon=True)
+            for name, run in (("writer", self._write), ("sync", self._sync))
+        ]
+        for thread in self._threads:
+            thread.start()
 
     def put(self, statement: str, values: Sequence[object]) -> None:
         """Queue a statement."""
@@ -87,45 +125,70 @@ class Writer:
         self._queue.put((statement, values))
 
     async def durable(self) -> None:
-        """Wait until all that was queued is on disk."""
-        done: Future[None] = Future()
-        self._queue.put(done)
-        await asyncio.wrap_future(done)
+        """Wait until all that was queued is in the file: it outlives this process."""
+        await asyncio.wrap_future(self._wait(synced=False))
+
+    async def synced(self) -> None:
+        """Wait until all that was queued is on the disk: it outlives the machine."""
+        await asyncio.wrap_future(self._wait(synced=True))
 
     def flush(self) -> None:
         """The same for code that is not asynchronous."""
-        done: Future[None] = Future()
-        self._queue.put(done)
-        done.result()
+        self._wait(synced=True).result()
 
     def close(self) -> None:
         """Write what is queued and close the file; raises what the writing met."""
         self._queue.put(None)
-        self._thread.join()
+        for thread in self._threads:
+            thread.join()
+        with contextlib.suppress(OSError):
+            os.close(self._log)
         with contextlib.suppress(sqlite3.Error):
+            self._connection.execute("PRAGMA synchronous=FULL")  # what goes into the main file goes to the disk
             self._connection.close()
         if self._error is not None:
             raise self._error
 
-    def _run(self) -> None:
+    def _wait(self, *, synced: bool) -> Future[None]:
+        done: Future[None] = Future()
+        self._queue.put(_Wait(done, synced))
+        return done
+
+    def _write(self) -> None:
         while True:
-            group = [self._queue.get()]
-            while len(group) < GROUP:
-                try:
-                    group.append(self._queue.get_nowait())
-                except queue.Empty:
-                    break
+            group = _taken(self._queue)
             self._commit([entry for entry in group if isinstance(entry, tuple)])
             for entry in group:
-                if isinstance(entry, Future):
-                    if self._error is None:
-                        entry.set_result(None)
+                if isinstance(entry, _Wait):
+                    if entry.synced:
+                        self._syncs.put(entry)
                     else:
-                        entry.set_exception(self._error)
+                        self._tell(entry)
+            self._syncs.put(None if None in group else _Wait(Future(), synced=True))
             if None in group:
                 return
 
-    def _commit(self, statements: list[tuple[str, Sequence[object]]]) -> None:
+    def _sync(self) -> None:
+        while True:
+            group = _taken(self._syncs)
+            if self._error is None:
+                try:
+                    os.fsync(self._log)
+                except OSError as error:
+                    self._error = self._told(error)
+            for entry in group:
+                if entry is not None:
+                    self._tell(entry)
+            if None in group:
+                return
+
+    def _tell(self, wait: "_Wait") -> None:
+        if self._error is None:
+            wait.done.set_result(None)
+        else:
+            wait.done.set_exception(self._error)
+
+    def _commit(self, statements: list[Statement]) -> None:
         if self._error is not None or not statements:
             return
         try:
@@ -143,3 +206,14 @@ class Writer:
             f"{self._path} cannot be written ({error}): free some disk space or fix its permissions, then run "
             f"'mashq resume {self._path.parent}'; what was paid for so far is kept"
         )
+
+
+def _taken(entries: "queue.SimpleQueue[T]") -> list[T]:
+    """What is queued, some at a time; waits for the first."""
+    group = [entries.get()]
+    while len(group) < GROUP:
+        try:
+            group.append(entries.get_nowait())
+        except queue.Empty:
+            break
+    return group

@@ -1,16 +1,23 @@
-"""The ledger of a run: the gateway's attempts, in the run's SQLite file."""
+"""The ledger of a match: the gateway's attempts, in the run's SQLite file.
 
+An attempt is in the file before its request leaves, so it outlives this process. That it outlives the machine too is
+the work of the mark: a number, synced to the disk well ahead, that no attempt's id may pass. After a power cut the
+ids between the last attempt and the mark are those that may have been sent without leaving a trace, and the run says
+how many; nobody has to wait for a disk before each request.
+"""
+
+import asyncio
 import hashlib
 import json
 import sqlite3
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import Any
+from pathlib import Path
+from typing import Any, Protocol
 
 from mashq.gateway.types import Call, Clock, Completion, Entry, Outcome, Request, Usage, Worst
 from mashq.gateway.untrusted import whole
 from mashq.protocol.resources import UNKNOWN, Unknown
-from mashq.store.db import Writer
 
 OPEN = (
     "INSERT INTO attempts (id, match, round, player, item, purpose, n, ask, model, prompt, opened, worst_in,"
@@ -22,15 +29,48 @@ CLOSE = (
 )
 
 
-class RunLedger:
-    """Writes attempts; remembers those a crashed process left for the round at hand."""
+MARK = "INSERT OR REPLACE INTO marks VALUES (?,?,?,?)"
+PROMPT = "INSERT OR IGNORE INTO prompts VALUES (?,?)"
+AHEAD = 128
 
-    def __init__(self, writer: Writer, clock: Clock, next_id: int, left: Sequence[tuple[Call, Entry]] = ()) -> None:
-        self._writer, self._clock, self._next = writer, clock, next_id
+
+class Sink(Protocol):
+    """Where statements go; the store's Writer, or the way to it from another process."""
+
+    def put(self, statement: str, values: Sequence[object]) -> None:
+        """Queue a statement."""
+        ...
+
+    async def durable(self) -> None:
+        """Wait until it outlives this process."""
+        ...
+
+    async def synced(self) -> None:
+        """Wait until it outlives the machine."""
+        ...
+
+
+class RunLedger:
+    """Writes the attempts of a match; remembers those a crashed process left from the round at hand on.
+
+    `base` is where the ids of the match begin, `last` the last one given.
+    """
+
+    def __init__(
+        self,
+        sink: Sink,
+        clock: Clock,
+        match: str,
+        base: int = 0,
+        last: int | None = None,
+        left: Sequence[tuple[Call, Entry]] = (),
+    ) -> None:
+        self._sink, self._clock, self._match, self._base = sink, clock, match, base
+        self._last = self._marked = base if last is None else last
         self._left: dict[Call, list[Entry]] = defaultdict(list)
         for call, entry in left:
             self._left[call].append(entry)
-        self.opened = next_id - 1
+        self._marking: asyncio.Task[None] | None = None
 
     def history(self, call: Call) -> Sequence[Entry]:
         """The attempts a crashed process made for this call; told once."""
@@ -38,35 +78,42 @@ class RunLedger:
 
     async def open(self, call: Call, request: Request, model: str, worst: Worst, *, durable: bool) -> int:
         """Write the attempt down before it leaves."""
-        attempt, self._next = self._next, self._next + 1
-        self.opened = attempt
+        self._last = attempt = self._last + 1
         messages = json.dumps([[m.role, m.content] for m in request.messages], ensure_ascii=False)
-        digest = hashlib.sha256(messages.encode("utf-8", "surrogatepass")).hexdigest()[:32]
-        self._writer.put("INSERT OR IGNORE INTO prompts VALUES (?,?)", (digest, whole(messages)))
-        values = (
-            attempt,
-            call.match,
-            call.round,
-            call.player,
-            call.item,
-            call.purpose,
-            call.n,
-            call.ask,
-            model,
-            digest,
-        )
+        digest = hashlib.blake2b(messages.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+        self._sink.put(PROMPT, (digest, whole(messages)))
+        who = (call.match, call.round, call.player, call.item, call.purpose, call.n, call.ask)
         reserved = (worst.tokens_in, worst.tokens_out, worst.seconds, _null(worst.dollars))
-        self._writer.put(OPEN, (*values, self._clock.now(), *reserved))
+        self._sink.put(OPEN, (attempt, *who, model, digest, self._clock.now(), *reserved))
         if durable:
-            await self._writer.durable()
+            await self._sink.durable()
+            await self._mark(attempt)
         return attempt
+
+    async def _mark(self, attempt: int) -> None:
+        """See to it that the mark stays well ahead; wait only when it does not."""
+        while attempt > self._marked - AHEAD // 2:
+            if self._marking is None:
+                self._marking = asyncio.create_task(self._advance(attempt + AHEAD))
+                self._marking.add_done_callback(lambda task: task.cancelled() or task.exception())
+            if attempt <= self._marked:
+                return
+            await asyncio.shield(self._marking)
+
+    async def _advance(self, upto: int) -> None:
+        try:
+            self._sink.put(MARK, (self._match, self._base, upto, boot_id()))
+            await self._sink.synced()
+            self._marked = upto
+        finally:
+            self._marking = None
 
     def close(self, attempt: int, outcome: Outcome, waited: float) -> None:
         """Write down what came of it."""
         usage, reply = outcome.usage, outcome.completion
         tokens = (_null(usage.tokens_in), _null(usage.tokens_out), _null(usage.cached), _null(usage.reasoning))
         said = (None, None, None) if reply is None else (whole(reply.text), reply.stop, reply.h)
-        self._writer.put(
+        self._sink.put(
             CLOSE,
             (
                 self._clock.now(),
@@ -83,6 +130,14 @@ class RunLedger:
                 attempt,
             ),
         )
+
+
+def boot_id() -> str:
+    """What tells one start of the machine from the next; nothing where the system does not say."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()
+    except OSError:
+        return ""
 
 
 def entries(

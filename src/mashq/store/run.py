@@ -1,29 +1,36 @@
-"""A run directory: `manifest.json` (what was played, with digests) and `run.db` (attempts, moves, items, prompts).
+"""A run directory: `manifest.json` (what was played, with digests) and `run.db` (items, matches and, for each match,
+its attempts, moves and results).
 
 One process writes a run at a time, held by a lock; any number may read it, also while it is played.
 """
 
+import contextlib
 import fcntl
 import json
 import os
 import sqlite3
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, astuple
+from dataclasses import asdict, astuple, dataclass
 from pathlib import Path
 from typing import IO, Any, cast
 
 from mashq.errors import StoreError
 from mashq.gateway.grants import Refusal
-from mashq.gateway.types import Clock
+from mashq.gateway.types import Call, Clock, Entry
 from mashq.protocol import moves
 from mashq.protocol.game import Ruling
 from mashq.protocol.items import Item
+from mashq.protocol.score import PlayerResult
+from mashq.store import results
 from mashq.store.db import Writer, connect
-from mashq.store.ledger import RunLedger, entries
+from mashq.store.ledger import RunLedger, Sink, boot_id, entries
 
 MANIFEST, DATABASE, LOCK = "manifest.json", "run.db", "lock"
 LEFTOVERS = {LOCK, MANIFEST + ".new", *(DATABASE + end for end in ("", "-wal", "-shm"))}
 FORMAT, GATEWAY = 1, "gateway"
+RELEASE = "UPDATE marks SET upto = coalesce((SELECT max(id) FROM attempts a WHERE a.match = marks.match), base)"
+ENDED = "UPDATE matches SET ended = ? WHERE id = ?"
+REFUSAL = "INSERT INTO refusals (time, player, method, path, status, reason) VALUES (?,?,?,?,?,?)"
 EVENT = "INSERT INTO events (match, round, player, kind, item, move, ruling, time) VALUES (?,?,?,?,?,?,?,?)"
 
 
@@ -64,28 +71,20 @@ class Run:
         read_manifest(path)
         return cls(path, clock, _locked(path))
 
-    def ledger(self, match: str, round_: int) -> RunLedger:
-        """The ledger, knowing what a crashed process left of the round at hand."""
+    def record(self, match: str, position: int = 0) -> "MatchRecord":
+        """The record of one match of the run."""
+        return MatchRecord(self.writer, self._clock, match, position)
+
+    def notice_losses(self) -> None:
+        """After the machine went down: note how many attempts may have been sent without leaving a trace."""
         with _reading(self.path) as connection:
-            last = connection.execute("SELECT coalesce(max(id), 0) FROM attempts").fetchone()[0]
-            left = entries(connection, "match = ? AND round = ?", (match, round_))
-        return RunLedger(self.writer, self._clock, last + 1, left)
-
-    def record(
-        self, match: str, round_: int, player: str, item: str | None, move: moves.Move, ruling: Ruling | None
-    ) -> None:
-        """Append a move."""
-        ruled = None if ruling is None else json.dumps(asdict(ruling))
-        body = json.dumps(moves.to_json(move), allow_nan=False)
-        values = (match, round_, player, moves.kind_of(move), item, body, ruled, self._clock.now())
-        self.writer.put(EVENT, values)
-
-    def refuse(self, refusal: Refusal) -> None:
-        """Note a request that was turned away."""
-        values = astuple(refusal)
-        self.writer.put(
-            "INSERT INTO refusals (time, player, method, path, status, reason) VALUES (?,?,?,?,?,?)", values
-        )
+            query = """SELECT m.match, m.upto - coalesce(max(a.id), m.base) FROM marks m
+              LEFT JOIN attempts a ON a.match = m.match WHERE m.boot != ? OR m.boot = '' GROUP BY m.match"""
+            found = connection.execute(query, (boot_id(),)).fetchall()
+        for match, missing in found:
+            if missing > 0:
+                self.writer.put("INSERT INTO lost VALUES (?,?,?)", (match, missing, self._clock.now()))
+        self.writer.put(RELEASE, ())
 
     def write_manifest(self, manifest: dict[str, Any]) -> None:
         """Replace the manifest in one step."""
@@ -102,9 +101,61 @@ class Run:
     def close(self) -> None:
         """Write all that is queued and let go of the run."""
         try:
+            with contextlib.suppress(StoreError):  # the close says it
+                self.writer.put(RELEASE, ())
             self.writer.close()
         finally:
             self._lock.close()
+
+
+@dataclass(slots=True)
+class MatchRecord:
+    """What is written of one match, from this process or another: `sink` is the way to the run's file."""
+
+    sink: Sink
+    clock: Clock
+    match: str
+    position: int = 0
+
+    def begin(self) -> None:
+        """Say that the match is being played."""
+        self.sink.put(
+            "INSERT OR IGNORE INTO matches VALUES (?,?,?,NULL)", (self.match, self.position, self.clock.now())
+        )
+
+    def ledger(self, left: "Left | None" = None) -> RunLedger:
+        """The ledger, knowing what a crashed process left."""
+        base = self.position << 32
+        if left is None:
+            return RunLedger(self.sink, self.clock, self.match, base)
+        return RunLedger(self.sink, self.clock, self.match, base, left.last, left.entries)
+
+    def record(self, round_: int, player: str, item: str | None, move: moves.Move, ruling: Ruling | None) -> None:
+        """Append a move."""
+        ruled = None if ruling is None else json.dumps(asdict(ruling))
+        body = json.dumps(moves.to_json(move), allow_nan=False)
+        values = (self.match, round_, player, moves.kind_of(move), item, body, ruled, self.clock.now())
+        self.sink.put(EVENT, values)
+
+    def refuse(self, refusal: Refusal) -> None:
+        """Note a request that was turned away."""
+        self.sink.put(REFUSAL, astuple(refusal))
+
+    async def end(self, found: Sequence[PlayerResult]) -> None:
+        """Write the results and that the match is over, all on disk."""
+        for statement, values in results.statements(self.match, found):
+            self.sink.put(statement, values)
+        self.sink.put(ENDED, (self.clock.now(), self.match))
+        self.sink.put("DELETE FROM marks WHERE match = ?", (self.match,))
+        await self.sink.synced()
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """What a crashed process left of a match: the attempts from the round at hand on, and the last id given."""
+
+    entries: list[tuple[Call, Entry]]
+    last: int | None
 
 
 def read_manifest(path: Path) -> dict[str, Any]:
@@ -138,6 +189,37 @@ def read_items(path: Path) -> tuple[Item, ...]:
     return tuple(Item(*row) for row in rows)
 
 
+def read_matches(path: Path) -> dict[str, bool]:
+    """The matches begun, in their order, and whether each has ended."""
+    with _reading(path) as connection:
+        if not _has(connection, "matches"):
+            return {}
+        rows = connection.execute("SELECT id, ended FROM matches ORDER BY position").fetchall()
+    return {match: ended is not None for match, ended in rows}
+
+
+def read_results(path: Path, match: str) -> tuple[PlayerResult, ...] | None:
+    """The results of a match that has ended, by item; None before."""
+    with _reading(path) as connection:
+        return results.read(connection, match)
+
+
+def read_left(path: Path, match: str) -> Left:
+    """What a crashed process left of a match: the attempts from the last round it wrote of on."""
+    with _reading(path) as connection:
+        last = connection.execute("SELECT max(id) FROM attempts WHERE match = ?", (match,)).fetchone()[0]
+        where = "match = ? AND round >= (SELECT coalesce(max(round), 0) FROM events WHERE match = ?)"
+        return Left(entries(connection, where, (match, match)), last)
+
+
+def read_lost(path: Path) -> int:
+    """How many attempts may have been sent without a trace when the machine went down."""
+    with _reading(path) as connection:
+        if not _has(connection, "lost"):
+            return 0
+        return connection.execute("SELECT coalesce(sum(attempts), 0) FROM lost").fetchone()[0]
+
+
 def read_moves(path: Path, match: str) -> Iterator[tuple[str, moves.Move]]:
     """The moves of a match in the order they were made, with their players."""
     with _reading(path) as connection:
@@ -146,31 +228,32 @@ def read_moves(path: Path, match: str) -> Iterator[tuple[str, moves.Move]]:
             yield player, moves.from_json(kind, json.loads(body))
 
 
-def read_attempts(path: Path) -> list[dict[str, Any]]:
-    """The attempts of each player and purpose: how they ended and what is known of their cost."""
+def read_attempts(path: Path, match: str | None = None) -> list[dict[str, Any]]:
+    """The attempts of each player and purpose, in a match or in all: how they ended, what is known of their cost."""
     query = """SELECT player, purpose, count(*) AS opened, count(outcome) AS closed,
       sum(outcome IS NULL) AS unresolved,
       sum(outcome IS NOT NULL AND outcome NOT IN ('ok', 'refused')) AS failed,
       sum(coalesce(tokens_in, 0) + coalesce(tokens_out, 0)) AS tokens, sum(coalesce(seconds, 0)) AS seconds,
-      sum(coalesce(waited, 0)) AS waited FROM attempts GROUP BY player, purpose ORDER BY player, purpose"""
+      sum(coalesce(waited, 0)) AS waited FROM attempts WHERE ?1 IS NULL OR match = ?1
+      GROUP BY player, purpose ORDER BY player, purpose"""
     with _reading(path) as connection:
-        return _dicts(connection.execute(query))
+        return _dicts(connection.execute(query, (match,)))
 
 
-def read_unstated(path: Path) -> dict[str, int]:
+def read_unstated(path: Path, match: str) -> dict[str, int]:
     """How many answers of each player came without a stated confidence."""
-    query = """SELECT player, count(*) FROM events WHERE kind IN ('answer', 'rewrite')
+    query = """SELECT player, count(*) FROM events WHERE match = ? AND kind IN ('answer', 'rewrite')
       AND json_extract(move, '$.status') = 'ok' AND json_extract(move, '$.confidence') IS NULL GROUP BY player"""
     with _reading(path) as connection:
-        return dict(connection.execute(query).fetchall())
+        return dict(connection.execute(query, (match,)).fetchall())
 
 
-def read_last_error(path: Path, player: str) -> str | None:
+def read_last_error(path: Path, match: str, player: str) -> str | None:
     """The last thing that went wrong with an answer of a player, in the provider's words."""
-    query = """SELECT json_extract(move, '$.error') FROM events WHERE player = ? AND kind IN ('answer', 'rewrite')
-      AND json_extract(move, '$.error') IS NOT NULL ORDER BY seq DESC LIMIT 1"""
+    query = """SELECT json_extract(move, '$.error') FROM events WHERE match = ? AND player = ?
+      AND kind IN ('answer', 'rewrite') AND json_extract(move, '$.error') IS NOT NULL ORDER BY seq DESC LIMIT 1"""
     with _reading(path) as connection:
-        row = connection.execute(query, (player,)).fetchone()
+        row = connection.execute(query, (match, player)).fetchone()
     return None if row is None else str(row[0])
 
 
@@ -190,8 +273,12 @@ def read_refusals(path: Path) -> list[dict[str, Any]]:
     query = """SELECT player, status, reason, count(*) AS requests FROM refusals
       GROUP BY player, status, reason ORDER BY min(id)"""
     with _reading(path) as connection:
-        there = connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'refusals'").fetchone()
-        return _dicts(connection.execute(query)) if there else []
+        return _dicts(connection.execute(query)) if _has(connection, "refusals") else []
+
+
+def _has(connection: sqlite3.Connection, table: str) -> bool:
+    """Whether the file has a table: one of an earlier version may not."""
+    return connection.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (table,)).fetchone() is not None
 
 
 def _dicts(cursor: sqlite3.Cursor) -> list[dict[str, Any]]:

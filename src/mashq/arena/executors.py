@@ -1,0 +1,95 @@
+"""Where the matches of a season are played: in this process, several at once, by default."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from mashq.arena.fixtures import Fixture
+from mashq.arena.table import Begun, Table
+from mashq.protocol.moves import Move
+from mashq.protocol.state import MatchState
+from mashq.store.run import Run, read_left, read_matches, read_moves
+
+AT_ONCE = 16
+
+
+class Shown(Protocol):
+    """Someone who is told how it goes."""
+
+    def batch(self, matches: int, done: int) -> None:
+        """So many matches come next, of which some were played before."""
+        ...
+
+    def moved(self, fixture: Fixture, state: MatchState, seat: int | None, move: Move | None) -> None:
+        """A move was made; None before the first."""
+        ...
+
+    def ended(self, fixture: Fixture) -> None:
+        """A match is over."""
+        ...
+
+
+class Executor(Protocol):
+    """Plays matches to their end; what it wrote when it fails stays written."""
+
+    async def play(
+        self,
+        table: Table,
+        stored: Run,
+        fixtures: Sequence[Fixture],
+        prompts: Mapping[str, Any],
+        show: Shown | None,
+    ) -> None:
+        """Play them all."""
+        ...
+
+
+class Here:
+    """In this process, `at_once` matches at a time, under the endpoints' common limits."""
+
+    def __init__(self, at_once: int | None = None) -> None:
+        self._at_once = at_once
+
+    async def play(
+        self,
+        table: Table,
+        stored: Run,
+        fixtures: Sequence[Fixture],
+        prompts: Mapping[str, Any],
+        show: Shown | None,
+    ) -> None:
+        """Play them, the first to come the first to start."""
+        slots = asyncio.Semaphore(self._at_once or most_at_once(fixtures))
+        there = read_matches(stored.path)
+
+        async def one(fixture: Fixture) -> None:
+            async with slots:
+
+                def watch(state: MatchState, seat: int | None, move: Move | None) -> None:
+                    if show is not None:
+                        show.moved(fixture, state, seat, move)
+
+                record = stored.record(fixture.id, fixture.position)
+                known = begun(stored, fixture) if fixture.id in there else Begun()
+                await table.play(fixture, record, prompts, known, watch)
+                if show is not None:
+                    show.ended(fixture)
+
+        try:
+            async with asyncio.TaskGroup() as group:
+                for fixture in fixtures:
+                    group.create_task(one(fixture))
+        except BaseExceptionGroup as errors:
+            raise errors.exceptions[0] from None
+
+
+def most_at_once(fixtures: Sequence[Fixture]) -> int:
+    """How many matches can go on side by side: one where players are programs or models of this machine."""
+    players = [player for fixture in fixtures for player in fixture.config.players]
+    alone = any(player.agent == "external" or player.model.startswith("local/") for player in players)
+    return 1 if alone else AT_ONCE
+
+
+def begun(stored: Run, fixture: Fixture) -> Begun:
+    """What is stored of a match that is to go on."""
+    return Begun(list(read_moves(stored.path, fixture.id)), read_left(stored.path, fixture.id))

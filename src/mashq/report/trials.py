@@ -1,0 +1,166 @@
+"""The trials of a match: mean and standard deviation over trials, and the interval over items.
+
+The standard deviation says how much a repeat differs; it is not how sure the result is, for all trials share their
+items. The interval is: an item is averaged over the trials first, then items are resampled.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from statistics import fmean, stdev
+from typing import Any, Literal
+
+from mashq.analysis.judgement import Options, judge
+from mashq.analysis.results import from_matches
+from mashq.arena.match import Season
+from mashq.arena.setting import score_rules_of
+from mashq.errors import DataError
+from mashq.protocol.score import PlayerResult, score
+from mashq.report.document import RESAMPLES, figures
+from mashq.report.grid import Grid, written
+from mashq.report.score import flips, prose
+from mashq.report.text import number, safe
+from mashq.store.run import read_attempts, read_matches
+
+COSTS = ("calls", "tokens_in", "tokens_out", "tokens", "reviews", "seconds", "dollars")
+FIGURES = ("h", "h_before_review", "answer_rate", *COSTS, "penalty", "q")
+
+
+def document(season: Season) -> dict[str, Any]:
+    """The result of a match played several times; an unknown is None."""
+    rules = score_rules_of(season.config)
+    ended = [match for match, over in read_matches(season.path).items() if over]
+    planned: int = season.manifest["season"]["trials"]
+    wins: Counter[str] = Counter()
+    each: list[list[dict[str, Any]]] = []
+    same: set[str] = set()
+
+    def told(results: Sequence[PlayerResult]) -> Sequence[PlayerResult]:
+        result = score(results, rules)
+        each.append([figures(row) for row in result.players])
+        same.add(repr([(row.h, row.penalty) for row in result.players]))
+        if result.winner is not None:
+            wins[result.winner] += 1
+        return results
+
+    found: dict[str, Any]
+    try:
+        found = judge(from_matches(told(season.results(m)) for m in ended), Options(rules, resamples=RESAMPLES))
+    except DataError as nothing:
+        found = {"players": [], "differences": [], "envelope": [], "items": 0, "notes": [str(nothing)]}
+    chances = {player["name"]: player for player in found["players"]}
+    players = [
+        {
+            "name": player.name,
+            "model": player.model,
+            "agent": player.agent,
+            **_over([trial[seat] for trial in each]),
+            **{key: chances.get(player.name, {}).get(key) for key in ("q_low", "q_high", "p_win")},
+            "wins": wins[player.name],
+        }
+        for seat, player in enumerate(season.config.players)
+    ]
+    notes = list(found["notes"])
+    if len(each) > 1 and len(same) == 1:
+        notes.append("All trials are the same: at temperature 0 a repeat tells nothing new.")
+    return {
+        "run": str(season.path),
+        "kind": "trials",
+        "finished": season.finished,
+        "trials": len(ended),
+        "planned": planned,
+        "items": found["items"],
+        "alpha": rules.alpha,
+        "beta": rules.beta,
+        "normalise": "match" if rules.reference is None else "reference",
+        "refusals": rules.refusals,
+        "simulated": season.manifest["simulated"],
+        "detector": season.manifest["detector"],
+        "players": players,
+        **_winner(players),
+        "differences": found["differences"],
+        "envelope": found["envelope"],
+        "attempts": {
+            name: sum(row[name] for row in read_attempts(season.path))
+            for name in ("opened", "closed", "unresolved", "failed")
+        },
+        "notes": notes,
+    }
+
+
+def _winner(players: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Who has the highest mean Q."""
+    known = [player["q"] for player in players if player["q"] is not None]
+    best = [p["name"] for p in players if p["q"] is not None and p["q"] > max(known) - 1e-9]
+    return {"winner": best[0] if len(best) == 1 else None, "tied": best if len(best) > 1 else []}
+
+
+def _over(trials: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Means over trials and, under `sd`, standard deviations; None where a trial does not know it."""
+    means: dict[str, Any] = {}
+    spread: dict[str, Any] = {}
+    for name in FIGURES:
+        values = [trial[name] for trial in trials]
+        known = bool(values) and all(value is not None for value in values)
+        means[name] = fmean(values) if known else None
+        spread[name] = stdev(values) if known and len(values) > 1 else None
+    return {**means, "sd": spread}
+
+
+def text(found: dict[str, Any], form: Literal["table", "md", "latex"] = "table") -> str:
+    """The trials for a person."""
+    rows: list[list[str]] = []
+    for player in found["players"]:
+        won = " ★" if found["finished"] and player["name"] == found["winner"] else ""
+        sd = player["sd"]
+        low, high = number(player["q_low"], 4), number(player["q_high"], 4)
+        rows.append(
+            [
+                safe(player["name"], 24) + won,
+                _with_sd(player["h"], sd["h"], 4),
+                _with_sd(player["calls"], sd["calls"], 1),
+                _with_sd(player["tokens"], sd["tokens"], 0),
+                _with_sd(player["reviews"], sd["reviews"], 1),
+                _with_sd(player["seconds"], sd["seconds"], 1),
+                number(player["penalty"], 3),
+                _with_sd(player["q"], sd["q"], 4),
+                f"{low} to {high}",
+                number(player["wins"]),
+            ]
+        )
+    headings = ["player", "H ± sd", "calls", "tokens", "reviews", "seconds", "P", "Q ± sd", "95% of Q", "won"]
+    return written(Grid(headings, rows), form) + "\n\n" + prose(list(_sentences(found)), form)
+
+
+def _with_sd(mean: float | None, spread: float | None, digits: int) -> str:
+    if mean is None or spread is None or not math.isfinite(spread):
+        return number(mean, digits)
+    return f"{number(mean, digits)} ± {number(spread, digits)}"
+
+
+def _sentences(found: dict[str, Any]) -> list[str]:
+    said = ["SIMULATED: some of these players were not real models."] if found["simulated"] else []
+    detector = found["detector"]
+    said.append(
+        f"{found['trials']} trial(s) of {found['items']} items, scored by {safe(detector['name'])} "
+        f"{safe(detector['version'])}; means ± standard deviation over trials. Q = {found['alpha']:g}·H − "
+        f"{found['beta']:g}·P. The 95% interval is over items, each averaged over its trials first."
+    )
+    if not found["finished"]:
+        said.append(
+            f"{found['trials']} of {found['planned']} trials are played: go on with mashq resume {safe(found['run'])}"
+        )
+    elif found["winner"] is not None:
+        wins = next(p["wins"] for p in found["players"] if p["name"] == found["winner"])
+        said.append(f"Winner: {safe(found['winner'])}, the best Q in {wins} of {found['trials']} trials.")
+    elif found["tied"]:
+        said.append(f"A tie between {', '.join(safe(name) for name in found['tied'])}.")
+    first = next(iter(found["differences"]), None)
+    if first is not None and first["low"] is not None:
+        said.append(
+            f"The lead of {safe(first['a'])} over {safe(first['b'])}, {first['dq']:.4f}, has the 95% interval "
+            f"{first['low']:.4f} to {first['high']:.4f}."
+        )
+    if len(found["envelope"]) > 1:
+        said.append(flips("beta", found["envelope"]))
+    return [*said, *(f"Note: {safe(note, 400)}" for note in found["notes"])]
