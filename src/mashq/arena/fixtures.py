@@ -17,8 +17,8 @@ from mashq.config import Config, changed
 from mashq.errors import ConfigError
 from mashq.protocol.score import PlayerResult
 
+FREE = ("score.alpha", "score.beta", "score.weights", "score.normalise", "score.refusals")  # no player is told these
 Results = Callable[[str], Sequence[PlayerResult]]
-FREE = ("score.alpha", "score.beta", "score.weights", "score.resources", "score.normalise", "score.refusals")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +45,22 @@ def batches(config: Config, season: Mapping[str, Any], results: Results) -> Iter
 
 
 def _sweep(config: Config, over: Sequence[tuple[str, Sequence[Any]]], trials: int) -> Iterator[Fixture]:
-    """Every combination of the values, each in every trial."""
-    names = [name for name, _ in over]
-    for number, values in enumerate(product(*(choices for _, choices in over))):
-        cell = tuple(zip(names, values, strict=True))
+    """Every combination of the values that need playing, each in every trial."""
+    played = [(name, values) for name, values in over if not is_free(name)]
+    for number, cell in enumerate(cells(played)):
         one = changed(config, cell)
         for trial in range(trials):
             yield Fixture(f"{number}.{trial}", number * trials + trial, one, trial, cell)
+
+
+def cells(over: Sequence[tuple[str, Sequence[Any]]]) -> list[tuple[tuple[str, Any], ...]]:
+    """Every combination of the values of some settings."""
+    names = [name for name, _ in over]
+    if len(set(names)) < len(names):
+        raise ConfigError(f"--over names {max(names, key=names.count)!r} twice: give all its values in one --over")
+    return [tuple(zip(names, values, strict=True)) for values in product(*(choices for _, choices in over))]
+
+
+def is_free(name: str) -> bool:
+    """Whether a setting only changes how a match is scored, so that sweeping it plays nothing."""
+    return name.startswith(FREE)

@@ -7,6 +7,7 @@
 What is shown is made from what is stored: the manifest and each match's results.
 """
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -20,6 +21,7 @@ from mashq.arena.fixtures import Fixture, batches
 from mashq.arena.manifest import manifest as new_manifest
 from mashq.arena.manifest import stamp
 from mashq.arena.play import fold
+from mashq.arena.processes import Processes
 from mashq.arena.setting import first_state, items_of
 from mashq.arena.table import OWN, Table
 from mashq.config import Config, check
@@ -29,6 +31,8 @@ from mashq.gateway.types import Clock
 from mashq.protocol.score import PlayerResult, results_of
 from mashq.protocol.state import MatchState
 from mashq.store.run import Run, read_attempts, read_items, read_match, read_matches, read_moves, read_results
+
+WORTH_PROCESSES = 10_000
 
 
 @dataclass(frozen=True)
@@ -193,11 +197,20 @@ async def _play(table: Table, stored: Run, season: Season, show: Shown | None, e
         if show is not None:
             show.batch(len(batch), len(batch) - len(left))
         if left:
-            await (executor or Here()).play(table, stored, left, prompts, show)
+            await (executor or fitting(left, table)).play(table, stored, left, prompts, show)
     await stored.writer.synced()
     manifest = season.manifest | {"ended": stamp(table.clock)}
     stored.write_manifest(manifest)
     return Season(season.path, manifest, season.config)
+
+
+def fitting(fixtures: Sequence[Fixture], table: Table) -> Executor:
+    """Where these matches are best played: in processes when they are many and only compute, else here."""
+    drawn = all(player.model.startswith("simulated/") for player in table.config.players)
+    turns = len(fixtures) * len(table.items) * len(table.config.players)
+    if drawn and len(fixtures) > 1 and turns >= WORTH_PROCESSES and (os.cpu_count() or 1) > 1:
+        return Processes()
+    return Here()
 
 
 def _named(table: Table, name: str) -> str:

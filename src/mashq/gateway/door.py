@@ -96,8 +96,10 @@ class Model:
         An agent that does several things within one step says so with `purpose` and `n`: they key the ledger's row
         and the seed.
         """
-        purpose, n = purpose or self.call.purpose, self.call.n if n is None else n
-        call = replace(self.call, purpose=purpose, n=n, ask=self.asks)
+        own = self.call
+        call = Call(
+            own.match, own.round, own.player, own.item, purpose or own.purpose, own.n if n is None else n, self.asks
+        )
         self.asks += 1
         request = Request(
             messages=tuple(messages),
@@ -111,13 +113,11 @@ class Model:
         failures, pause, outcome = self._recall(call)
         while outcome is None or pause is not None:
             outcome = await self._attempt(call, request, worst, pause or 0.0)
-            failures += outcome.completion is None
-            jitter = _fraction(self.seed, call, failures)
-            pause = (
-                None
-                if outcome.completion is not None
-                else retry.delay(self.endpoint.retries, failures, outcome, jitter)
-            )
+            pause = None
+            if outcome.completion is None:
+                failures += 1
+                jitter = _fraction(self.seed, call, failures)
+                pause = retry.delay(self.endpoint.retries, failures, outcome, jitter)
         return outcome.completion or Failure(outcome.error, outcome.kind)
 
     async def score(self, text: str, confidence: float | None = None) -> float:
@@ -143,12 +143,13 @@ class Model:
         return failures, retry.delay(self.endpoint.retries, failures, last, 0.0), last
 
     async def _attempt(self, call: Call, request: Request, worst: Worst, pause: float) -> Outcome:
-        endpoint = self.endpoint
+        if not self.purses:
+            return await self._send(call, request, worst, pause)
         reason = budgets.lacking(self.purses, self.spend + self._in_flight, worst)
         if reason is not None:
             self.exhausted = reason
             raise budgets.OutOfBudget(reason)
-        reserved = spend_of(Entry(0, endpoint.name, worst))
+        reserved = spend_of(Entry(0, self.endpoint.name, worst))
         self._in_flight += reserved
         try:
             return await self._send(call, request, worst, pause)

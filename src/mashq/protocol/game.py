@@ -21,6 +21,8 @@ from mashq.protocol.resources import Spend
 from mashq.protocol.rules import Rules, Seat
 from mashq.protocol.state import ItemState, MatchState, Observation, PlayerState, Snapshot, Step, fresh_player
 
+FREE = Spend()
+
 
 @dataclass(frozen=True, slots=True)
 class Ruling:
@@ -61,7 +63,7 @@ def observe(state: MatchState, seat: int) -> Observation:
         position=len(state.items) if position is None else position,
         total=len(state.items),
         handled=player.position,
-        spend=replace(player.spend, unresolved=0),
+        spend=_closed(player.spend),
         average_h=player.average_h,
         worst=None if worst is None else (state.items[player.order[worst[1]]].id, worst[0]),
         recommended=_recommended(state, player),
@@ -104,11 +106,11 @@ def ruling(state: MatchState, seat: int, decision: Decision) -> Ruling:
 
 def apply(state: MatchState, moves: Mapping[int, Move]) -> MatchState:
     """The state after one move of each seat named (any non-empty part of those to move)."""
-    players = list(state.players)
     for seat, move in moves.items():
-        players[seat] = _moved(replace(state, players=tuple(players)), seat, move)
-    after = replace(state, players=tuple(players))
-    return after if to_move(after) else _close_round(after)
+        moved = _moved(state, seat, move)
+        players = (*state.players[:seat], moved, *state.players[seat + 1 :])
+        state = MatchState(state.items, state.rules, players, state.round)
+    return state if to_move(state) else _close_round(state)
 
 
 def _moved(state: MatchState, seat: int, move: Move) -> PlayerState:
@@ -130,28 +132,28 @@ def _answered(rules: Rules, player: PlayerState, move: Answer) -> PlayerState:
     at = player.position
     work = player.items[at]
     usable = move.status == "ok" and move.h is not None
-    player = _with_item(
-        player,
-        at,
-        replace(
-            work,
-            status=move.status,
-            text=move.text,
-            h=move.h,
-            text_first=move.text if move.text_first is None else move.text_first,
-            h_first=move.h if move.h_first is None else move.h_first,
-            judged=move.judged,
-            judged_first=move.judged if move.judged_first is None else move.judged_first,
-            spend=work.spend + move.spend,
-        ),
+    done = replace(
+        work,
+        status=move.status,
+        text=move.text,
+        h=move.h,
+        text_first=move.text if move.text_first is None else move.text_first,
+        h_first=move.h if move.h_first is None else move.h_first,
+        judged=move.judged,
+        judged_first=move.judged if move.judged_first is None else move.judged_first,
+        spend=work.spend + move.spend,
     )
+    ranked, reviewable = player.ranked, player.reviewable
     if usable:
         entry = (cast(float, move.h), at)
-        player = replace(player, ranked=_inserted(player.ranked, entry))
+        ranked = _inserted(ranked, entry)
         if player.max_reviews > 0:
-            player = replace(player, reviewable=_inserted(player.reviewable, entry))
+            reviewable = _inserted(reviewable, entry)
     return replace(
         player,
+        items=_with(player.items, at, done),
+        ranked=ranked,
+        reviewable=reviewable,
         position=at + 1,
         answered=player.answered + usable,
         h_sum=player.h_sum + (cast(float, move.h) if usable else 0.0),
@@ -161,10 +163,11 @@ def _answered(rules: Rules, player: PlayerState, move: Answer) -> PlayerState:
 
 
 def _decided(state: MatchState, player: PlayerState, move: Decision, ruled: Ruling) -> PlayerState:
-    if ruled.choice == "review" and state.rules.turn == "single" and player.position < len(state.items):
-        player = _charge_item(player, cast(int, ruled.position), move.spend)
-    else:
-        player = _charge(state.rules, player, move.spend)
+    if move.spend != FREE:
+        if ruled.choice == "review" and state.rules.turn == "single" and player.position < len(state.items):
+            player = _charge_item(player, cast(int, ruled.position), move.spend)
+        else:
+            player = _charge(state.rules, player, move.spend)
     if ruled.choice == "review":
         return replace(player, phase="review", reviewing=ruled.position, reviewed=True)
     if ruled.choice == "end":
@@ -180,24 +183,26 @@ def _rewritten(state: MatchState, player: PlayerState, move: Rewrite) -> PlayerS
     h = cast(float, move.h) if kept else old
     cost = replace(move.spend, reviews=move.spend.reviews + 1)
     reviews = work.reviews + 1
-    player = _with_item(
-        player,
-        at,
-        replace(
-            work,
-            text=move.text if kept else work.text,
-            h=h,
-            judged=move.judged if kept else work.judged,
-            reviews=reviews,
-            spend=work.spend + cost,
-        ),
+    done = replace(
+        work,
+        text=move.text if kept else work.text,
+        h=h,
+        judged=move.judged if kept else work.judged,
+        reviews=reviews,
+        spend=work.spend + cost,
     )
     ranked = _inserted(_removed(player.ranked, (old, at)), (h, at))
     reviewable = _removed(player.reviewable, (old, at))
     if reviews < player.max_reviews:
         reviewable = _inserted(reviewable, (h, at))
-    player = replace(player, ranked=ranked, reviewable=reviewable)
-    player = replace(player, h_sum=player.h_sum - old + h, spend=player.spend + cost)
+    player = replace(
+        player,
+        items=_with(player.items, at, done),
+        ranked=ranked,
+        reviewable=reviewable,
+        h_sum=player.h_sum - old + h,
+        spend=player.spend + cost,
+    )
     again = state.rules.turn == "cycle" and h < player.threshold and reviews < player.max_reviews
     seat = state.seat_of(player.name)
     now = replace(state, players=(*state.players[:seat], player, *state.players[seat + 1 :]))
@@ -233,7 +238,7 @@ def _plays_on(state: MatchState, player: PlayerState) -> bool:
 
 
 def _snapshot(state: MatchState, player: PlayerState) -> Snapshot:
-    closed = replace(player.spend, unresolved=0)
+    closed = _closed(player.spend)
     values: dict[str, float | None] = {
         "average_h": player.average_h,
         "worst_h": player.ranked[0][0] if player.ranked else None,
@@ -295,12 +300,19 @@ def _charge(rules: Rules, player: PlayerState, spend: Spend) -> PlayerState:
 
 def _charge_item(player: PlayerState, position: int, spend: Spend) -> PlayerState:
     work = player.items[position]
-    player = _with_item(player, position, replace(work, spend=work.spend + spend))
-    return replace(player, spend=player.spend + spend)
+    items = _with(player.items, position, replace(work, spend=work.spend + spend))
+    return replace(player, items=items, spend=player.spend + spend)
 
 
-def _with_item(player: PlayerState, position: int, work: ItemState) -> PlayerState:
-    return replace(player, items=(*player.items[:position], work, *player.items[position + 1 :]))
+def _with(items: tuple[ItemState, ...], position: int, work: ItemState) -> tuple[ItemState, ...]:
+    changed = list(items)
+    changed[position] = work
+    return tuple(changed)
+
+
+def _closed(spend: Spend) -> Spend:
+    """What a player is shown of a cost: the attempts that were closed."""
+    return replace(spend, unresolved=0) if spend.unresolved else spend
 
 
 def _inserted(entries: tuple[tuple[float, int], ...], entry: tuple[float, int]) -> tuple[tuple[float, int], ...]:

@@ -73,6 +73,11 @@ class Stop:
 
 Move = Answer | Decision | Rewrite | Stop
 KINDS: dict[str, type[Move]] = {"answer": Answer, "decision": Decision, "rewrite": Rewrite, "stop": Stop}
+_FREE = Spend()
+_DEFAULTS = {
+    kind: tuple((field.name, field.default) for field in fields(kind) if field.name != "spend")
+    for kind in KINDS.values()
+}
 _NAMES = {kind: name for name, kind in KINDS.items()}
 
 
@@ -84,13 +89,12 @@ def kind_of(move: Move) -> str:
 def to_json(move: Move) -> dict[str, object]:
     """A move as plain data, without its defaults."""
     document: dict[str, object] = {}
-    for field in fields(move):
-        value: object = getattr(move, field.name)
-        if field.name == "spend":
-            if value != Spend():
-                document["spend"] = move.spend.to_json()
-        elif value != field.default:
-            document[field.name] = value
+    for name, default in _DEFAULTS[type(move)]:
+        value: object = getattr(move, name)
+        if value != default:
+            document[name] = value
+    if move.spend != _FREE:
+        document["spend"] = move.spend.to_json()
     return document
 
 

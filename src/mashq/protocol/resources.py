@@ -6,7 +6,7 @@ Everything adds with `+`; adding is exact for counts and tokens.
 """
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final, Self, cast
 
@@ -108,14 +108,17 @@ class Spend:
     def to_json(self) -> dict[str, object]:
         """A compact, lossless form: fields at their default are left out, an unbounded worst case is null."""
         document: dict[str, object] = {}
-        for field in fields(self):
-            value: object = getattr(self, field.name)
-            if value == field.default:
-                continue
-            if isinstance(value, Amount):
-                worst = None if math.isinf(value.worst) else value.worst
-                value = [value.total, value.known, value.unknown, worst]
-            document[field.name] = value
+        for name in ("calls", "unresolved", "failed", "unknown", "reviews"):
+            count: int = getattr(self, name)
+            if count:
+                document[name] = count
+        for name in ("tokens_in", "tokens_out", "seconds", "dollars"):
+            amount: Amount = getattr(self, name)
+            if amount.known or amount.unknown or amount.total or amount.worst:
+                worst = None if math.isinf(amount.worst) else amount.worst
+                document[name] = [amount.total, amount.known, amount.unknown, worst]
+        if self.waited:
+            document["waited"] = self.waited
         return document
 
     @classmethod

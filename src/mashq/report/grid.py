@@ -13,6 +13,7 @@ from mashq.report.text import safe
 
 Format = Literal["table", "md", "latex"]
 WIDTH = 100
+NARROWEST = 8
 _LATEX = {
     "\\": r"\textbackslash{}",
     "&": r"\&",
@@ -71,12 +72,17 @@ def written(grid: Grid, form: Format) -> str:
 
 
 def _terminal(grid: Grid) -> str:
-    console = Console(width=WIDTH, highlight=False, emoji=False, markup=False, color_system=None)
+    """As wide as a page, and wider only where a number would be cut."""
+    widths = [max(len(heading), *(len(row[at]) for row in grid.rows), 0) for at, heading in enumerate(grid.headings)]
+    least = [min(width, NARROWEST) if at < grid.left else width for at, width in enumerate(widths)]
+    width = max(WIDTH, sum(least) + 2 * len(least) + 2)
+    console = Console(width=width, highlight=False, emoji=False, markup=False, color_system=None)
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, title=grid.title or None)
     table.title_justify = "left"
     for at, heading in enumerate(grid.headings):
         left = at < grid.left
-        table.add_column(heading, justify="left" if left else "right", no_wrap=True, overflow="ellipsis")
+        side = "left" if left else "right"
+        table.add_column(heading, justify=side, no_wrap=True, overflow="ellipsis", min_width=least[at])
     for row in grid.rows:
         table.add_row(*(Text(safe(cell)) for cell in row))
     with console.capture() as captured:

@@ -5,10 +5,11 @@ from typing import Any
 
 from mashq.arena.match import Season
 from mashq.report import document as match
-from mashq.report import trials
+from mashq.report import sweep, trials
 
 Document = dict[str, Any]
-TEXTS: dict[str, Callable[[Document], str]] = {"trials": trials.text}
+TEXTS: dict[str, Callable[[Document], str]] = {"trials": trials.text, "sweep": sweep.text}
+DOCUMENTS: dict[str, Callable[[Season], Document]] = {"sweep": sweep.document}
 
 
 def document(season: Season) -> Document:
@@ -17,7 +18,7 @@ def document(season: Season) -> Document:
         if season.manifest.get("season", {}).get("trials", 1) > 1:
             return trials.document(season)
         return match.document(next(season.fixtures_played()))
-    raise NotImplementedError(season.kind)
+    return DOCUMENTS[season.kind](season)
 
 
 def text(found: Document) -> str:

@@ -113,7 +113,7 @@ def text(found: dict[str, Any], form: Literal["table", "md", "latex"] = "table")
     for player in found["players"]:
         won = " ★" if found["finished"] and player["name"] == found["winner"] else ""
         sd = player["sd"]
-        low, high = number(player["q_low"], 4), number(player["q_high"], 4)
+        low, high = player["q_low"], player["q_high"]
         rows.append(
             [
                 safe(player["name"], 24) + won,
@@ -124,11 +124,11 @@ def text(found: dict[str, Any], form: Literal["table", "md", "latex"] = "table")
                 _with_sd(player["seconds"], sd["seconds"], 1),
                 number(player["penalty"], 3),
                 _with_sd(player["q"], sd["q"], 4),
-                f"{low} to {high}",
+                "?" if low is None or high is None else f"± {(high - low) / 2:.4f}",
                 number(player["wins"]),
             ]
         )
-    headings = ["player", "H ± sd", "calls", "tokens", "reviews", "seconds", "P", "Q ± sd", "95% of Q", "won"]
+    headings = ["player", "H ± sd", "calls", "tokens", "reviews", "seconds", "P", "Q ± sd", "95%", "won"]
     return written(Grid(headings, rows), form) + "\n\n" + prose(list(_sentences(found)), form)
 
 

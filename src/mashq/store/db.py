@@ -132,9 +132,14 @@ class Writer:
         """Wait until all that was queued is on the disk: it outlives the machine."""
         await asyncio.wrap_future(self._wait(synced=True))
 
-    def flush(self) -> None:
+    def flush(self, *, synced: bool = True) -> None:
         """The same for code that is not asynchronous."""
-        self._wait(synced=True).result()
+        self._wait(synced=synced).result()
+
+    @property
+    def backlog(self) -> int:
+        """How much is queued and not yet written."""
+        return self._queue.qsize()
 
     def close(self) -> None:
         """Write what is queued and close the file; raises what the writing met."""

@@ -10,7 +10,7 @@ import json
 import os
 import sqlite3
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, astuple, dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -132,7 +132,10 @@ class MatchRecord:
 
     def record(self, round_: int, player: str, item: str | None, move: moves.Move, ruling: Ruling | None) -> None:
         """Append a move."""
-        ruled = None if ruling is None else json.dumps(asdict(ruling))
+        ruled = None
+        if ruling is not None:
+            meant = {"choice": ruling.choice, "position": ruling.position, "overridden": ruling.overridden}
+            ruled = json.dumps(meant)
         body = json.dumps(moves.to_json(move), allow_nan=False)
         values = (self.match, round_, player, moves.kind_of(move), item, body, ruled, self.clock.now())
         self.sink.put(EVENT, values)

@@ -1,0 +1,94 @@
+"""The same player in two conditions, paired by item: how its H, costs and Q differ, with intervals.
+
+Items are the unit. An interval is the mean difference plus or minus a multiple of its standard error, the multiple
+being the 95% point of the resampled |t| (never less than Student's), as everywhere here. Q is no mean of items, but
+each item's part in it is known to first order (`scoring.influence`), and the mean of those parts is Q.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from mashq.analysis.intervals import FEWEST, draws, half_width, ratio
+from mashq.analysis.results import Floats, Results
+from mashq.analysis.scoring import influence, view
+from mashq.protocol.resources import RESOURCES
+from mashq.protocol.score import ScoreRules
+
+RESAMPLES = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A difference and its interval; no interval where there are too few items."""
+
+    value: float
+    low: float | None = None
+    high: float | None = None
+
+    @property
+    def sure(self) -> bool:
+        """Whether the interval leaves zero out."""
+        return self.low is not None and self.high is not None and (self.low > 0 or self.high < 0)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Condition:
+    """Results under one condition, and the rules of their score."""
+
+    results: Results
+    rules: ScoreRules
+
+
+def differences(now: Condition, before: Condition, player: str, seed: int = 0) -> dict[str, Difference]:
+    """How `player` differs between two conditions: h, q and each resource an item, over the items both can score."""
+    parts = _parts(now, player), _parts(before, player)
+    there = dict(zip(parts[1][0], range(len(parts[1][0])), strict=True))
+    pairs = [(at, there[item]) for at, item in enumerate(parts[0][0]) if item in there]
+    if not pairs:
+        return {}
+    mine, other = np.array(pairs).T
+    found: dict[str, Difference] = {}
+    for name, values in parts[0][1].items():
+        if name in parts[1][1]:
+            change = values[mine] - parts[1][1][name][other]
+            known = change[~np.isnan(change)]
+            if len(known):
+                found[name] = mean(known, seed)
+    return found
+
+
+def mean(values: Floats, seed: int = 0) -> Difference:
+    """The mean of values by item, with its interval."""
+    count, middle = len(values), float(values.mean())
+    if count < FEWEST:
+        return Difference(middle)
+    if not np.ptp(values):
+        return Difference(middle, middle, middle)
+    part = (values - middle)[:, None]
+    ratios: list[Floats] = []
+    for drawn in draws(count, RESAMPLES, seed):
+        moved = drawn @ part / count
+        spread = drawn @ part**2 / count - moved**2
+        ratios.append(ratio(np.abs(moved), np.sqrt(np.maximum(spread, 0.0) / count)))
+    error = values.std(ddof=1, keepdims=True) / np.sqrt(count)
+    half = float(half_width(error, np.concatenate(ratios), count, 0.0)[0])
+    return Difference(middle, middle - half, middle + half)
+
+
+def _parts(condition: Condition, player: str) -> tuple[tuple[str, ...], dict[str, Floats]]:
+    """What each scored item adds to a player's H, costs and Q."""
+    results = condition.results
+    seat = results.players.index(player)
+    known = {name: weight for name, weight in condition.rules.weights.items() if _is_known(results, name)}
+    rules = replace(condition.rules, weights=known)
+    seen = view(results, rules.refusals, tuple(known))
+    keep = np.isin(np.array(results.items), np.array(seen.items))
+    h = results.h_penalised if rules.refusals == "penalised" else results.h
+    values = {name: results.costs[name][seat, keep] for name in RESOURCES}
+    return seen.items, {"h": h[seat, keep], "q": influence(seen, rules)[seat], **values}
+
+
+def _is_known(results: Results, name: str) -> bool:
+    """Whether every player has some known value of a resource."""
+    return not bool(np.isnan(results.costs[name]).all(axis=1).any())
