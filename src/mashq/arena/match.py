@@ -22,7 +22,7 @@ from mashq.arena.manifest import manifest as new_manifest
 from mashq.arena.manifest import stamp
 from mashq.arena.play import fold
 from mashq.arena.processes import Processes
-from mashq.arena.setting import first_state, items_of
+from mashq.arena.setting import BUILTIN, first_state, items_of, prompts_of
 from mashq.arena.table import OWN, Table
 from mashq.config import Config, check
 from mashq.errors import ConfigError, StoreError
@@ -132,8 +132,8 @@ async def run(
     """Play a new season into the directory `out`; `base` is what the paths in the configuration are relative to."""
     clock = clock or RealClock()
     config = located(config, (base or Path()).resolve())
-    said = dict(season or {"kind": "match", "trials": 1})
     items = items_of(config)
+    said = {**(season or {"kind": "match", "trials": 1}), "items": len(items)}
     table = Table(config, items, clock)
     try:
         first = next(batches(config, said, _nothing_yet))
@@ -169,6 +169,55 @@ async def resume(
         with closing(Run.open(out, clock)) as stored:
             stored.notice_losses()
             return await _play(table, stored, season, show, executor)
+    finally:
+        await table.close()
+
+
+async def join(out: Path, config: Config, *, base: Path | None = None, show: Shown | None = None) -> Season:
+    """Let the new players of a configuration into a tournament; only their own matches are played."""
+    season = load_season(out)
+    said = season.manifest.get("season", {})
+    if season.kind != "tournament" or said["system"] != "round-robin":
+        raise ConfigError(f"{out} is not a round-robin tournament: only those can be joined")
+    config = located(config, (base or Path()).resolve())
+    names = {player.name for player in season.config.players}
+    fresh = [player for player in config.players if player.name not in names]
+    if not fresh:
+        raise ConfigError(f"every player of the configuration is in {out} already: give a new one another name")
+    grown = season.config.model_copy(
+        update={"players": [*season.config.players, *fresh], "models": {**config.models, **season.config.models}}
+    )
+    changed_models = [name for name, model in config.models.items() if season.config.models.get(name, model) != model]
+    if changed_models:
+        raise ConfigError(
+            f"the model {changed_models[0]} has other settings in {out}: name it differently to change them"
+        )
+    if (
+        config.task != season.config.task
+        or config.judge != season.config.judge
+        or config.rules != season.config.rules
+    ):
+        raise ConfigError(
+            f"{out} has another task, detector or other rules: players can only join under the same ones"
+        )
+    prompts = {
+        **season.manifest["prompts"],
+        **{p.prompts or BUILTIN: dict(prompts_of(config, p).texts) for p in fresh},
+    }
+    clock = RealClock()
+    table = Table(grown, read_items(out), clock)
+    try:
+        await table.check([grown], prompts)
+        document = season.manifest | {
+            "ended": None,
+            "config": grown.model_dump(mode="json"),
+            "prompts": prompts,
+            "models": table.endpoints.described(),
+            "simulated": table.endpoints.simulated,
+        }
+        with closing(Run.open(out, clock)) as stored:
+            stored.write_manifest(document)
+            return await _play(table, stored, Season(out, document, grown), show, None)
     finally:
         await table.close()
 

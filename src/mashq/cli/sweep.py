@@ -19,9 +19,9 @@ def sweep(
 ) -> None:
     """Play CONFIG under every combination of the values given with --over, in one directory that can be resumed.
 
-    Any setting can be swept: rules.T, rules.R, rules.review_cost, rules.vision.when, players.0.order, players.0.model,
-    rules.R=0,3 for reviews off and on. Settings of the score (score.beta, score.alpha, ...) cost nothing: each
-    distinct match is played once and scored under every value.
+    Any setting can be swept: rules.T, rules.R, rules.review_cost, rules.vision.when, players.0.order,
+    players.0.model, rules.R=0,3 for reviews off and on. Settings of the score (score.beta, score.alpha, ...) cost
+    nothing: each distinct match is played once and scored under every value.
 
     \b
     Examples:
@@ -30,17 +30,8 @@ def sweep(
       mashq resume runs/20260101-120000
     """
     from mashq import config as configuration
-    from mashq.arena import match
-    from mashq.arena.manifest import default_out
-    from mashq.cli.playing import played, show_result
-    from mashq.gateway.clock import RealClock
+    from mashq.cli.seasons import play
 
     settings = configuration.load(config, overrides)
     season = {"kind": "sweep", "trials": trials, "over": [list(configuration.values_of(over)) for over in overs]}
-    place = out or default_out(RealClock())
-    result = played(
-        place, settings, lambda show: match.run(settings, place, season=season, base=config.parent, show=show)
-    )
-    if not as_json:
-        click.echo(f"run: {place}", err=True)
-    show_result(result, as_json=as_json)
+    play(settings, season, config, out, as_json=as_json)

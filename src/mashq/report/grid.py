@@ -77,8 +77,7 @@ def _terminal(grid: Grid) -> str:
     least = [min(width, NARROWEST) if at < grid.left else width for at, width in enumerate(widths)]
     width = max(WIDTH, sum(least) + 2 * len(least) + 2)
     console = Console(width=width, highlight=False, emoji=False, markup=False, color_system=None)
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, title=grid.title or None)
-    table.title_justify = "left"
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
     for at, heading in enumerate(grid.headings):
         left = at < grid.left
         side = "left" if left else "right"
@@ -86,6 +85,8 @@ def _terminal(grid: Grid) -> str:
     for row in grid.rows:
         table.add_row(*(Text(safe(cell)) for cell in row))
     with console.capture() as captured:
+        if grid.title:
+            console.print(Text(safe(grid.title)), soft_wrap=True)
         console.print(table)
     return "\n".join(line.rstrip() for line in captured.get().splitlines()).strip("\n")
 

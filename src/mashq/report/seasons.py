@@ -5,11 +5,22 @@ from typing import Any
 
 from mashq.arena.match import Season
 from mashq.report import document as match
-from mashq.report import sweep, trials
+from mashq.report import game, sweep, tournament, trials, vision
 
 Document = dict[str, Any]
-TEXTS: dict[str, Callable[[Document], str]] = {"trials": trials.text, "sweep": sweep.text}
-DOCUMENTS: dict[str, Callable[[Season], Document]] = {"sweep": sweep.document}
+DOCUMENTS: dict[str, Callable[[Season], Document]] = {
+    "sweep": sweep.document,
+    "tournament": tournament.document,
+    "game": game.document,
+    "vision": vision.document,
+}
+TEXTS: dict[str, Callable[[Document], str]] = {
+    "trials": trials.text,
+    "sweep": sweep.text,
+    "tournament": tournament.text,
+    "game": game.text,
+    "vision": vision.text,
+}
 
 
 def document(season: Season) -> Document:

@@ -15,6 +15,7 @@ from mashq.report.document import RESAMPLES
 from mashq.report.grid import Grid, written
 from mashq.report.score import prose
 from mashq.report.text import number, safe
+from mashq.report.tournament import all_drawn, scored_by
 from mashq.store.run import read_matches
 
 KEPT = (
@@ -60,6 +61,7 @@ def document(season: Season) -> dict[str, Any]:
         "kind": "sweep",
         "finished": season.finished,
         "simulated": season.manifest["simulated"],
+        "drawn": all_drawn(season.config),
         "detector": season.manifest["detector"],
         "trials": season.manifest["season"]["trials"],
         "over": [{"setting": name, "values": values} for name, values in over],
@@ -133,11 +135,11 @@ def _signed(change: dict[str, Any]) -> str:
 
 def _sentences(found: dict[str, Any]) -> list[str]:
     said = ["SIMULATED: some of these players were not real models."] if found["simulated"] else []
-    detector = found["detector"]
     items = max((cell["items"] or 0 for cell in found["cells"]), default=0)
     said.append(
-        f"{len(found['cells'])} combination(s) of {items} items, {found['trials']} trial(s) each, scored by "
-        f"{safe(detector['name'])} {safe(detector['version'])}. Costs are means over trials. ΔQ is the difference to "
+        f"{len(found['cells'])} combination(s) of {items} items, {found['trials']} trial(s) each, "
+        f"{scored_by(found)}. "
+        "Costs are means over trials. ΔQ is the difference to "
         "the first combination, paired by item, with its 95% interval."
     )
     if found["missing"]:

@@ -20,6 +20,7 @@ from mashq.report.document import RESAMPLES, figures
 from mashq.report.grid import Grid, written
 from mashq.report.score import flips, prose
 from mashq.report.text import number, safe
+from mashq.report.tournament import all_drawn, scored_by
 from mashq.store.run import read_attempts, read_matches
 
 COSTS = ("calls", "tokens_in", "tokens_out", "tokens", "reviews", "seconds", "dollars")
@@ -75,6 +76,7 @@ def document(season: Season) -> dict[str, Any]:
         "normalise": "match" if rules.reference is None else "reference",
         "refusals": rules.refusals,
         "simulated": season.manifest["simulated"],
+        "drawn": all_drawn(season.config),
         "detector": season.manifest["detector"],
         "players": players,
         **_winner(players),
@@ -140,10 +142,9 @@ def _with_sd(mean: float | None, spread: float | None, digits: int) -> str:
 
 def _sentences(found: dict[str, Any]) -> list[str]:
     said = ["SIMULATED: some of these players were not real models."] if found["simulated"] else []
-    detector = found["detector"]
     said.append(
-        f"{found['trials']} trial(s) of {found['items']} items, scored by {safe(detector['name'])} "
-        f"{safe(detector['version'])}; means ± standard deviation over trials. Q = {found['alpha']:g}·H − "
+        f"{found['trials']} trial(s) of {found['items']} items, {scored_by(found)}; means "
+        f" ± standard deviation over trials. Q = {found['alpha']:g}·H − "
         f"{found['beta']:g}·P. The 95% interval is over items, each averaged over its trials first."
     )
     if not found["finished"]:

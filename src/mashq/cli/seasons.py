@@ -1,0 +1,174 @@
+"""`mashq tournament`, `mashq game` and `mashq vision`: many matches in one resumable directory."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from mashq.errors import ConfigError
+
+if TYPE_CHECKING:
+    from mashq.config import Config
+
+PRESETS: dict[str, dict[str, Any]] = {
+    "frugal": {"policy": "rule", "R": 0},
+    "rule": {"policy": "rule"},
+    "lavish": {"policy": "rule", "T": 1.0},
+    "llm": {"policy": "llm"},
+    "bayes": {"policy": "bayes"},
+}
+out_option = click.option("--out", type=click.Path(path_type=Path), help="Run directory; new under runs/ by default.")
+set_option = click.option("--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Change a setting.")
+json_option = click.option("--json", "as_json", is_flag=True, help="Print the document and nothing else.")
+trials_option = click.option("--trials", default=1, show_default=True, type=click.IntRange(1), help="Repeats.")
+
+
+@click.command()
+@click.argument("config", type=click.Path(path_type=Path))
+@click.option("--system", type=click.Choice(["round-robin", "swiss"]), default="round-robin", show_default=True)
+@click.option("--rounds", type=click.IntRange(1), help="Rounds of a Swiss tournament; about log2 of the field.")
+@click.option("--seats", default=2, show_default=True, type=click.IntRange(2), help="Players a match.")
+@click.option("--join", type=click.Path(path_type=Path), help="Add CONFIG's new players to this finished tournament.")
+@trials_option
+@out_option
+@set_option
+@json_option
+def tournament(
+    config: Path,
+    system: str,
+    rounds: int | None,
+    seats: int,
+    join: Path | None,
+    trials: int,
+    out: Path | None,
+    overrides: tuple[str, ...],
+    as_json: bool,
+) -> None:
+    """Every player of CONFIG against every other, each pair in both orders, and ratings with intervals.
+
+    Round robin plays all pairs; Swiss plays rounds between players with like points. With --seats 3 and more, matches
+    are of that many players and the ratings are Plackett-Luce's.
+
+    \b
+    Examples:
+      mashq tournament field.yaml --trials 3
+      mashq tournament field.yaml --system swiss --rounds 5
+      mashq tournament more-players.yaml --join runs/league
+    """
+    from mashq import config as configuration
+    from mashq.arena import match
+    from mashq.cli.playing import played, show_result
+
+    settings = configuration.load(config, overrides)
+    if join is not None:
+        show_result(
+            played(join, settings, lambda show: match.join(join, settings, base=config.parent, show=show)),
+            as_json=as_json,
+        )
+        return
+    count = len(settings.players)
+    if count < 2:
+        raise ConfigError(f"{config} has {count} player(s): a tournament needs two or more")
+    if system == "swiss" and seats != 2:
+        raise ConfigError("--system swiss pairs players: leave --seats at 2, or use round-robin")
+    season = {"kind": "tournament", "system": system, "seats": seats, "trials": trials}
+    if system == "swiss":
+        season["rounds"] = rounds or max(1, (count - 1).bit_length())
+    play(settings, season, config, out, as_json=as_json)
+
+
+@click.command()
+@click.argument("config", type=click.Path(path_type=Path))
+@click.option("--policies", metavar="NAME,…", help=f"Strategies made of the first player: {', '.join(PRESETS)}.")
+@click.option("--vision", default="never,review", show_default=True, metavar="WHEN,…", help="Visions to play under.")
+@trials_option
+@out_option
+@set_option
+@json_option
+def game(
+    config: Path,
+    policies: str | None,
+    vision: str,
+    trials: int,
+    out: Path | None,
+    overrides: tuple[str, ...],
+    as_json: bool,
+) -> None:
+    """The game behind the match: policies against each other, payoffs with intervals, equilibria, best responses.
+
+    The strategies are the players of CONFIG or, with --policies, its first player under different policies (frugal
+    never reviews, lavish reviews all it can). Every pair plays in both orders and each strategy against itself, under
+    each vision; what vision changes is the price of disclosure.
+
+    \b
+    Examples:
+      mashq game match.yaml --policies frugal,rule,lavish --trials 5
+      mashq game policies.yaml --vision never,review,always --json
+    """
+    from mashq import config as configuration
+
+    settings = configuration.load(config, overrides)
+    if policies is not None:
+        settings = _with_policies(settings, policies)
+    if len(settings.players) < 2:
+        raise ConfigError(f"{config} has one player: a game needs two strategies, name them with --policies")
+    whens = [when.strip() for when in vision.split(",")]
+    for when in whens:
+        if when not in ("never", "review", "always"):
+            raise ConfigError(f"--vision {when!r}: it is never, review or always")
+    season = {"kind": "game", "vision": list(dict.fromkeys(whens)), "trials": trials}
+    play(settings, season, config, out, as_json=as_json)
+
+
+@click.command()
+@click.argument("config", type=click.Path(path_type=Path))
+@click.option("--when", type=click.Choice(["review", "always"]), default="review", show_default=True)
+@trials_option
+@out_option
+@set_option
+@json_option
+def vision(config: Path, when: str, trials: int, out: Path | None, overrides: tuple[str, ...], as_json: bool) -> None:
+    """Does company change a player? The players of CONFIG alone, together unseen, and together with vision.
+
+    Everyone keeps its order of items and its seeds throughout; differences in H, reviews and costs are paired by
+    item.
+
+    \b
+    Example:
+      mashq vision match.yaml --trials 5
+    """
+    from mashq import config as configuration
+
+    settings = configuration.load(config, overrides)
+    if len(settings.players) < 2:
+        raise ConfigError(f"{config} has one player: company takes two or more")
+    play(settings, {"kind": "vision", "when": when, "trials": trials}, config, out, as_json=as_json)
+
+
+def _with_policies(settings: "Config", names: str) -> "Config":
+    """The first player under each of the policies named."""
+    from mashq.config import check, nearest
+
+    base = settings.players[0].model_dump(mode="json")
+    players: list[dict[str, Any]] = []
+    for name in (name.strip() for name in names.split(",")):
+        if name not in PRESETS:
+            raise ConfigError(f"--policies {name!r} is not a policy{nearest(name, list(PRESETS))}")
+        players.append({**base, **PRESETS[name], "name": name})
+    return check(settings.model_dump(mode="json") | {"players": players}, "--policies")
+
+
+def play(settings: "Config", season: dict[str, Any], config: Path, out: Path | None, *, as_json: bool) -> None:
+    """Play a season under a progress display and print its result."""
+    from mashq.arena import match
+    from mashq.arena.manifest import default_out
+    from mashq.cli.playing import played, show_result
+    from mashq.gateway.clock import RealClock
+
+    place = out or default_out(RealClock())
+    result = played(
+        place, settings, lambda show: match.run(settings, place, season=season, base=config.parent, show=show)
+    )
+    if not as_json:
+        click.echo(f"run: {place}", err=True)
+    show_result(result, as_json=as_json)
