@@ -98,9 +98,13 @@ def check_sums(run: Path) -> None:
         assert abs(told.seconds.total - spent.seconds.total) < 1e-6
 
 
-def sent_twice(run: Path) -> list[tuple[Any, ...]]:
-    """Calls that were sent again although a reply to them had been acknowledged."""
-    made = rows(run, "SELECT player, round, item, purpose, n, ask, outcome FROM attempts ORDER BY id")
+def sent_twice(run: Path, match: str = "0") -> list[tuple[Any, ...]]:
+    """Calls of a match that were sent again although a reply to them had been acknowledged."""
+    made = rows(
+        run,
+        "SELECT player, round, item, purpose, n, ask, outcome FROM attempts"
+        f" WHERE match = '{int(match)}' ORDER BY id",
+    )
     replied: Counter[tuple[Any, ...]] = Counter()
     again: list[tuple[Any, ...]] = []
     for *call, outcome in made:

@@ -247,6 +247,13 @@ async def _play(table: Table, stored: Run, season: Season, show: Shown | None, e
             show.batch(len(batch), len(batch) - len(left))
         if left:
             await (executor or fitting(left, table)).play(table, stored, left, prompts, show)
+            await stored.writer.durable()
+            there = read_matches(stored.path)
+            lacking = [fixture.id for fixture in left if not there.get(fixture.id)]
+            if lacking:
+                raise StoreError(
+                    f"match {lacking[0]} was not recorded to its end: go on with 'mashq resume {stored.path}'"
+                )
     await stored.writer.synced()
     manifest = season.manifest | {"ended": stamp(table.clock)}
     stored.write_manifest(manifest)

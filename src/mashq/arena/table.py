@@ -52,13 +52,14 @@ class Table:
     """What the matches of a run share: models, limits, detectors, items and prompts."""
 
     def __init__(
-        self, config: Config, items: tuple[Item, ...], clock: Clock, facilities: Facilities | None = None
+        self, config: Config, items: tuple[Item, ...], clock: Clock, referees: Mapping[str, Scorer] | None = None
     ) -> None:
         self.config, self.items, self.clock = config, items, clock
-        self.facilities = facilities or Facilities()
+        self.facilities = Facilities()
         self.endpoints = Endpoints(config, clock, trial_seed(config.seed, 0), self.facilities)
-        self.judges = {name: _judge(name) for name in (config.judge, config.guided_by) if name not in OWN}
-        self._referees: dict[str, Referee] = {}
+        self._referees = dict(referees or {})
+        names = {name: None for name in (config.judge, config.guided_by) if name not in OWN}
+        self.judges = {name: _judge(name) for name in names if name not in self._referees}
 
     @property
     def judge(self) -> Judge:
@@ -153,10 +154,10 @@ class Table:
             yield players
 
     def _scorer(self, name: str, endpoints: Endpoints, ledger: RunLedger, match: str, seed: int) -> Scorer:
-        judge = self.judges[name]
-        if judge.detector is None:
-            return LlmJudge(endpoints[model_of(name) or ""], ledger, self.clock, match, seed)
         if name not in self._referees:
+            judge = self.judges[name]
+            if judge.detector is None:
+                return LlmJudge(endpoints[model_of(name) or ""], ledger, self.clock, match, seed)
             self._referees[name] = Referee(judge.detector)
         return self._referees[name]
 

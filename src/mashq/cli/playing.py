@@ -8,12 +8,30 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mashq.errors import Stopped
+from mashq.errors import ConfigError, Stopped
 
 if TYPE_CHECKING:
+    from mashq.arena.executors import Executor
     from mashq.arena.match import Season
     from mashq.config import Config
     from mashq.report.progress import Progress
+
+
+executor_option = click.option(
+    "--executor", type=click.Choice(["local", "ray"]), default="local", show_default=True, help="Where matches run."
+)
+address_option = click.option("--ray-address", metavar="HOST:PORT", help="A Ray cluster; a local one by default.")
+
+
+def executor_of(name: str, address: str | None) -> "Executor | None":
+    """Where matches are played; None leaves the choice to the arena."""
+    if address is not None and name != "ray":
+        raise ConfigError("--ray-address goes with --executor ray")
+    if name == "local":
+        return None
+    from mashq.arena.cluster import Cluster
+
+    return Cluster(address)
 
 
 def played(out: Path, config: "Config", start: "Callable[[Progress], Awaitable[Season]]") -> "Season":

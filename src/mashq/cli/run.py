@@ -4,14 +4,26 @@ from pathlib import Path
 
 import click
 
+from mashq.cli.playing import address_option, executor_of, executor_option
+
 
 @click.command()
 @click.argument("config", type=click.Path(path_type=Path))
 @click.option("--out", type=click.Path(path_type=Path), help="Run directory; a new one under runs/ by default.")
 @click.option("--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Change a setting, e.g. rules.T=0.9.")
 @click.option("--trials", default=1, show_default=True, type=click.IntRange(1), help="Repeats with other seeds.")
+@executor_option
+@address_option
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON and nothing else.")
-def run(config: Path, out: Path | None, overrides: tuple[str, ...], trials: int, as_json: bool) -> None:
+def run(
+    config: Path,
+    out: Path | None,
+    overrides: tuple[str, ...],
+    trials: int,
+    executor: str,
+    ray_address: str | None,
+    as_json: bool,
+) -> None:
     """Play the match that CONFIG describes.
 
     \b
@@ -21,17 +33,8 @@ def run(config: Path, out: Path | None, overrides: tuple[str, ...], trials: int,
       mashq run match.yaml --out runs/first --set rules.R=2 --set players.0.policy=rule
     """
     from mashq import config as configuration
-    from mashq.arena import match
-    from mashq.arena.manifest import default_out
-    from mashq.cli.playing import played, show_result
-    from mashq.gateway.clock import RealClock
+    from mashq.cli.seasons import play
 
     settings = configuration.load(config, overrides)
-    place = out or default_out(RealClock())
     season = {"kind": "match", "trials": trials}
-    result = played(
-        place, settings, lambda show: match.run(settings, place, season=season, base=config.parent, show=show)
-    )
-    if not as_json:
-        click.echo(f"run: {place}", err=True)
-    show_result(result, as_json=as_json)
+    play(settings, season, config, out, executor_of(executor, ray_address), as_json=as_json)

@@ -5,9 +5,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from mashq.cli.playing import address_option, executor_of, executor_option
 from mashq.errors import ConfigError
 
 if TYPE_CHECKING:
+    from mashq.arena.executors import Executor
     from mashq.config import Config
 
 PRESETS: dict[str, dict[str, Any]] = {
@@ -32,6 +34,8 @@ trials_option = click.option("--trials", default=1, show_default=True, type=clic
 @trials_option
 @out_option
 @set_option
+@executor_option
+@address_option
 @json_option
 def tournament(
     config: Path,
@@ -42,6 +46,8 @@ def tournament(
     trials: int,
     out: Path | None,
     overrides: tuple[str, ...],
+    executor: str,
+    ray_address: str | None,
     as_json: bool,
 ) -> None:
     """Every player of CONFIG against every other, each pair in both orders, and ratings with intervals.
@@ -74,7 +80,7 @@ def tournament(
     season = {"kind": "tournament", "system": system, "seats": seats, "trials": trials}
     if system == "swiss":
         season["rounds"] = rounds or max(1, (count - 1).bit_length())
-    play(settings, season, config, out, as_json=as_json)
+    play(settings, season, config, out, executor_of(executor, ray_address), as_json=as_json)
 
 
 @click.command()
@@ -84,6 +90,8 @@ def tournament(
 @trials_option
 @out_option
 @set_option
+@executor_option
+@address_option
 @json_option
 def game(
     config: Path,
@@ -92,6 +100,8 @@ def game(
     trials: int,
     out: Path | None,
     overrides: tuple[str, ...],
+    executor: str,
+    ray_address: str | None,
     as_json: bool,
 ) -> None:
     """The game behind the match: policies against each other, payoffs with intervals, equilibria, best responses.
@@ -117,7 +127,7 @@ def game(
         if when not in ("never", "review", "always"):
             raise ConfigError(f"--vision {when!r}: it is never, review or always")
     season = {"kind": "game", "vision": list(dict.fromkeys(whens)), "trials": trials}
-    play(settings, season, config, out, as_json=as_json)
+    play(settings, season, config, out, executor_of(executor, ray_address), as_json=as_json)
 
 
 @click.command()
@@ -126,8 +136,19 @@ def game(
 @trials_option
 @out_option
 @set_option
+@executor_option
+@address_option
 @json_option
-def vision(config: Path, when: str, trials: int, out: Path | None, overrides: tuple[str, ...], as_json: bool) -> None:
+def vision(
+    config: Path,
+    when: str,
+    trials: int,
+    out: Path | None,
+    overrides: tuple[str, ...],
+    executor: str,
+    ray_address: str | None,
+    as_json: bool,
+) -> None:
     """Does company change a player? The players of CONFIG alone, together unseen, and together with vision.
 
     Everyone keeps its order of items and its seeds throughout; differences in H, reviews and costs are paired by
@@ -142,7 +163,14 @@ def vision(config: Path, when: str, trials: int, out: Path | None, overrides: tu
     settings = configuration.load(config, overrides)
     if len(settings.players) < 2:
         raise ConfigError(f"{config} has one player: company takes two or more")
-    play(settings, {"kind": "vision", "when": when, "trials": trials}, config, out, as_json=as_json)
+    play(
+        settings,
+        {"kind": "vision", "when": when, "trials": trials},
+        config,
+        out,
+        executor_of(executor, ray_address),
+        as_json=as_json,
+    )
 
 
 def _with_policies(settings: "Config", names: str) -> "Config":
@@ -158,7 +186,15 @@ def _with_policies(settings: "Config", names: str) -> "Config":
     return check(settings.model_dump(mode="json") | {"players": players}, "--policies")
 
 
-def play(settings: "Config", season: dict[str, Any], config: Path, out: Path | None, *, as_json: bool) -> None:
+def play(
+    settings: "Config",
+    season: dict[str, Any],
+    config: Path,
+    out: Path | None,
+    executor: "Executor | None" = None,
+    *,
+    as_json: bool,
+) -> None:
     """Play a season under a progress display and print its result."""
     from mashq.arena import match
     from mashq.arena.manifest import default_out
@@ -167,7 +203,9 @@ def play(settings: "Config", season: dict[str, Any], config: Path, out: Path | N
 
     place = out or default_out(RealClock())
     result = played(
-        place, settings, lambda show: match.run(settings, place, season=season, base=config.parent, show=show)
+        place,
+        settings,
+        lambda show: match.run(settings, place, season=season, base=config.parent, show=show, executor=executor),
     )
     if not as_json:
         click.echo(f"run: {place}", err=True)

@@ -4,6 +4,8 @@ from pathlib import Path
 
 import click
 
+from mashq.cli.playing import address_option, executor_of, executor_option
+
 
 @click.command()
 @click.argument("config", type=click.Path(path_type=Path))
@@ -13,9 +15,18 @@ import click
 @click.option("--trials", default=1, show_default=True, type=click.IntRange(1), help="Repeats with other seeds.")
 @click.option("--out", type=click.Path(path_type=Path), help="Run directory; a new one under runs/ by default.")
 @click.option("--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Change a setting for all of them.")
+@executor_option
+@address_option
 @click.option("--json", "as_json", is_flag=True, help="Print the document and nothing else.")
 def sweep(
-    config: Path, overs: tuple[str, ...], trials: int, out: Path | None, overrides: tuple[str, ...], as_json: bool
+    config: Path,
+    overs: tuple[str, ...],
+    trials: int,
+    out: Path | None,
+    overrides: tuple[str, ...],
+    executor: str,
+    ray_address: str | None,
+    as_json: bool,
 ) -> None:
     """Play CONFIG under every combination of the values given with --over, in one directory that can be resumed.
 
@@ -34,4 +45,4 @@ def sweep(
 
     settings = configuration.load(config, overrides)
     season = {"kind": "sweep", "trials": trials, "over": [list(configuration.values_of(over)) for over in overs]}
-    play(settings, season, config, out, as_json=as_json)
+    play(settings, season, config, out, executor_of(executor, ray_address), as_json=as_json)
