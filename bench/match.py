@@ -1,0 +1,127 @@
+"""What the engine adds to the waiting: matches against a loopback model of fixed latency, beside a bare aiohttp loop.
+
+The bare loop makes the same calls in the same shape (the players of a round side by side, a player's calls one after
+the other), in the same run. Prints, for one match and for many at once: seconds, calls a second, and the ratio to the
+bare loop; then one match with answers asked ahead, and the ratio to the match without.
+"""
+
+import argparse
+import asyncio
+import json
+import statistics
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+
+from mashq.arena import match
+from mashq.arena.executors import Here
+from mashq.config import Config, check
+from mashq.detectors import base
+from mashq.detectors.base import Pair
+from mashq.store.db import connect
+from mashq.testing import FakeProvider
+
+LATENCY = 0.05
+Shape = list[list[int]]
+
+
+class Constant:
+    """A detector that takes no time."""
+
+    name, version = "constant", "1"
+
+    def score(self, pairs: Sequence[Pair]) -> list[float]:
+        """The same for all."""
+        return [0.9] * len(pairs)
+
+
+def configuration(url: str, data: Path, **changes: Any) -> Config:
+    """Two players on one loopback server, as many requests at once as they like."""
+    model = {"base_url": url, "concurrency": 1000, "temperature": 0.0}
+    players = [{"name": name, "model": "my/m"} for name in ("A", "B")]
+    return check({"task": {"data": str(data)}, "players": players, "models": {"my/m": model}, **changes})
+
+
+async def played(config: Config, out: Path, trials: int) -> tuple[float, int]:
+    """Seconds and calls of a run."""
+    started = time.perf_counter()
+    await match.run(config, out, season={"kind": "match", "trials": trials}, executor=Here(trials))
+    seconds = time.perf_counter() - started
+    connection = connect(out / "run.db", readonly=True)
+    calls = connection.execute("SELECT count(*) FROM attempts").fetchone()[0]
+    connection.close()
+    return seconds, calls
+
+
+def shape(out: Path) -> tuple[Shape, bytes]:
+    """How many calls each player made in each round, and a request like theirs."""
+    connection = connect(out / "run.db", readonly=True)
+    rounds: dict[int, dict[str, int]] = defaultdict(lambda: defaultdict(int))
+    for round_, player in connection.execute("SELECT round, player FROM attempts WHERE match = '0'"):
+        rounds[round_][player] += 1
+    (prompt,) = connection.execute("SELECT messages FROM prompts LIMIT 1").fetchone()
+    connection.close()
+    messages = [{"role": role, "content": content} for role, content in json.loads(prompt)]
+    body = {"model": "m", "messages": messages, "max_tokens": 512, "temperature": 0.0}
+    return [list(rounds[number].values()) for number in sorted(rounds)], json.dumps(body).encode()
+
+
+async def bare(url: str, calls: Shape, body: bytes, matches: int) -> float:
+    """The same calls without an engine: no ledger, no prompts, no scores."""
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
+
+        async def one(count: int) -> None:
+            for _ in range(count):
+                headers = {"content-type": "application/json"}
+                async with session.post(url + "/chat/completions", data=body, headers=headers) as reply:
+                    json.loads(await reply.read())
+
+        async def whole() -> None:
+            for players in calls:
+                await asyncio.gather(*(one(count) for count in players))
+
+        started = time.perf_counter()
+        await asyncio.gather(*(whole() for _ in range(matches)))
+        return time.perf_counter() - started
+
+
+def main() -> None:
+    """One match, many matches, one match ahead."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--items", type=int, default=100)
+    parser.add_argument("--matches", type=int, default=50)
+    parser.add_argument("--repeats", type=int, default=3)
+    options = parser.parse_args()
+    base.load = lambda name: Constant()  # pyright: ignore[reportAttributeAccessIssue]
+    with tempfile.TemporaryDirectory() as name, FakeProvider(latency=LATENCY) as provider:
+        folder = Path(name)
+        data = folder / "items.jsonl"
+        texts = ({"id": f"i{n}", "text": f"Sentence {n}. " + "word " * 300} for n in range(options.items))
+        data.write_text("".join(json.dumps(row) + "\n" for row in texts))
+        url = provider.base_url
+        ratios: list[float] = []
+        calls: Shape = []
+        body = b""
+        for repeat in range(options.repeats):
+            seconds, count = asyncio.run(played(configuration(url, data), folder / f"one-{repeat}", 1))
+            calls, body = shape(folder / f"one-{repeat}")
+            limit = asyncio.run(bare(url, calls, body, 1))
+            ratios.append(seconds / limit)
+            print(f"1 match: {seconds:.2f} s for {count} calls; bare loop {limit:.2f} s; ratio {seconds / limit:.3f}")
+        print(f"1 match, median ratio to the bare loop: {statistics.median(ratios):.3f}")
+        seconds, count = asyncio.run(played(configuration(url, data), folder / "many", options.matches))
+        limit = asyncio.run(bare(url, calls, body, options.matches))
+        share = (count / seconds) / (sum(map(sum, calls)) * options.matches / limit)
+        print(f"{options.matches} matches: {count / seconds:,.0f} calls/s, {share:.2f} of the bare loop's rate")
+        for ahead in (0, 1, 4, 16):
+            seconds, _ = asyncio.run(played(configuration(url, data, ahead=ahead), folder / f"ahead-{ahead}", 1))
+            print(f"ahead {ahead:2}: {seconds:.2f} s", flush=True)
+
+
+if __name__ == "__main__":
+    main()
