@@ -79,9 +79,9 @@ class RunLedger:
     async def open(self, call: Call, request: Request, model: str, worst: Worst, *, durable: bool) -> int:
         """Write the attempt down before it leaves."""
         self._last = attempt = self._last + 1
-        messages = json.dumps([[m.role, m.content] for m in request.messages], ensure_ascii=False)
-        digest = hashlib.blake2b(messages.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
-        self._sink.put(PROMPT, (digest, whole(messages)))
+        messages = whole(json.dumps([[m.role, m.content] for m in request.messages], ensure_ascii=False))
+        digest = hashlib.blake2b(messages.encode(), digest_size=16).hexdigest()
+        self._sink.put(PROMPT, (digest, messages))
         who = (call.match, call.round, call.player, call.item, call.purpose, call.n, call.ask)
         reserved = (worst.tokens_in, worst.tokens_out, worst.seconds, _null(worst.dollars))
         self._sink.put(OPEN, (attempt, *who, model, digest, self._clock.now(), *reserved))
