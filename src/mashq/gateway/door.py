@@ -52,7 +52,17 @@ class Endpoint:
         if self.price is None or not isinstance(outcome.dollars, Unknown):
             return outcome
         usage = outcome.usage
-        return replace(outcome, dollars=self.price.dollars(usage.tokens_in, usage.tokens_out, usage.cached))
+        dollars = self.price.dollars(usage.tokens_in, usage.tokens_out, usage.cached)
+        return Outcome(
+            outcome.kind,
+            outcome.completion,
+            usage,
+            outcome.seconds,
+            dollars,
+            outcome.status,
+            outcome.retry_after,
+            outcome.error,
+        )
 
 
 @dataclass(frozen=True, slots=True)

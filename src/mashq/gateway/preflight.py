@@ -20,11 +20,18 @@ async def reach(urls: dict[str, str]) -> None:
             raise ConfigError(problem)
 
 
+def proxy_of(url: str) -> str | None:
+    """The proxy that the environment names for a URL, if any."""
+    parts = urlsplit(url)
+    found = getproxies().get(parts.scheme)
+    return None if found is None or proxy_bypass(parts.hostname or "") else found
+
+
 async def _reach(model: str, url: str) -> str | None:
     try:
         parts = urlsplit(url)
         host = parts.hostname or ""
-        if parts.scheme in getproxies() and not proxy_bypass(host):
+        if proxy_of(url) is not None:
             return None
         secure = parts.scheme == "https"
         port = parts.port or (443 if secure else 80)

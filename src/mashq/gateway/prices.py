@@ -1,5 +1,6 @@
 """What tokens cost in dollars: from the configuration, else from genai-prices, else unknown."""
 
+import math
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -53,4 +54,19 @@ def listed(provider: str, model: str) -> Price | None:
         sample = calc_price(Usage(input_tokens=1, output_tokens=1), model_ref=model, provider_id=known_as)
     except LookupError:
         return None
-    return Price(f"genai-prices {version('genai-prices')}: {sample.model_price}", of)
+    return Price(f"genai-prices {version('genai-prices')}: {sample.model_price}", _by_unit(of) or of)
+
+
+def _by_unit(of: Callable[[int, int, int], float]) -> Callable[[int, int, int], float] | None:
+    """The same price from three unit prices, looked up once; None where it has tiers."""
+    million = 1_000_000
+    per_in, per_out, per_cached = of(million, 0, 0), of(0, million, 0), of(million, 0, million)
+
+    def units(tokens_in: int, tokens_out: int, cached: int) -> float:
+        return ((tokens_in - cached) * per_in + cached * per_cached + tokens_out * per_out) / million
+
+    for size in (1, 1000, 130_000, 210_000, 270_000, 1_100_000, 5_000_000):
+        for parts in ((size, size, 0), (size, 7, size // 2)):
+            if not math.isclose(of(*parts), units(*parts), rel_tol=1e-9, abs_tol=1e-12):
+                return None
+    return units

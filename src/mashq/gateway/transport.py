@@ -16,6 +16,7 @@ import aiohttp
 
 from mashq.gateway import openai_chat
 from mashq.gateway.openai_chat import Options
+from mashq.gateway.preflight import proxy_of
 from mashq.gateway.retry import parse_retry_after
 from mashq.gateway.types import Call, Clock, Completion, Kind, Outcome, Request, Usage
 from mashq.gateway.untrusted import as_object
@@ -59,7 +60,6 @@ class Pool:
                 connector=aiohttp.TCPConnector(limit=0, ttl_dns_cache=300),
                 timeout=aiohttp.ClientTimeout(total=None, sock_connect=15),
                 cookie_jar=aiohttp.DummyCookieJar(),
-                trust_env=True,
             )
         return self._session
 
@@ -92,6 +92,7 @@ class HttpBackend:
         self._pool, self._clock, self._codec = pool, clock, codec
         self._base_url, self.model, self.options = base_url.rstrip("/"), model, options
         self._timeout = timeout
+        self._proxy = proxy_of(base_url)  # found once: looking it up for every request takes a thread
         private = [value for name, value in (headers or {}).items() if PRIVATE.search(name) and len(value) > 7]
         self._secrets = sorted(filter(None, [key, *private]), key=len, reverse=True)
         self._headers = dict(headers or {}) | codec.headers(key) | {"Content-Type": "application/json"}
@@ -117,7 +118,9 @@ class HttpBackend:
         try:
             async with (
                 asyncio.timeout(self._timeout),
-                session.post(url, data=body, headers=self._headers, allow_redirects=False) as response,
+                session.post(
+                    url, data=body, headers=self._headers, allow_redirects=False, proxy=self._proxy
+                ) as response,
             ):
                 return await take(response, started)
         except NEVER_SENT as error:
@@ -142,7 +145,8 @@ class HttpBackend:
         if data is None:
             error = "the body never ended"
             return Outcome("unparsable", seconds=seconds, status=response.status, error=error), None
-        retry_after = parse_retry_after(response.headers.get("Retry-After"), self._clock.now())
+        said = response.headers.get("Retry-After")
+        retry_after = None if said is None else parse_retry_after(said, self._clock.now())
         return self._outcome(response.status, data, seconds, retry_after, decode), data
 
     def _outcome(
@@ -163,7 +167,8 @@ class HttpBackend:
         if isinstance(decoded, str):
             return Outcome("unparsable", seconds=seconds, status=status, error=decoded)
         completion, usage = decoded
-        completion = replace(completion, text=self.redacted(completion.text))
+        if self._secrets:
+            completion = replace(completion, text=self.redacted(completion.text))
         return Outcome("refused" if completion.refused else "ok", completion, usage, seconds, status=status)
 
     def lost(self, kind: Kind, error: str, started: float) -> Outcome:
@@ -187,13 +192,15 @@ class HttpBackend:
 
 async def _read(response: aiohttp.ClientResponse) -> bytes | None:
     """The whole body, or None when it is longer than any reply could be."""
-    data = bytearray()
-    async for chunk in response.content.iter_any():
-        data += chunk
-        if len(data) > MOST_BYTES:
+    content, chunks, size = response.content, list[bytes](), 0
+    while not content.at_eof():
+        chunk = await content.readany()
+        size += len(chunk)
+        if size > MOST_BYTES:
             response.close()
             return None
-    return bytes(data)
+        chunks.append(chunk)
+    return b"".join(chunks)
 
 
 def _words(document: object, data: bytes) -> str:

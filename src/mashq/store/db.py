@@ -10,14 +10,13 @@ every later one with the same clear error.
 import asyncio
 import contextlib
 import os
-import queue
 import sqlite3
 import threading
+from collections import deque
 from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
 
 from mashq.errors import StoreError
 
@@ -59,6 +58,7 @@ CREATE TABLE IF NOT EXISTS lost (match TEXT NOT NULL, attempts INTEGER NOT NULL,
     ", ".join(f"{name}{part} NUMERIC NOT NULL" for name in AMOUNTS for part in ("", "_known", "_unknown", "_worst")),
 )
 GROUP = 512
+IDLE, PAUSE = 1.0, 0.05
 
 
 def connect(path: Path, *, readonly: bool = False) -> sqlite3.Connection:
@@ -86,14 +86,13 @@ def _opened(path: Path, how: str, *pragmas: str) -> sqlite3.Connection:
 
 
 Statement = tuple[str, Sequence[object]]
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class _Wait:
-    """Someone who waits for a commit, or for the sync after it."""
+    """Someone who waits for a commit or, when `synced`, for the sync after it; on a loop, or in a thread."""
 
-    done: Future[None]
+    done: "asyncio.Future[None] | Future[None]"
     synced: bool
 
 
@@ -102,8 +101,12 @@ class Writer:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._queue: queue.SimpleQueue[Statement | _Wait | None] = queue.SimpleQueue()
-        self._syncs: queue.SimpleQueue[_Wait | None] = queue.SimpleQueue()
+        self._queue: deque[Statement | _Wait] = deque()
+        self._syncs: deque[_Wait] = deque()
+        self._work, self._to_sync = threading.Event(), threading.Event()
+        self._urgent = threading.Event()
+        self._closing = False
+        self._poking = False
         self._error: StoreError | None = None
         self._connection = connect(path)
         try:
@@ -111,41 +114,46 @@ class Writer:
             self._log = os.open(path.with_name(path.name + "-wal"), os.O_RDONLY)
         except (sqlite3.Error, OSError) as error:
             raise self._told(error) from None
-        self._threads = [
-            threading.Thread(target=run, name=f"mashq-{name}", daemon=True)
-            for name, run in (("writer", self._write), ("sync", self._sync))
-        ]
-        for thread in self._threads:
-            thread.start()
+        self._writing = threading.Thread(target=self._write, name="mashq-writer", daemon=True)
+        self._syncing = threading.Thread(target=self._sync, name="mashq-sync", daemon=True)
+        self._writing.start()
+        self._syncing.start()
 
     def put(self, statement: str, values: Sequence[object]) -> None:
         """Queue a statement."""
         if self._error is not None:
             raise self._error
-        self._queue.put((statement, values))
+        self._queue.append((statement, values))
+        self._poke()
 
     async def durable(self) -> None:
         """Wait until all that was queued is in the file: it outlives this process."""
-        await asyncio.wrap_future(self._wait(synced=False))
+        await self._wait(synced=False)
 
     async def synced(self) -> None:
         """Wait until all that was queued is on the disk: it outlives the machine."""
-        await asyncio.wrap_future(self._wait(synced=True))
+        await self._wait(synced=True)
 
     def flush(self, *, synced: bool = True) -> None:
         """The same for code that is not asynchronous."""
-        self._wait(synced=synced).result()
+        done: Future[None] = Future()
+        self._queue.append(_Wait(done, synced))
+        self._work.set()
+        done.result()
 
     @property
     def backlog(self) -> int:
         """How much is queued and not yet written."""
-        return self._queue.qsize()
+        return len(self._queue)
 
     def close(self) -> None:
         """Write what is queued and close the file; raises what the writing met."""
-        self._queue.put(None)
-        for thread in self._threads:
-            thread.join()
+        self._closing = True
+        self._work.set()
+        self._writing.join()
+        self._to_sync.set()
+        self._urgent.set()
+        self._syncing.join()
         with contextlib.suppress(OSError):
             os.close(self._log)
         with contextlib.suppress(sqlite3.Error):
@@ -154,44 +162,70 @@ class Writer:
         if self._error is not None:
             raise self._error
 
-    def _wait(self, *, synced: bool) -> Future[None]:
-        done: Future[None] = Future()
-        self._queue.put(_Wait(done, synced))
+    def _wait(self, *, synced: bool) -> asyncio.Future[None]:
+        done = asyncio.get_running_loop().create_future()
+        self._queue.append(_Wait(done, synced))
+        self._poke()
         return done
 
+    def _poke(self) -> None:
+        """Wake the writer; once for all that one turn of an event loop queues."""
+        if self._poking or self._work.is_set():
+            return
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            self._work.set()
+            return
+        self._poking = True
+        loop.call_soon(self._poked)
+
+    def _poked(self) -> None:
+        self._poking = False
+        self._work.set()
+
     def _write(self) -> None:
-        while True:
-            group = _taken(self._queue)
-            self._commit([entry for entry in group if isinstance(entry, tuple)])
-            for entry in group:
-                if isinstance(entry, _Wait):
-                    if entry.synced:
-                        self._syncs.put(entry)
-                    else:
-                        self._tell(entry)
-            self._syncs.put(None if None in group else _Wait(Future(), synced=True))
-            if None in group:
-                return
+        while not (self._closing and not self._queue):
+            self._work.wait(IDLE)
+            self._work.clear()
+            while self._queue:
+                group = [self._queue.popleft() for _ in range(min(GROUP, len(self._queue)))]
+                self._commit([entry for entry in group if isinstance(entry, tuple)])
+                waits = [entry for entry in group if isinstance(entry, _Wait)]
+                self._tell([wait for wait in waits if not wait.synced])
+                self._syncs.extend(wait for wait in waits if wait.synced)
+                if self._syncs:
+                    self._urgent.set()
+                self._to_sync.set()
 
     def _sync(self) -> None:
-        while True:
-            group = _taken(self._syncs)
+        """Sync behind the commits: at once for those who wait, else now and then."""
+        while not (self._closing and not self._writing.is_alive() and not self._syncs):
+            self._to_sync.wait(IDLE)
+            self._urgent.wait(PAUSE)
+            self._to_sync.clear()
+            self._urgent.clear()
+            group = [self._syncs.popleft() for _ in range(len(self._syncs))]
             if self._error is None:
                 try:
                     os.fsync(self._log)
                 except OSError as error:
                     self._error = self._told(error)
-            for entry in group:
-                if entry is not None:
-                    self._tell(entry)
-            if None in group:
-                return
+            self._tell(group)
 
-    def _tell(self, wait: "_Wait") -> None:
-        if self._error is None:
-            wait.done.set_result(None)
-        else:
-            wait.done.set_exception(self._error)
+    def _tell(self, waits: list[_Wait]) -> None:
+        """Let those who wait go on; one wake-up for all on the same loop."""
+        by_loop: dict[asyncio.AbstractEventLoop, list[asyncio.Future[None]]] = {}
+        for wait in waits:
+            if isinstance(wait.done, asyncio.Future):
+                by_loop.setdefault(wait.done.get_loop(), []).append(wait.done)
+            elif self._error is None:
+                wait.done.set_result(None)
+            else:
+                wait.done.set_exception(self._error)
+        for loop, futures in by_loop.items():
+            with contextlib.suppress(RuntimeError):  # the loop has ended, and with it those who waited
+                loop.call_soon_threadsafe(_resolve, futures, self._error)
 
     def _commit(self, statements: list[Statement]) -> None:
         if self._error is not None or not statements:
@@ -213,12 +247,11 @@ class Writer:
         )
 
 
-def _taken(entries: "queue.SimpleQueue[T]") -> list[T]:
-    """What is queued, some at a time; waits for the first."""
-    group = [entries.get()]
-    while len(group) < GROUP:
-        try:
-            group.append(entries.get_nowait())
-        except queue.Empty:
-            break
-    return group
+def _resolve(futures: "list[asyncio.Future[None]]", error: StoreError | None) -> None:
+    for future in futures:
+        if future.done():
+            continue
+        if error is None:
+            future.set_result(None)
+        else:
+            future.set_exception(error)
