@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
 
-.PHONY: setup demo test check bench crash clean
+.PHONY: setup demo test check bench crash torture clean
 
 setup: $(STAMP)
 
@@ -31,8 +31,14 @@ check: test
 	  --cov-branch --cov-report=term-missing --cov-fail-under=99
 
 bench: $(STAMP)
+	$(BIN)/python bench/gateway.py
+	$(BIN)/python bench/match.py
 	$(BIN)/python bench/engine.py
+	$(BIN)/python bench/season.py
 	$(BIN)/python bench/detectors.py
+
+torture: $(STAMP)
+	$(BIN)/python -m tests.torture
 
 crash: $(STAMP)
 	$(BIN)/python -m tests.arena.crash --kills 50
