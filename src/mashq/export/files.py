@@ -1,0 +1,139 @@
+"""Files that are whole or not there: written beside their place under another name, and moved when done.
+
+A table goes out row by row, as CSV, JSONL or Parquet. What is unknown (None) is an empty cell, or null. Text is
+written exactly as it is, also where a spreadsheet would take it for a formula; `formulas` counts such cells of a CSV.
+"""
+
+import contextlib
+import csv
+import importlib
+import json
+import math
+import os
+import sys
+from collections.abc import Generator, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import IO, Any, Literal
+
+from mashq.errors import ConfigError, DataError
+
+Cell = str | int | float | None
+Kind = Literal["text", "whole", "real"]
+Form = Literal["csv", "jsonl", "parquet"]
+FORMULA = ("=", "+", "-", "@", "\t", "\r")
+BATCH = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Columns with the kind of their cells, and rows that are made as they are asked for."""
+
+    columns: tuple[tuple[str, Kind], ...]
+    rows: Iterable[Sequence[Cell]]
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the columns."""
+        return [name for name, _ in self.columns]
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """How many rows were written, and how many cells begin as a formula does."""
+
+    rows: int
+    formulas: int = 0
+
+
+@contextlib.contextmanager
+def place(path: Path) -> Generator[Path]:
+    """A name beside `path` to write to; it becomes `path` at the end, or is gone if something went wrong."""
+    if path.is_dir():
+        raise ConfigError(f"{path} is a folder: give the name of a file with -o")
+    fresh = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        yield fresh
+        fresh.replace(path)
+    except OSError as error:
+        raise DataError(f"{path} cannot be written ({error.strerror or error}): choose another -o") from None
+    finally:
+        with contextlib.suppress(OSError):
+            fresh.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def text_to(path: Path | None) -> Generator[IO[str]]:
+    """A text file in UTF-8, or standard output."""
+    if path is None:
+        yield sys.stdout
+        sys.stdout.flush()
+        return
+    with place(path) as fresh, fresh.open("w", encoding="utf-8", newline="") as file:
+        yield file
+
+
+def write(table: Table, form: Form, path: Path | None) -> Written:
+    """The table as a file; without a path, on standard output."""
+    if form == "parquet":
+        if path is None:
+            raise ConfigError("Parquet is not text: name a file with -o")
+        with place(path) as fresh:
+            return _parquet(table, fresh)
+    with text_to(path) as file:
+        return (_csv if form == "csv" else _jsonl)(table, file)
+
+
+def form_of(path: Path) -> Form:
+    """The form a file's ending asks for."""
+    forms: dict[str, Form] = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet"}
+    found = forms.get(path.suffix.lower())
+    if found is None:
+        raise ConfigError(f"{path} has an unknown ending: use .csv, .jsonl or .parquet")
+    return found
+
+
+def _csv(table: Table, file: IO[str]) -> Written:
+    # "\r\n" as RFC 4180 has it; it also makes the writer quote a lone "\r" within a cell.
+    writer = csv.writer(file, lineterminator="\r\n")
+    writer.writerow(table.names)
+    rows = formulas = 0
+    for row in table.rows:
+        rows += 1
+        formulas += sum(isinstance(cell, str) and cell.startswith(FORMULA) for cell in row)
+        writer.writerow([_plain(cell) for cell in row])
+    return Written(rows, formulas)
+
+
+def _jsonl(table: Table, file: IO[str]) -> Written:
+    names, rows = table.names, 0
+    for row in table.rows:
+        rows += 1
+        cells = {name: _plain(cell) for name, cell in zip(names, row, strict=True)}
+        file.write(json.dumps(cells, ensure_ascii=False) + "\n")
+    return Written(rows)
+
+
+def _parquet(table: Table, path: Path) -> Written:
+    try:
+        arrow: Any = importlib.import_module("pyarrow")
+        parquet: Any = importlib.import_module("pyarrow.parquet")
+    except ImportError:
+        raise ConfigError(f"writing {path.name} needs the extra: pip install 'mashq[parquet]'") from None
+    kinds = {"text": arrow.string(), "whole": arrow.int64(), "real": arrow.float64()}
+    schema = arrow.schema([(name, kinds[kind]) for name, kind in table.columns])
+    count, rows = 0, iter(table.rows)
+    with parquet.ParquetWriter(path, schema, compression="zstd") as writer:
+        while batch := list(islice(rows, BATCH)):
+            count += len(batch)
+            columns = [
+                arrow.array([_plain(row[at]) for row in batch], type=field.type) for at, field in enumerate(schema)
+            ]
+            writer.write_batch(arrow.record_batch(columns, schema=schema))
+    return Written(count)
+
+
+def _plain(cell: Cell) -> Cell:
+    """Neither infinite nor not a number: what is not known to be finite is unknown."""
+    return None if isinstance(cell, float) and not math.isfinite(cell) else cell

@@ -1,0 +1,104 @@
+"""One item of a player in one trial, as a sample of an Inspect log.
+
+An item that was refused, failed or not answered has no score, and says so; usage that is unknown is not there, not 0.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from mashq.export.files import Cell
+from mashq.protocol.items import Item
+
+SCORER = "H"
+THIN = 1024
+KEPT = ("status", "tokens_in", "tokens_out", "tokens", "calls", "reviews", "seconds", "dollars")
+BESIDE = ("h_first", "guide", "guide_first", "length", "failed", "unknown_attempts", "waited")
+Document = dict[str, Any]
+Usage = dict[str, Document]
+
+
+def usage_of(
+    tokens_in: int | None,
+    tokens_out: int | None,
+    cached: int | None,
+    reasoning: int | None,
+    dollars: float | None,
+) -> Document | None:
+    """Usage as Inspect has it: input tokens without those from a cache. None when it is not known."""
+    if tokens_in is None or tokens_out is None:
+        return None
+    read = min(cached or 0, tokens_in)
+    found: Document = {
+        "input_tokens": tokens_in - read,
+        "output_tokens": tokens_out,
+        "total_tokens": tokens_in + tokens_out,
+        "input_tokens_cache_read": None if cached is None else read,
+        "reasoning_tokens": reasoning,
+        "total_cost": dollars,
+    }
+    return {key: value for key, value in found.items() if value is not None}
+
+
+def sample_of(
+    log: str,
+    model: str,
+    item: Item,
+    epoch: int,
+    row: Mapping[str, Cell],
+    answer: str,
+    usage: Usage,
+    times: list[float],
+) -> Document:
+    """One item in one trial of the log with the id `log`."""
+    status = row["status"]
+    said: list[Document] = []
+    if status in ("ok", "refused"):
+        message = {"role": "assistant", "content": answer, "source": "generate", "model": model}
+        said = [{"message": message, "stop_reason": "stop" if status == "ok" else "content_filter"}]
+    seconds, waited = row["seconds"], row["waited"]
+    sample: Document = {
+        "id": item.id,
+        "epoch": epoch,
+        "input": item.text,
+        "target": item.reference or "",
+        "messages": [{"role": "user", "content": item.text, "source": "input"}, *(c["message"] for c in said)],
+        "output": {"model": model, "choices": said, "completion": answer if said else ""},
+        "scores": {SCORER: {"value": row["h"], "answer": answer}} if row["h"] is not None else {},
+        "metadata": {"mashq": {name: row[name] for name in (*KEPT, *BESIDE)}},
+        "store": {},
+        "events": [],
+        "model_usage": usage,
+        "role_usage": {},
+        "uuid": hashlib.blake2b(json.dumps([log, item.id, epoch]).encode(), digest_size=11).hexdigest(),
+        "attachments": {},
+    }
+    if isinstance(seconds, int | float) and isinstance(waited, int | float):
+        sample |= {"total_time": seconds + waited, "working_time": seconds}
+    if times:
+        sample |= {"started_at": _when(min(times)), "completed_at": _when(max(times))}
+    if status == "failed":
+        sample["error"] = {"message": "no usable answer", "traceback": "", "traceback_ansi": ""}
+    return sample
+
+
+def summary_of(sample: Document) -> Document:
+    """What Inspect lists of a sample without opening it; long texts are cut, as it does itself."""
+    kept = ("id", "epoch", "metadata", "model_usage", "role_usage", "uuid")
+    times = ("started_at", "completed_at", "total_time", "working_time")
+    found = {name: sample[name] for name in (*kept, *times) if name in sample}
+    scores = {name: {**score, "answer": _thin(score["answer"])} for name, score in sample["scores"].items()}
+    found |= {"input": _thin(sample["input"]), "target": _thin(sample["target"]), "scores": scores}
+    if "error" in sample:
+        found["error"] = sample["error"]["message"]
+    return found | {"completed": True, "message_count": len(sample["messages"])}
+
+
+def _thin(text: str) -> str:
+    return text if len(text) <= THIN else text[:THIN] + "..."
+
+
+def _when(time: float) -> str:
+    return datetime.fromtimestamp(time, UTC).isoformat(timespec="milliseconds")

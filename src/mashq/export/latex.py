@@ -1,0 +1,44 @@
+"""The result table for a paper: a LaTeX float with booktabs rules, its caption, and what must be said as comments."""
+
+from mashq.analysis.judgement import Options, judge
+from mashq.analysis.results import from_matches
+from mashq.arena.match import Season
+from mashq.arena.setting import score_rules_of
+from mashq.errors import ConfigError
+from mashq.report import trials
+from mashq.report.grid import latex, written
+from mashq.report.score import prose, sentences, table
+
+RESAMPLES = 10_000
+
+
+def document(season: Season) -> str:
+    """The table of a match, or of its trials."""
+    if season.kind != "match":
+        raise ConfigError(
+            f"{season.path} is a {season.kind}, not one match: export its rows with --format csv, or one of its "
+            "tables with 'mashq show'"
+        )
+    if season.manifest.get("season", {}).get("trials", 1) > 1:
+        found = trials.document(season)
+        tabular, _, comments = trials.text(found, "latex").partition("\n\n")
+        said = f"{found['trials']} trials of {found['items']} items, means ± standard deviation over trials"
+    else:
+        found = judge(
+            from_matches(played.results for played in season.fixtures_played()),
+            Options(score_rules_of(season.config), RESAMPLES),
+        )
+        tabular = written(table(found, everyone=True), "latex")
+        comments = prose(sentences(found), "latex")
+        said = f"{found['items']} items"
+    detector = season.manifest["detector"]
+    drawn = all(player.model.startswith("simulated/") for player in season.config.players)
+    parts = [said, "H as drawn" if drawn else f"H by {detector['name']} {detector['version'][:24]}"]
+    parts.append(f"Q = {found['alpha']:g}·H − {found['beta']:g}·P")
+    if season.manifest["simulated"]:
+        parts.append("SIMULATED: some players were not real models")
+    if not season.finished:
+        parts.append("NOT FINISHED")
+    caption = "; ".join(latex(part) for part in parts)
+    lines = [r"\begin{table}", r"\centering", rf"\caption{{{caption}.}}", r"\label{tab:mashq}", tabular]
+    return "\n".join([*lines, r"\end{table}", comments]) + "\n"
