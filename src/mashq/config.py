@@ -17,6 +17,7 @@ from mashq.errors import ConfigError
 from mashq.protocol.resources import RESOURCES
 from mashq.protocol.rules import SHOWABLE, order_of
 
+MOST_VALUES = 1_000_000
 Resource = Literal["tokens", "calls", "reviews", "seconds", "dollars"]
 Shown = Literal["average_h", "worst_h", "items_done", "tokens", "calls", "reviews", "seconds"]
 
@@ -61,7 +62,7 @@ class PlayerConfig(Strict):
     name: str = Field(min_length=1, max_length=80)
     agent: str = "q-agent"
     model: str
-    policy: Literal["llm", "rule"] = "llm"
+    policy: Literal["llm", "rule", "bayes"] = "llm"
     n: int = Field(default=4, ge=1, le=100)
     to: str | None = None
     order: str | None = None
@@ -318,7 +319,7 @@ def parse(text: str, source: str, overrides: Sequence[str] = ()) -> Config:
     if not isinstance(document, dict):
         raise ConfigError(f"{source} holds no configuration: it must be a mapping with 'players'")
     try:
-        plain = cast(dict[str, Any], json.loads(json.dumps(document, default=str)))
+        plain = cast(dict[str, Any], _plain(document))
     except (TypeError, ValueError, RecursionError) as error:
         raise ConfigError(
             f"{source} holds something no setting can be ({error}): use plain keys and values"
@@ -350,7 +351,28 @@ def values_of(option: str) -> tuple[str, list[Any]]:
     found = _yaml(f"[{text}]", f"--over {path}") if equals and path else None
     if not isinstance(found, list) or not found:
         raise ConfigError(f"--over {option!r}: write it as key=value,value, for example rules.T=0.8,0.9")
-    return path, json.loads(json.dumps(found, default=str))
+    try:
+        return path, cast(list[Any], _plain(found))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ConfigError(f"--over {path} holds something no setting can be ({error}): use plain values") from None
+
+
+def _plain(document: object) -> object:
+    """The same as JSON would have it. Aliases are written out, so what they come to is counted before."""
+    left, values = [document], 0
+    while left:
+        values += 1
+        if values > MOST_VALUES:
+            raise ValueError(f"more than {MOST_VALUES:,} values, or one that holds itself")
+        here = left.pop()
+        left += (
+            cast(dict[object, object], here).values()
+            if isinstance(here, dict)
+            else cast(list[object], here)
+            if isinstance(here, list)
+            else ()
+        )
+    return json.loads(json.dumps(document, default=str))
 
 
 def _yaml(text: str, source: str) -> object:

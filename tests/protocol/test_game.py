@@ -26,6 +26,7 @@ from mashq.protocol import (
 from mashq.protocol.moves import from_json, kind_of, to_json
 from mashq.protocol.rules import default_order, order_of
 from mashq.protocol.score import results_of
+from mashq.protocol.state import Memory, Reviewed, Sighting
 from tests.protocol.strategies import Setting, call, move_for, played, settings
 
 ITEMS = [Item("a", "A"), Item("b", "B"), Item("c", "C")]
@@ -192,6 +193,55 @@ def test_a_snapshot_is_shown_in_the_next_round_only() -> None:
     assert observe(state, 0).snapshots == ()
     state = moves(moves(state, 0, Answer("ok", "x", 0.5), CONTINUE), 1, Answer("ok", "x", 0.9), CONTINUE)
     assert observe(state, 1).snapshots == ()
+
+
+def test_a_decision_remembers_what_was_shown_and_what_ones_reviews_came_to() -> None:
+    rules = Rules(max_reviews=1, vision=Vision("review", ("reviews",), "fresh"))
+    state = match(rules, Seat("A", (0, 1, 2)), Seat("B", (2, 1, 0)))
+    state = moves(
+        state, 0, Answer("ok", "x", 0.5, spend=call()), REVIEW, Rewrite("ok", "y", 0.7, spend=call(20, 2.0))
+    )
+    state = moves(state, 1, Answer("ok", "x", 1.0))
+    assert observe(state, 1).memory.rivals == (Sighting(None, 0),), "nobody sees a move of its own round"
+    state = moves(state, 1, CONTINUE)
+    assert observe(state, 1).memory == Memory(), "it is for decisions"
+    for _ in range(2):
+        state = moves(state, 1, Answer("ok", "x", 0.9))
+        memory = observe(state, 1).memory
+        (seen,) = memory.rivals
+        assert seen.last is not None and (seen.last.round, seen.review_rounds, memory.shown) == (0, 1, None)
+        state = moves(moves(state, 1, CONTINUE), 0, Answer("refused"))
+        memory = observe(state, 0).memory
+        assert (memory.shown, memory.rivals, memory.reviewable) == (0, (Sighting(None, 0),), ())
+        assert memory.past == Reviewed(1, 0.25, 0.5 * (0.7 - 0.5), 1, 40, 2.0, 0.001, 1)
+        assert memory.firsts == tuple(int(n == 10) for n in range(20))
+        state = moves(state, 0, CONTINUE)
+    assert state.players[state.seat_of("B")].firsts == tuple({18: 2, 19: 1}.get(n, 0) for n in range(20))
+
+
+@pytest.mark.parametrize(
+    ("vision", "known"),
+    [
+        (Vision("never"), None),
+        (Vision("always"), 1),
+        (Vision("always", ("tokens",)), None),
+        (Vision("review", ()), 1),
+    ],
+)
+def test_rounds_with_a_review_are_remembered_where_the_rules_let_them_be_seen(
+    vision: Vision, known: int | None
+) -> None:
+    state = match(Rules(max_reviews=1, vision=vision), Seat("A", (0, 1, 2)), Seat("B", (2, 1, 0)))
+    state = moves(state, 0, Answer("ok", "x", 0.5), REVIEW, Rewrite("ok", "y", 0.7))
+    state = moves(state, 1, Answer("ok", "x", 0.9), CONTINUE, Answer("ok", "x", 0.9))
+    (seen,) = observe(state, 1).memory.rivals
+    assert (seen.review_rounds, seen.last is None) == (known, vision.when == "never")
+
+
+def test_a_player_that_is_done_for_the_round_observes_nothing() -> None:
+    state = match(Rules(), Seat("A", (0, 1, 2)), Seat("B", (2, 1, 0)))
+    with pytest.raises(ValueError, match="nothing to do"):
+        observe(moves(state, 0, Answer("ok", "x", 0.5), CONTINUE), 0)
 
 
 def test_keep_latest_goes_on_showing_the_last_snapshot() -> None:

@@ -7,6 +7,7 @@ the score reaches T or R reviews are used.
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from mashq.errors import ConfigError
 from mashq.gateway.door import Model
 from mashq.gateway.types import PLAY
 from mashq.players import rule_policy
@@ -30,7 +31,11 @@ class Play:
 class BestOfN:
     """Plays every item N times over."""
 
-    def __init__(self, scribe: Scribe, plays: int, policy: Literal["llm", "rule"] = "llm") -> None:
+    def __init__(self, scribe: Scribe, plays: int, policy: Literal["llm", "rule", "bayes"] = "llm") -> None:
+        if policy == "bayes":
+            raise ConfigError(
+                "policy: bayes plans the reviews of a whole match, and best-of-n plays item by item: use rule"
+            )
         self._scribe, self._plays, self._policy = scribe, plays, policy
 
     async def move(self, seen: Observation, model: Model) -> Draft:

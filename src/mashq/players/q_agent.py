@@ -6,9 +6,10 @@ The answer agent is told neither scores nor costs, so that saying less is no way
 from typing import Literal
 
 from mashq.gateway.door import Model
-from mashq.players import rule_policy
+from mashq.players import bayes_policy, rule_policy
 from mashq.players.base import Draft, rewrite
 from mashq.players.scribe import Scribe
+from mashq.protocol.moves import Decision
 from mashq.protocol.state import Observation
 
 
@@ -17,13 +18,21 @@ class QAgent:
 
     answers_alone = True
 
-    def __init__(self, scribe: Scribe, policy: Literal["llm", "rule"] = "llm") -> None:
+    def __init__(self, scribe: Scribe, policy: Literal["llm", "rule", "bayes"] = "llm") -> None:
         self._scribe, self._policy = scribe, policy
+        self._assumed = bayes_policy.QUESTIONS if scribe.prompts.task == "qa" else bayes_policy.ASSUMED
 
     async def move(self, seen: Observation, model: Model) -> Draft:
         """The move for the step at hand."""
         if seen.step == "decide" or seen.item is None:
-            return rule_policy.decide(seen) if self._policy == "rule" else await self._scribe.decide(seen, model)
+            return await self._decide(seen, model)
         if seen.step == "answer":
             return await self._scribe.answer(seen.item, model)
         return rewrite(await self._scribe.review(seen.item, seen.answer, seen.h, model))
+
+    async def _decide(self, seen: Observation, model: Model) -> Decision:
+        if self._policy == "rule":
+            return rule_policy.decide(seen)
+        if self._policy == "bayes":
+            return bayes_policy.decide(seen, self._assumed)
+        return await self._scribe.decide(seen, model)

@@ -19,9 +19,22 @@ from mashq.protocol.items import Item
 from mashq.protocol.moves import Answer, Choice, Decision, Move, Rewrite, Stop
 from mashq.protocol.resources import Spend
 from mashq.protocol.rules import Rules, Seat
-from mashq.protocol.state import ItemState, MatchState, Observation, PlayerState, Snapshot, Step, fresh_player
+from mashq.protocol.state import (
+    BINS,
+    ItemState,
+    MatchState,
+    Memory,
+    Observation,
+    PlayerState,
+    Reviewed,
+    Sighting,
+    Snapshot,
+    Step,
+    fresh_player,
+)
 
 FREE = Spend()
+NO_MEMORY = Memory()
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +64,13 @@ def to_move(state: MatchState) -> dict[int, Step]:
 def observe(state: MatchState, seat: int) -> Observation:
     """What the player in `seat` may see now."""
     player = state.players[seat]
-    step = to_move(state)[seat]
+    step = player.phase
+    if step in ("rest", "done"):
+        raise ValueError(f"player {player.name!r} has nothing to do in this round")
     position = _position_at_work(state.rules, player)
     work = player.items[position] if position is not None else ItemState()
     worst = (player.reviewable or player.ranked or (None,))[0]
+    allowed = bool(player.reviewable) and _review_allowed(state, player)
     return Observation(
         step=step,
         round=state.round,
@@ -66,7 +82,7 @@ def observe(state: MatchState, seat: int) -> Observation:
         spend=_closed(player.spend),
         average_h=player.average_h,
         worst=None if worst is None else (state.items[player.order[worst[1]]].id, worst[0]),
-        recommended=_recommended(state, player),
+        recommended=allowed and player.reviewable[0][0] < player.threshold,
         threshold=player.threshold,
         max_reviews=player.max_reviews,
         review_cost=player.review_cost,
@@ -79,6 +95,7 @@ def observe(state: MatchState, seat: int) -> Observation:
         reviews=work.reviews,
         budget=player.budget,
         keep=state.rules.keep,
+        memory=_memory(state, seat, allowed=allowed) if step == "decide" else NO_MEMORY,
     )
 
 
@@ -143,9 +160,10 @@ def _answered(rules: Rules, player: PlayerState, move: Answer) -> PlayerState:
         judged_first=move.judged if move.judged_first is None else move.judged_first,
         spend=work.spend + move.spend,
     )
-    ranked, reviewable = player.ranked, player.reviewable
+    ranked, reviewable, firsts = player.ranked, player.reviewable, player.firsts
     if usable:
         entry = (cast(float, move.h), at)
+        firsts = _counted(firsts, entry[0])
         ranked = _inserted(ranked, entry)
         if player.max_reviews > 0:
             reviewable = _inserted(reviewable, entry)
@@ -159,6 +177,7 @@ def _answered(rules: Rules, player: PlayerState, move: Answer) -> PlayerState:
         h_sum=player.h_sum + (cast(float, move.h) if usable else 0.0),
         spend=player.spend + move.spend,
         phase="decide" if rules.turn == "cycle" else "rest",
+        firsts=firsts,
     )
 
 
@@ -202,11 +221,10 @@ def _rewritten(state: MatchState, player: PlayerState, move: Rewrite) -> PlayerS
         reviewable=reviewable,
         h_sum=player.h_sum - old + h,
         spend=player.spend + cost,
+        past=_with_review(player.past, old, h, cost),
     )
     again = state.rules.turn == "cycle" and h < player.threshold and reviews < player.max_reviews
-    seat = state.seat_of(player.name)
-    now = replace(state, players=(*state.players[:seat], player, *state.players[seat + 1 :]))
-    if again and _review_allowed(now, player):
+    if again and _review_allowed(state, player):
         return player
     return replace(player, phase="rest", reviewing=None)
 
@@ -225,7 +243,8 @@ def _close_round(state: MatchState) -> MatchState:
             player = replace(player, snapshot=replace(player.snapshot, round=state.round, stopped=True))
         start = "answer" if state.rules.turn == "cycle" else "decide"
         phase = start if _plays_on(state, player) else "done"
-        players.append(replace(player, phase=phase, reviewed=False))
+        past = replace(player.past, rounds=player.past.rounds + 1) if player.reviewed else player.past
+        players.append(replace(player, phase=phase, reviewed=False, past=past))
     return replace(state, players=tuple(players), round=state.round + 1)
 
 
@@ -258,6 +277,26 @@ def _delivered(state: MatchState, seat: int) -> tuple[Snapshot, ...]:
     return tuple(s for s in rivals if keep == "latest" or s.round == state.round - 1)
 
 
+def _memory(state: MatchState, seat: int, *, allowed: bool) -> Memory:
+    player, vision = state.players[seat], state.rules.vision
+    told = vision.when == "review" or (vision.when == "always" and "reviews" in vision.show)
+    return Memory(
+        state.rules.turn,
+        vision,
+        player.reviewable if allowed else (),
+        player.firsts,
+        player.past,
+        None if player.snapshot is None else player.snapshot.round,
+        tuple(
+            [
+                Sighting(rival.snapshot, rival.past.rounds if told else None)
+                for at, rival in enumerate(state.players)
+                if at != seat
+            ]
+        ),
+    )
+
+
 def _position_at_work(rules: Rules, player: PlayerState) -> int | None:
     """The item a step is about: the reviewed one, the one to answer, or a decision's current one."""
     if player.reviewing is not None:
@@ -266,16 +305,14 @@ def _position_at_work(rules: Rules, player: PlayerState) -> int | None:
     return at if at < len(player.items) else None
 
 
-def _recommended(state: MatchState, player: PlayerState) -> bool:
-    below = bool(player.reviewable) and player.reviewable[0][0] < player.threshold
-    return below and _review_allowed(state, player)
-
-
 def _review_allowed(state: MatchState, player: PlayerState) -> bool:
     own, shared = player.budget.reviews, state.rules.shared_budget.reviews
+    if own is None and shared is None:
+        return True
     # A rival that has decided to review has reserved one.
-    everyone = sum(p.spend.reviews + (p.reviewing is not None and p.name != player.name) for p in state.players)
-    return (own is None or player.spend.reviews + 1 <= own) and (shared is None or everyone + 1 <= shared)
+    rivals = sum(p.spend.reviews + (p.reviewing is not None) for p in state.players if p.name != player.name)
+    after = player.spend.reviews + 1
+    return (own is None or after <= own) and (shared is None or rivals + after <= shared)
 
 
 def _is_reviewable(player: PlayerState, position: int) -> bool:
@@ -324,3 +361,23 @@ def _inserted(entries: tuple[tuple[float, int], ...], entry: tuple[float, int]) 
 def _removed(entries: tuple[tuple[float, int], ...], entry: tuple[float, int]) -> tuple[tuple[float, int], ...]:
     at = bisect_left(entries, entry)
     return entries[:at] + entries[at + 1 :]
+
+
+def _counted(firsts: tuple[int, ...], h: float) -> tuple[int, ...]:
+    counts = list(firsts)
+    counts[min(int(h * BINS), BINS - 1)] += 1
+    return tuple(counts)
+
+
+def _with_review(past: Reviewed, before: float, after: float, cost: Spend) -> Reviewed:
+    room = 1 - before
+    return Reviewed(
+        past.count + 1,
+        past.room + room * room,
+        past.gained + room * (after - before),
+        past.calls + cost.calls,
+        past.tokens + cost.tokens_in.total + cost.tokens_out.total,
+        past.seconds + cost.seconds.total,
+        past.dollars + cost.dollars.total,
+        past.rounds,
+    )

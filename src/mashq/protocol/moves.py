@@ -1,13 +1,14 @@
 """What a player can do, as values: an answer, a decision, a rewrite, or giving up its seat.
 
 A move carries the guide's score and what it cost, so that a recorded sequence of moves rebuilds the match.
-`to_json` and `from_json` are exact inverses.
+`to_json` and `from_json` are exact inverses; `from_json` takes nothing else for a move.
 """
 
+import sys
 from dataclasses import dataclass, fields
-from typing import Literal
+from typing import Literal, cast
 
-from mashq.protocol.resources import Spend
+from mashq.protocol.resources import Spend, is_number
 
 Status = Literal["ok", "refused", "failed"]
 Choice = Literal["continue", "review", "end"]
@@ -79,6 +80,14 @@ _DEFAULTS = {
     for kind in KINDS.values()
 }
 _NAMES = {kind: name for name, kind in KINDS.items()}
+_WORDS: dict[str, frozenset[object]] = {
+    "status": frozenset({"ok", "refused", "failed"}),
+    "choice": frozenset(CHOICES),
+    "source": frozenset({"llm", "rule", "fallback"}),
+}
+_SCORES = frozenset({"h", "judged", "confidence", "h_first", "judged_first"})
+_NUMBERS = frozenset({"confidence", "h_first"})  # what a player says of itself, as it said it
+_FLAGS = frozenset({"plain", "simulated"})
 
 
 def kind_of(move: Move) -> str:
@@ -98,10 +107,28 @@ def to_json(move: Move) -> dict[str, object]:
     return document
 
 
-def from_json(kind: str, document: dict[str, object]) -> Move:
-    """The inverse of `to_json`."""
-    values = dict(document)
-    spend = values.pop("spend", None)
-    if isinstance(spend, dict):
-        values["spend"] = Spend.from_json(spend)  # pyright: ignore[reportUnknownArgumentType]
-    return KINDS[kind](**values)  # pyright: ignore[reportArgumentType]
+def from_json(kind: str, document: object) -> Move:
+    """The inverse of `to_json`; a ValueError when it is no move."""
+    if kind not in KINDS or not isinstance(document, dict):
+        raise ValueError(f"a {kind!r:.40} is no move")
+    values = dict(cast(dict[str, object], document))
+    spend = Spend.from_json(values.pop("spend", {}))
+    for name, value in values.items():
+        if not _possible(name, value):
+            raise ValueError(f"{name!r:.40} of a move is {value!r:.40}")
+    try:
+        return KINDS[kind](**values, spend=spend)  # pyright: ignore[reportArgumentType]
+    except TypeError as error:
+        raise ValueError(f"a field of a move is missing or unknown: {error}") from None
+
+
+def _possible(name: str, value: object) -> bool:
+    """Whether a field of a move can hold this."""
+    if name in _WORDS:
+        return isinstance(value, str) and value in _WORDS[name]
+    if name in _SCORES:
+        most = sys.float_info.max if name in _NUMBERS else 1
+        return value is None or (is_number(value, most) and (name in _NUMBERS or cast(float, value) >= 0))
+    if name in _FLAGS:
+        return isinstance(value, bool)
+    return value is None or isinstance(value, str)

@@ -6,6 +6,7 @@ Everything adds with `+`; adding is exact for counts and tokens.
 """
 
 import math
+import sys
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final, Self, cast
@@ -122,15 +123,33 @@ class Spend:
         return document
 
     @classmethod
-    def from_json(cls, document: dict[str, Any]) -> Self:
-        """The inverse of `to_json`."""
+    def from_json(cls, document: object) -> Self:
+        """The inverse of `to_json`; a ValueError when it is no cost."""
+        if not isinstance(document, dict):
+            raise ValueError(f"a cost is {document!r:.40}")
         values: dict[str, Any] = {}
-        for name, value in document.items():
-            made: Any = _amount(cast(list[Any], value)) if isinstance(value, list) else value
-            values[name] = made
+        for name, value in cast(dict[str, Any], document).items():
+            if name in _AMOUNTS and isinstance(value, list):
+                values[name] = _amount(cast(list[Any], value))
+            elif is_number(value) if name == "waited" else name in _COUNTS and type(value) is int and value >= 0:
+                values[name] = value
+            else:
+                raise ValueError(f"{name!r:.40} of a cost is {value!r:.40}")
         return cls(**values)
+
+
+_COUNTS = frozenset({"calls", "unresolved", "failed", "unknown", "reviews"})
+_AMOUNTS = frozenset({"tokens_in", "tokens_out", "seconds", "dollars"})
 
 
 def _amount(parts: list[Any]) -> Amount:
     total, known, unknown, worst = parts
-    return Amount(total, known, unknown, math.inf if worst is None else worst)
+    amount = Amount(total, known, unknown, math.inf if worst is None else worst)
+    if not (is_number(total) and type(known) is int and type(unknown) is int and is_number(amount.worst, math.inf)):
+        raise ValueError(f"an amount of a cost is {parts!r:.80}")
+    return amount
+
+
+def is_number(value: object, most: float = sys.float_info.max) -> bool:
+    """Whether something read back is a number up to `most`: neither text, a truth value nor a NaN."""
+    return type(value) in (int, float) and -most <= cast(float, value) <= most

@@ -5,11 +5,13 @@ from typing import Literal
 
 from mashq.protocol.items import Item
 from mashq.protocol.resources import Spend
-from mashq.protocol.rules import Budget, Keep, Rules, Seat
+from mashq.protocol.rules import Budget, Keep, Rules, Seat, Turn, Vision
 
 ItemStatus = Literal["pending", "ok", "refused", "failed"]
 Phase = Literal["answer", "decide", "review", "rest", "done"]
 Step = Literal["answer", "decide", "review"]
+BINS = 20
+NONE_YET = (0,) * BINS
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +43,30 @@ class Snapshot:
 
 
 @dataclass(frozen=True, slots=True)
+class Reviewed:
+    """What a player's reviews came to, as sums over them.
+
+    `room` sums (1 - H before)^2, `gained` (1 - H before) x the change in H, `calls` to `dollars` their known costs;
+    `rounds` are the closed rounds that had one.
+    """
+
+    count: int = 0
+    room: float = 0.0
+    gained: float = 0.0
+    calls: float = 0
+    tokens: float = 0
+    seconds: float = 0
+    dollars: float = 0
+    rounds: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class PlayerState:
     """Everything that is one player's own.
 
     `items` stands in the player's own order; `ranked` is a sorted tuple of (h, position) of the answered items, and
     `reviewable` of those with reviews left, so that the worst is the head; `shared` is what decisions after the
-    last item cost.
+    last item cost; `firsts` counts the first answers by H, in BINS.
     """
 
     name: str
@@ -69,6 +89,8 @@ class PlayerState:
     snapshot: Snapshot | None = None
     ended: bool = False
     stopped: str | None = None
+    firsts: tuple[int, ...] = NONE_YET
+    past: Reviewed = Reviewed()
 
     @property
     def average_h(self) -> float | None:
@@ -91,11 +113,38 @@ class MatchState:
 
 
 @dataclass(frozen=True, slots=True)
+class Sighting:
+    """What was shown of a rival so far: its last snapshot, and in how many rounds it was seen to review (None where
+    the rules do not tell)."""
+
+    last: Snapshot | None = None
+    review_rounds: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """What a player that forgets nothing knows before a decision, beside what it is told now.
+
+    `turn` and `vision` are rules of the match; `reviewable` are (h, position) of the items a review may take, worst
+    first; `firsts` and `past` are its own history, `shown` the round rivals last saw it in.
+    """
+
+    turn: Turn = "cycle"
+    vision: Vision = Vision()
+    reviewable: tuple[tuple[float, int], ...] = ()
+    firsts: tuple[int, ...] = NONE_YET
+    past: Reviewed = Reviewed()
+    shown: int | None = None
+    rivals: tuple[Sighting, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Observation:
     """All that a player is told before a move: its own state, its task, and the snapshots delivered to it.
 
     `item` is the item to answer or rewrite, and for a decision the current one (None when none is left).
     `worst` is the item a review would take, or the worst of all when none can be reviewed.
+    `memory` is empty but for decisions; no prompt quotes it.
     Costs are those of closed attempts: what a crash left unresolved is charged, not shown.
     """
 
@@ -122,6 +171,7 @@ class Observation:
     reviews: int = 0
     budget: Budget = Budget()
     keep: Keep = "latest"
+    memory: Memory = Memory()
 
 
 def fresh_player(seat: Seat, rules: Rules, count: int) -> PlayerState:
