@@ -10,26 +10,16 @@ import math
 from dataclasses import dataclass, field
 from itertools import pairwise
 
+from mashq.detectors.grounding_passage import lone_names, passage
+from mashq.detectors.grounding_words import DATES
 from mashq.detectors.reading import Token, read
 
-__all__ = ["DATES", "PRONOUNS", "SHAPE", "Source"]
+__all__ = ["Source"]
 
 _COMMON = 200  # a word in more source sentences than this says nothing about where a claim comes from
 _PLACES = 24  # so many places of a word are looked at when its neighbours are compared
 _PREFIX = 5  # letters that make two words forms of one another, near enough
 _JOIN = "\x1f"
-
-_DATES_WORDS = """
-january february march april may june july august september october november december monday tuesday wednesday
-thursday friday saturday sunday
-"""
-DATES = frozenset(_DATES_WORDS.split())
-
-_PRONOUNS_WORDS = """
-he she it they his her their its him them this that these those i we my our
-"""
-PRONOUNS = frozenset(_PRONOUNS_WORDS.split())
-SHAPE = ("source_numbers", "source_names", "source_length", "source_quotes", "source_pronouns", "source_variety")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,13 +32,15 @@ class Source:
     content: list[str] = field(repr=False)
     places: dict[str, list[int]] = field(repr=False)  # the sentences that have a key
     positions: dict[str, list[int]] = field(repr=False)  # where a key stands in `content`
+    held: list[frozenset[str]] = field(repr=False)  # the keys of each sentence
     names: frozenset[str] = field(repr=False)
+    lone: frozenset[str] = field(repr=False)  # names that never stand next to another
     quantities: frozenset[tuple[str, str]] = field(repr=False)
     prefixes: frozenset[str] = field(repr=False)
     pairs: frozenset[tuple[str, str]] = field(repr=False)
     triples: frozenset[tuple[str, str, str]] = field(repr=False)
     joined: str = field(repr=False)
-    shape: tuple[float, ...] = ()  # how the source is written, in the order of SHAPE
+    shape: tuple[float, ...] = ()  # how the source is written, in the order of PASSAGE
 
     @classmethod
     def of(cls, text: str) -> Source:
@@ -66,21 +58,25 @@ class Source:
             at = positions.setdefault(key, [])
             if len(at) < _PLACES:
                 at.append(i)
+        firsts = [i for i, t in enumerate(tokens) if i == 0 or tokens[i - 1].sentence != t.sentence]
+        starts = [*firsts, len(tokens)]
+        lone = lone_names(tokens)
         return cls(
             tokens=tokens,
             keys=keys,
-            starts=[i for i, t in enumerate(tokens) if i == 0 or tokens[i - 1].sentence != t.sentence]
-            + [len(tokens)],
+            starts=starts,
             content=content,
             places=places,
             positions=positions,
+            held=[frozenset(keys[i:j]) for i, j in pairwise(starts)],
             names=frozenset(t.key for t in tokens if t.kind == "name"),
+            lone=lone,
             quantities=frozenset((t.key, t.unit) for t in tokens if t.kind == "number"),
             prefixes=frozenset(key[:_PREFIX] for key in places if len(key) >= _PREFIX),
             pairs=frozenset(pairwise(content)) | frozenset(pairwise(keys)),
             triples=frozenset(zip(content, content[1:], content[2:])),
             joined=_JOIN.join(["", *(t.key + t.unit for t in tokens), ""]),
-            shape=_shape(text, tokens, len(places)),
+            shape=passage(text, tokens, lone),
         )
 
     def supports(self, token: Token) -> bool:
@@ -134,15 +130,3 @@ class Source:
             near = self.content[max(0, at - reach) : at + reach + 1]
             best = max(best, sum(weight for word, weight in around.items() if word in near))
         return best
-
-
-def _shape(text: str, tokens: list[Token], different: int) -> tuple[float, ...]:
-    n = len(tokens) or 1
-    return (
-        sum(t.kind == "number" for t in tokens) / n,
-        sum(t.kind == "name" for t in tokens) / n,
-        n / (tokens[-1].sentence + 1) if tokens else 0.0,
-        sum(map(text.count, "\"“”'‘’")) / n,
-        sum(t.key in PRONOUNS for t in tokens) / n,
-        different / n,
-    )

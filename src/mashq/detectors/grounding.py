@@ -32,7 +32,7 @@ class Grounding:
     """The built-in detector of unsupported wording."""
 
     name: str = "grounding"
-    version: str = "2"
+    version: str = "3"
 
     def score(self, pairs: Sequence[Pair]) -> list[float]:
         """H of each pair, in the order given."""

@@ -11,10 +11,12 @@ import math
 from collections.abc import Sequence
 from itertools import groupby, pairwise
 
-from mashq.detectors.evidence import PRONOUNS, Source
-from mashq.detectors.evidence import SHAPE as SOURCE_SHAPE
+from mashq.detectors.evidence import Source
 from mashq.detectors.grounding_align import align
 from mashq.detectors.grounding_context import STRAYS, Count, Fact, context, strays
+from mashq.detectors.grounding_passage import PASSAGE
+from mashq.detectors.grounding_wording import WORDING, wording
+from mashq.detectors.grounding_words import PRONOUNS
 from mashq.detectors.reading import Token
 
 __all__ = ["FEATURES", "best_sentence", "features", "sentences"]
@@ -49,7 +51,7 @@ COUNTED = ("form", "pair", "number", "name", "substituted", "flipped", "usurped"
 SHAPE = (
     "tokens", "sentences", "length", "source", "ratio", "facts", "numbers", "early", "spread", "repeated", "lines",
     "open", "meta", "pronoun", "link", "first_pair", "last_pair", "first_usurped", "last_usurped",
-    *SOURCE_SHAPE, "copied",
+    *PASSAGE, *WORDING, "copied",
 )  # fmt: skip
 FEATURES = (
     *(f"{unit}_{share}" for unit in UNITS for share in ("all", "worst")),
@@ -93,9 +95,10 @@ def features(source: Source, text: str, answer: Sequence[Token]) -> list[float]:
             counted.append(math.log1p(missing))
     copied = sum(source.copies(part) for part in parts) / len(parts)
     ends = [m / t if t else 0.0 for unit in ("pair", "usurped") for m, t in _ends(read, UNITS.index(unit))]
-    shape = _shape(source, text, answer, [best for _, best, _ in read])
+    best = [place for _, place, _ in read]
+    shape = [*_shape(source, text, answer, best), *ends, *source.shape, *wording(source, text, answer, parts, best)]
     facts = [fact for _, _, judged in read for fact in judged]
-    return [*values, *counted, *strays(facts), *shape, *ends, *source.shape, copied]
+    return [*values, *counted, *strays(facts), *shape, copied]
 
 
 def _ends(read: list[tuple[list[Count], int, list[Fact]]], unit: int) -> list[Count]:
