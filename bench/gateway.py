@@ -72,7 +72,10 @@ async def with_mashq(url: str, calls: int, in_flight: int) -> tuple[float, float
     config = check({"players": [{"name": "A", "model": "openai/m"}], "models": {"openai/m": settings}})
     clock, facilities = RealClock(), Facilities()
     endpoint = Endpoints(config, clock, 0, facilities)["openai/m"]
-    with tempfile.TemporaryDirectory() as folder, closing(Run.create(Path(folder) / "r", clock, {"ended": None}, ())) as run:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        closing(Run.create(Path(folder) / "run", clock, {"ended": None}, ())) as run,
+    ):
         ledger = run.record("0").ledger()
 
         async def one(number: int) -> None:

@@ -58,12 +58,12 @@ def differences(now: Condition, before: Condition, player: str, seed: int = 0) -
     return found
 
 
-def mean(values: Floats, seed: int = 0) -> Difference:
-    """The mean of values by item, with its interval."""
+def mean(values: Floats, seed: int = 0, alpha: float = 0.0) -> Difference:
+    """The mean of values by item, with its interval; `alpha`, a score's range, allows for what few items hide."""
     count, middle = len(values), float(values.mean())
     if count < FEWEST:
         return Difference(middle)
-    if not np.ptp(values):
+    if not np.ptp(values) and not alpha:
         return Difference(middle, middle, middle)
     part = (values - middle)[:, None]
     ratios: list[Floats] = []
@@ -72,7 +72,7 @@ def mean(values: Floats, seed: int = 0) -> Difference:
         spread = drawn @ part**2 / count - moved**2
         ratios.append(ratio(np.abs(moved), np.sqrt(np.maximum(spread, 0.0) / count)))
     error = values.std(ddof=1, keepdims=True) / np.sqrt(count)
-    half = float(half_width(error, np.concatenate(ratios), count, 0.0)[0])
+    half = float(half_width(error, np.concatenate(ratios), count, alpha)[0])
     return Difference(middle, middle - half, middle + half)
 
 

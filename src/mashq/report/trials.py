@@ -1,7 +1,7 @@
 """The trials of a match: mean and standard deviation over trials, and the interval over items.
 
 The standard deviation says how much a repeat differs; it is not how sure the result is, for all trials share their
-items. The interval is: an item is averaged over the trials first, then items are resampled.
+items. The interval is: an item's part in Q is averaged over the trials first, then items are resampled.
 """
 
 import math
@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from statistics import fmean, stdev
 from typing import Any, Literal
 
-from mashq.analysis.judgement import Options, judge
-from mashq.analysis.results import from_matches
+from mashq.analysis.flips import envelope
+from mashq.analysis.paired import Difference
+from mashq.analysis.repeats import Repeats, repeats
 from mashq.arena.match import Season
 from mashq.arena.setting import score_rules_of
-from mashq.errors import DataError
 from mashq.protocol.score import PlayerResult, score
-from mashq.report.document import RESAMPLES, figures
+from mashq.report.document import figures
 from mashq.report.grid import Grid, written
 from mashq.report.score import flips, prose
 from mashq.report.text import number, safe
@@ -44,24 +44,24 @@ def document(season: Season) -> dict[str, Any]:
             wins[result.winner] += 1
         return results
 
-    found: dict[str, Any]
-    try:
-        found = judge(from_matches(told(season.results(m)) for m in ended), Options(rules, resamples=RESAMPLES))
-    except DataError as nothing:
-        found = {"players": [], "differences": [], "envelope": [], "items": 0, "notes": [str(nothing)]}
-    chances = {player["name"]: player for player in found["players"]}
+    found = repeats((told(season.results(match)) for match in ended), rules)
     players = [
         {
             "name": player.name,
             "model": player.model,
             "agent": player.agent,
             **_over([trial[seat] for trial in each]),
-            **{key: chances.get(player.name, {}).get(key) for key in ("q_low", "q_high", "p_win")},
+            "q_low": None if found is None else found.q[seat].low,
+            "q_high": None if found is None else found.q[seat].high,
+            "p_win": None if found is None else float(found.p_win[seat]),
             "wins": wins[player.name],
         }
         for seat, player in enumerate(season.config.players)
     ]
-    notes = list(found["notes"])
+    items: int = season.manifest["items"]
+    notes = [] if found is not None else ["No trial has a score yet."]
+    if items < 30:
+        notes.append(f"Only {items} items: the intervals are wide, and rightly so.")
     if len(each) > 1 and len(same) == 1:
         notes.append("All trials are the same: at temperature 0 a repeat tells nothing new.")
     return {
@@ -70,7 +70,7 @@ def document(season: Season) -> dict[str, Any]:
         "finished": season.finished,
         "trials": len(ended),
         "planned": planned,
-        "items": found["items"],
+        "items": items,
         "alpha": rules.alpha,
         "beta": rules.beta,
         "normalise": "match" if rules.reference is None else "reference",
@@ -80,14 +80,24 @@ def document(season: Season) -> dict[str, Any]:
         "detector": season.manifest["detector"],
         "players": players,
         **_winner(players),
-        "differences": found["differences"],
-        "envelope": found["envelope"],
+        "differences": [] if found is None else [_difference(found, *one) for one in found.differences],
+        "envelope": [] if found is None else _envelope(found, rules.alpha),
         "attempts": {
             name: sum(row[name] for row in read_attempts(season.path))
             for name in ("opened", "closed", "unresolved", "failed")
         },
         "notes": notes,
     }
+
+
+def _difference(found: Repeats, a: int, b: int, one: Difference) -> dict[str, Any]:
+    return {"a": found.players[a], "b": found.players[b], "dq": one.value, "low": one.low, "high": one.high}
+
+
+def _envelope(found: Repeats, alpha: float) -> list[dict[str, Any]]:
+    """Who has the best mean Q at which beta."""
+    stretches = envelope((alpha * found.h).tolist(), found.penalty.tolist())
+    return [{"beta_from": s.start, "beta_to": s.end, "winner": found.players[s.winner]} for s in stretches]
 
 
 def _winner(players: Sequence[dict[str, Any]]) -> dict[str, Any]:
@@ -144,7 +154,7 @@ def _sentences(found: dict[str, Any]) -> list[str]:
     said = ["SIMULATED: some of these players were not real models."] if found["simulated"] else []
     said.append(
         f"{found['trials']} trial(s) of {found['items']} items, {scored_by(found)}; means "
-        f" ± standard deviation over trials. Q = {found['alpha']:g}·H − "
+        f"± standard deviation over trials. Q = {found['alpha']:g}·H − "
         f"{found['beta']:g}·P. The 95% interval is over items, each averaged over its trials first."
     )
     if not found["finished"]:
