@@ -3,17 +3,22 @@ reference way (fp32, one pair at a time, and 32 unsorted at a time) measured in 
 
 Base-size random weights (12 layers, width 768, 12 heads of 64, feed-forward 2048), the length mix of a news task
 (lognormal, median 600 tokens, sigma 0.5). Needs torch alone; with transformers installed, the reference way is its
-T5ForTokenClassification, else our plain encoder. Tokenising is not timed.
+T5ForTokenClassification, else our plain encoder. The first tables start from token ids. The last, on CUDA, is the
+whole detector (made-up words, a tokenizer of as many pieces as T5's): in calls, and asked by a run's referee.
 
-    python bench/detectors.py [--pairs N] [--cpu-pairs N] [--rounds N]
+    python bench/detectors.py [--pairs N] [--cpu-pairs N] [--whole-pairs N] [--rounds N]
 """
 
 from __future__ import annotations
 
 import argparse
+import asyncio
+import itertools
 import random
 import statistics
+import string
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -23,13 +28,16 @@ import torch
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 
+from mashq.arena.referee import MOST, Referee
+from mashq.detectors.base import Pair
 from mashq.detectors.batches import Batches
+from mashq.detectors.hhem import Hhem, prompt
 from mashq.detectors.hhem_model import Classifier
 from mashq.detectors.neural import BUDGET, out_of_memory, run
 
 LAYERS, WIDTH, HEADS, SIZE, INNER, WORDS = 12, 768, 12, 64, 2048, 32128
 Texts = list[list[int]]
-Way = Callable[[Texts], list[float]]
+Way = Callable[[Any], list[float]]  # of texts, or of pairs
 
 
 def weights() -> dict[str, Any]:
@@ -110,10 +118,10 @@ def sorted_first(way: Way) -> Way:
 def ours(tensors: dict[str, Any], precision: str, device: str, budget: int) -> Way:
     """The detector's own path, from token ids on."""
     model, batches = Classifier(tensors, precision, device), Batches(budget, out_of_memory)
-    return lambda texts: run(model, batches, texts)
+    return lambda texts: run(model, batches, [(range(len(texts)), texts)])
 
 
-def timed(way: Way, texts: Texts) -> tuple[float, list[float]]:
+def timed(way: Way, texts: Sequence[Any]) -> tuple[float, list[float]]:
     """Pairs a second, the device idle before and after."""
     if torch.cuda.is_available():
         torch.cuda.synchronize()
@@ -122,7 +130,9 @@ def timed(way: Way, texts: Texts) -> tuple[float, list[float]]:
     return len(texts) / (time.perf_counter() - started), scores
 
 
-def table(title: str, ways: Sequence[tuple[str, Way, int]], texts: Texts, rounds: int) -> None:
+def table(
+    title: str, ways: Sequence[tuple[str, Way, int]], texts: Sequence[Any], lengths: list[int], rounds: int
+) -> None:
     """Rounds over all ways in turn, so that a busy machine slows all alike; medians. A way may take a part only."""
     rates: dict[str, list[float]] = {name: [] for name, _, _ in ways}
     scores: dict[str, list[float]] = {}
@@ -135,7 +145,6 @@ def table(title: str, ways: Sequence[tuple[str, Way, int]], texts: Texts, rounds
                 rates[name].append(rate)
     first = ways[0][0]
     base, truth = statistics.median(rates[first]), scores[first]
-    lengths = [len(text) for text in texts]
     print(f"\n{title}: {len(texts)} pairs, tokens: median {statistics.median(lengths):.0f}, mean "
           f"{statistics.mean(lengths):.0f}; scores {min(truth):.2f} to {max(truth):.2f}")  # fmt: skip
     print(f"{'way':34} {'pairs/s':>9} {'x first':>8}  worst shift  mean shift  (pairs compared)")
@@ -151,32 +160,119 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--pairs", type=int, default=8192, help="pairs on CUDA")
     parser.add_argument("--cpu-pairs", type=int, default=16)
+    parser.add_argument("--whole-pairs", type=int, default=8192, help="pairs for the whole detector on CUDA")
     parser.add_argument("--rounds", type=int, default=3)
     asked = parser.parse_args()
     tensors = weights()
     if asked.cpu_pairs:
         cpu: list[tuple[str, Way, int]] = [("reference: fp32, one at a time", reference(tensors, "cpu", 1), 9999)]
         cpu += [
-            (f"ours, {kind}", ours(tensors, kind, "cpu", BUDGET["cpu"]), 9999) for kind in ("fp32", "bf16", "int8")
+            (f"ours, {kind}", ours(tensors, kind, "cpu", BUDGET["cpu"]), 9999)
+            for kind in ("fp32", "bf16", "mixed", "int8")
         ]
-        table(f"CPU, {torch.get_num_threads()} threads", cpu, news(asked.cpu_pairs, 1), asked.rounds)
+        texts = news(asked.cpu_pairs, 1)
+        table(f"{processor()}, {torch.get_num_threads()} threads", cpu, texts, list(map(len, texts)), asked.rounds)
     if asked.pairs and torch.cuda.is_available():
-        some = min(asked.pairs, 512)
+        some, half = min(asked.pairs, 512), ours(tensors, "fp16", "cuda", BUDGET["cuda"])
         cuda: list[tuple[str, Way, int]] = [
             ("reference: fp32, one at a time", reference(tensors, "cuda", 1), some),
             ("reference: fp32, 32 unsorted", reference(tensors, "cuda", 32), some),
             ("bf16, sorted, 32 at a time", sorted_first(reference(tensors, "cuda", 32, torch.bfloat16)), asked.pairs),
             ("ours, fp32", ours(tensors, "fp32", "cuda", BUDGET["cuda"] // 4), some),
             ("ours, bf16", ours(tensors, "bf16", "cuda", BUDGET["cuda"]), asked.pairs),
-            ("ours, fp16, 64 pairs a call", in_calls(ours(tensors, "fp16", "cuda", BUDGET["cuda"]), 64), asked.pairs),
-            ("ours, fp16", ours(tensors, "fp16", "cuda", BUDGET["cuda"]), asked.pairs),
+            ("ours, fp16, 64 pairs a call", in_calls(half, 64), asked.pairs),
+            (f"ours, fp16, {MOST} pairs a call", in_calls(half, MOST), asked.pairs),
+            ("ours, fp16", half, asked.pairs),
         ]
-        table(torch.cuda.get_device_name(), cuda, news(asked.pairs, 2), asked.rounds)
+        texts = news(asked.pairs, 2)
+        table(torch.cuda.get_device_name(), cuda, texts, list(map(len, texts)), asked.rounds)
+    if asked.whole_pairs and torch.cuda.is_available():
+        whole(tensors, asked.whole_pairs, asked.rounds)
+
+
+def processor() -> str:
+    """What the CPU can multiply."""
+    has: dict[str, bool] = torch.cpu.get_capabilities()
+    told = [name for name in ("avx512_vnni", "avx512_bf16", "amx_bf16", "amx_int8") if has.get(name)]
+    return f"CPU ({', '.join(told) or 'fp32 alone'})"
 
 
 def in_calls(way: Way, size: int) -> Way:
-    """As the referee of a run asks: a few pairs a call."""
+    """A few pairs a call."""
     return lambda texts: [s for at in range(0, len(texts), size) for s in way(texts[at : at + size])]
+
+
+def by_referee(detector: Hhem, askers: int) -> Way:
+    """As a run asks: so many answers at a time, each waiting for its score before the next comes."""
+
+    async def score(pairs: Sequence[Pair]) -> list[float]:
+        referee, scores = Referee(detector), [0.0] * len(pairs)
+
+        async def ask(first: int) -> None:
+            for index in range(first, len(pairs), askers):
+                scores[index] = await referee.score(pairs[index])
+
+        await asyncio.gather(*(ask(first) for first in range(askers)))
+        referee.close()
+        return scores
+
+    return lambda pairs: asyncio.run(score(pairs))
+
+
+def words(folder: Path) -> list[str]:
+    """Saves a tokenizer of random pieces; gives words of one or two of them, the most frequent first."""
+    import tokenizers
+
+    draw = random.Random(3)
+
+    def piece() -> str:
+        return "".join(draw.choices(string.ascii_lowercase, k=draw.choice((3, 4, 4, 5, 6))))
+
+    starts, ends = (sorted({piece() for _ in range(n)}) for n in (22_000, 10_000))
+    pieces = [("<pad>", 0.0), ("</s>", 0.0), ("<unk>", 0.0), ("▁", -12.0), ("\n", -12.0)]
+    pieces += [(character, -12.0) for character in string.printable[:94]]
+    pieces += [(each, -9.0) for each in ["▁" + start for start in starts] + ends]
+    made: Any = tokenizers.Tokenizer(tokenizers.models.Unigram(pieces, unk_id=2, byte_fallback=False))
+    made.pre_tokenizer = tokenizers.pre_tokenizers.Metaspace()
+    made.add_special_tokens(["<pad>", "</s>", "<unk>"])
+    made.post_processor = tokenizers.processors.TemplateProcessing("$A </s>", special_tokens=[("</s>", 1)])
+    made.save(str(folder / "tokenizer.json"))
+    return [draw.choice(starts) + draw.choice(["", "", "", "", draw.choice(ends)]) for _ in range(60_000)]
+
+
+def articles(count: int, words: list[str]) -> list[Pair]:
+    """Made-up texts: the lengths of news, each word as frequent as its rank has it (Zipf's law)."""
+    draw = random.Random(5)
+    frequency = list(itertools.accumulate(1 / rank for rank in range(1, len(words) + 1)))
+
+    def text(tokens: int) -> str:
+        return " ".join(draw.choices(words, cum_weights=frequency, k=max(4, round(tokens / 1.2))))
+
+    lengths = [min(4096, max(60, round(draw.lognormvariate(6.397, 0.5)))) for _ in range(count)]
+    return [Pair(text(length - 30 - length // 8), text(length // 8)) for length in lengths]
+
+
+def whole(tensors: dict[str, Any], count: int, rounds: int) -> None:
+    """The detector as a run has it, tokenising and all."""
+    import safetensors.torch
+    import tokenizers
+
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        pairs = articles(count, words(folder))
+        safetensors.torch.save_file(tensors, str(folder / "model.safetensors"))
+        exact = Hhem(name, precision="fp32", self_test=False)
+        quick = Hhem(name, precision="fp16", self_test=False)
+        tokenizer: Any = tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
+    texts = [prompt(pair) for pair in pairs]
+    started = time.perf_counter()
+    lengths = [len(encoded.ids) for encoded in tokenizer.encode_batch_fast(texts)]
+    print(f"\ntokenising alone: {count / (time.perf_counter() - started):.0f} pairs/s")
+    ways: list[tuple[str, Way, int]] = [("fp32, one at a time", in_calls(exact.score, 1), min(count, 512))]
+    ways += [(f"fp16, calls of {size}", in_calls(quick.score, size), count) for size in (64, MOST)]
+    ways += [("fp16, one call", quick.score, count)]
+    ways += [(f"fp16, a referee, {n} at a time", by_referee(quick, n), count) for n in (64, MOST, 4 * MOST)]
+    table(f"the whole detector, {torch.cuda.get_device_name()}", ways, pairs, lengths, rounds)
 
 
 if __name__ == "__main__":

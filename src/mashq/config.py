@@ -4,7 +4,7 @@ import difflib
 import json
 import types
 import typing
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, cast
 from urllib.parse import urlsplit
@@ -309,7 +309,7 @@ def load(path: Path, overrides: Sequence[str] = ()) -> Config:
     except FileNotFoundError:
         raise ConfigError(f"{path} does not exist: 'mashq init' writes one to start from") from None
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path} cannot be read ({error})") from None
+        raise ConfigError(f"{path} cannot be read ({error}): it must be UTF-8 text that you may read") from None
     return parse(text, str(path), overrides)
 
 
@@ -331,6 +331,9 @@ def parse(text: str, source: str, overrides: Sequence[str] = ()) -> Config:
 
 def check(document: Mapping[str, Any], source: str = "the configuration") -> Config:
     """Validate plain data."""
+    for text in _texts(document):
+        if "\0" in text or (not text.isascii() and any("\ud800" <= letter <= "\udfff" for letter in text)):
+            raise ConfigError(f"{source}: {text[:80]!r} holds a character that no file can hold: leave it out")
     try:
         return Config.model_validate(document)
     except ValidationError as error:
@@ -373,6 +376,19 @@ def _plain(document: object) -> object:
             else ()
         )
     return json.loads(json.dumps(document, default=str))
+
+
+def _texts(document: object) -> Iterator[str]:
+    """Every text in plain data, keys included."""
+    if isinstance(document, str):
+        yield document
+    elif isinstance(document, Mapping):
+        for key, value in cast(Mapping[object, object], document).items():
+            yield from _texts(key)
+            yield from _texts(value)
+    elif isinstance(document, list | tuple):
+        for value in cast(Sequence[object], document):
+            yield from _texts(value)
 
 
 def _yaml(text: str, source: str) -> object:

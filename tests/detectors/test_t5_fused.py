@@ -14,11 +14,16 @@ from mashq.detectors import t5_fused, t5_plain  # noqa: E402
 from mashq.detectors.batches import Batches  # noqa: E402
 from mashq.detectors.encoder import Packed  # noqa: E402
 from mashq.detectors.hhem_model import Classifier  # noqa: E402
-from mashq.detectors.neural import out_of_memory, run  # noqa: E402
+from mashq.detectors.neural import out_of_memory  # noqa: E402
+from mashq.detectors.neural import run as run_parts  # noqa: E402
 from tests.detectors import small_t5  # noqa: E402
 
 HEADS, SIZE = 4, 64
 LENGTHS = [300, 130, 64, 1, 513, 128, 129, 1000, 2, 65, 63, 2500]
+
+
+def run(model: Classifier, batches: Batches, texts: list[list[int]]) -> list[float]:
+    return run_parts(model, batches, [(range(len(texts)), texts)])
 
 
 def close(ours: Any, exact: Any) -> bool:

@@ -9,7 +9,7 @@ import json
 import random
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -205,7 +205,7 @@ _commit = Writer._commit  # pyright: ignore[reportPrivateUsage]
 
 
 @contextmanager
-def played_by(model: Faulty) -> Iterator[None]:
+def played_by(model: Faulty) -> Generator[None]:
     """Every model of a match is this one, and nothing is reached for."""
 
     async def reached(_urls: dict[str, str]) -> None:

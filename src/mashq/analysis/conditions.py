@@ -63,7 +63,9 @@ def _value(term: str, text: str, document: Mapping[str, Any]) -> float:
         if player["name"] == name:
             value = player[found[1]]
             if value is None:
-                raise ConfigError(f"--fail-if {text!r}: {found[1]} of {name!r} is unknown, so it cannot be decided")
+                raise ConfigError(
+                    f"--fail-if {text!r}: {found[1]} of {name!r} is unknown, so it cannot be decided: use another"
+                )
             return float(value)
     names = ", ".join(player["name"] for player in document["players"][:10])
     raise ConfigError(f"--fail-if {text!r}: there is no player {name!r} (there are {names})")

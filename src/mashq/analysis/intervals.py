@@ -19,6 +19,7 @@ from mashq.protocol.score import TIE, ScoreRules
 
 LEVEL = 0.95
 CHUNK = 1024
+MOST_CELLS = 10_000_000  # of a block of draws: 80 MB
 SMALL = 30.0
 FEWEST = 5
 
@@ -36,7 +37,13 @@ class Resampled:
 
 
 def resample(
-    seen: View, rules: ScoreRules, pairs: Sequence[tuple[int, int]], resamples: int, seed: int, keep: int = 2000
+    seen: View,
+    rules: ScoreRules,
+    pairs: Sequence[tuple[int, int]],
+    resamples: int,
+    seed: int,
+    keep: int = 2000,
+    level: float = LEVEL,
 ) -> Resampled:
     """Intervals of every player's Q and of the differences of `pairs`; some resamples are kept for curves."""
     now = figures(seen, rules).q[0]
@@ -54,7 +61,7 @@ def resample(
         found = figures(seen, rules, drawn)
         moved = np.concatenate([found.q, found.q[:, first] - found.q[:, second]], axis=1) - value
         spread = drawn @ squares / count - (drawn @ part / count) ** 2
-        ratios.append(_ratio(np.abs(moved), np.sqrt(np.maximum(spread, 0.0) / count)))
+        ratios.append(ratio(np.abs(moved), np.sqrt(np.maximum(spread, 0.0) / count)))
         wins += _wins(found.q)
         if sum(len(block) for block in kept_h) < keep:
             kept_h.append(found.h)
@@ -63,7 +70,8 @@ def resample(
     if count < FEWEST:
         none = tuple((a, b, float(now[a] - now[b]), None, None) for a, b in pairs)
         return Resampled(None, None, none, wins / resamples, h, penalty)
-    half = _half(np.concatenate(ratios), part, count, rules.alpha)
+    error = part.std(axis=0, ddof=1) / np.sqrt(count)
+    half = half_width(error, np.concatenate(ratios), count, rules.alpha, level)
     low, high = value - half, value + half
     differences = tuple(
         (a, b, float(value[at]), float(low[at]), float(high[at])) for at, (a, b) in enumerate(pairs, start=players)
@@ -74,18 +82,18 @@ def resample(
 def draws(count: int, resamples: int, seed: int) -> Iterator[Floats]:
     """How often each item is drawn in each resample, some resamples at a time."""
     random = np.random.default_rng(seed)
-    for start in range(0, resamples, CHUNK):
-        size = min(CHUNK, resamples - start)
+    chunk = max(1, min(CHUNK, MOST_CELLS // max(count, 1)))
+    for start in range(0, resamples, chunk):
+        size = min(chunk, resamples - start)
         picked = random.integers(0, count, (size, count), dtype=np.int32)
         picked += (np.arange(size, dtype=np.int32) * count)[:, None]
         yield np.bincount(picked.ravel(), minlength=size * count).reshape(size, count).astype(np.float64)
 
 
-def _half(ratios: Floats, part: Floats, count: int, alpha: float) -> Floats:
-    """Half the width of each interval."""
-    student, farthest = _student(0.5 + LEVEL / 2, count - 1), _student(0.9995, count - 1)
-    error = part.std(axis=0, ddof=1) / np.sqrt(count)
-    multiple = np.clip(np.quantile(ratios, LEVEL, axis=0), student, max(farthest, student))
+def half_width(error: Floats, ratios: Floats, count: int, alpha: float, level: float = LEVEL) -> Floats:
+    """Half the width of intervals of `count` items, from their standard errors and the resampled |t|."""
+    student, farthest = _student(0.5 + level / 2, count - 1), _student(0.9995, count - 1)
+    multiple = np.clip(np.quantile(ratios, level, axis=0), student, max(farthest, student))
     unseen = student * alpha * 0.5 / count * min(1.0, SMALL / count)
     return np.sqrt((multiple * error) ** 2 + unseen**2)
 
@@ -95,11 +103,11 @@ def _student(at: float, freedom: int) -> float:
     return float(stdtrit(freedom, at))
 
 
-def _ratio(moved: Floats, error: Floats) -> Floats:
+def ratio(moved: Floats, error: Floats) -> Floats:
     """|t| of each resample; one that leaves a player without any answer, or moves without an error, is far out."""
     tiny = error <= 1e-12
-    ratio = np.divide(moved, error, out=np.zeros_like(moved), where=~tiny)
-    return np.where(np.isnan(moved) | (tiny & (moved > 1e-12)), 1e6, ratio)
+    found = np.divide(moved, error, out=np.zeros_like(moved), where=~tiny)
+    return np.where(np.isnan(moved) | (tiny & (moved > 1e-12)), 1e6, found)
 
 
 def _wins(q: Floats) -> Floats:

@@ -40,11 +40,11 @@ class Options:
 def judge(results: Results, options: Options, notes: Sequence[str] = ()) -> dict[str, Any]:
     """The document. Raises DataError when there is nothing to compare."""
     said = list(notes)
-    rules = _with_known(results, options.rules, said)
+    rules = with_known(results, options.rules, said)
     counted = tuple(rules.weights)
     seen = view(results, rules.refusals, counted)
     if not seen.items:
-        raise DataError(_nothing_common(results))
+        raise DataError(nothing_common(results))
     now = figures(seen, rules)
     q = now.q[0]
     pairs = _pairs(q)
@@ -79,7 +79,7 @@ def judge(results: Results, options: Options, notes: Sequence[str] = ()) -> dict
     }
 
 
-def _with_known(results: Results, rules: ScoreRules, said: list[str]) -> ScoreRules:
+def with_known(results: Results, rules: ScoreRules, said: list[str]) -> ScoreRules:
     """The rules with the resources that everyone has some known value of."""
     weights: dict[str, float] = {}
     for name, weight in rules.weights.items():
@@ -101,7 +101,7 @@ def _with_known(results: Results, rules: ScoreRules, said: list[str]) -> ScoreRu
     return replace(rules, weights=weights)
 
 
-def _nothing_common(results: Results) -> str:
+def nothing_common(results: Results) -> str:
     usable = results.usable
     fewest = min(range(len(results.players)), key=lambda seat: int(usable[seat].sum()))
     return (

@@ -208,7 +208,7 @@ def _read_key(name: str, path: Path) -> str:
             raise ConfigError(f"the key file {path} can be read by others: run 'chmod 600 {path}'")
         key = path.read_text("utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"the key file {path} of {name} cannot be read ({error})") from None
+        raise ConfigError(f"the key file {path} of {name} cannot be read ({error}): fix api_key_file") from None
     if not key:
         raise ConfigError(f"the key file {path} of {name} is empty: write the key into it")
     return key

@@ -17,7 +17,7 @@ Positions number the matches for good: a player who joins a tournament later add
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, product
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -30,6 +30,7 @@ from mashq.protocol.score import PlayerResult, score
 
 FREE = ("score.alpha", "score.beta", "score.weights", "score.normalise", "score.refusals")  # no player is told these
 TWIN = " (2)"  # the name of a player's second self, when it plays against itself
+MOST = 10_000_000  # trials, seats or rounds
 Results = Callable[[str], Sequence[PlayerResult]]
 Cell = tuple[tuple[str, Any], ...]
 
@@ -47,8 +48,8 @@ class Fixture:
 
 def batches(config: Config, season: Mapping[str, Any], results: Results) -> Iterator[list[Fixture]]:
     """The matches of a season, those that can be played at the same time together."""
-    trials: int = season.get("trials", 1)
     kind = season.get("kind", "match")
+    trials: int = season.get("trials", 1)
     if kind == "match":
         yield [Fixture(str(trial), trial, config, trial) for trial in range(trials)]
     elif kind == "sweep":
@@ -63,6 +64,45 @@ def batches(config: Config, season: Mapping[str, Any], results: Results) -> Iter
         yield list(_vision(config, season["when"], season["items"], trials))
     else:
         raise ConfigError(f"the run is a {kind!r}, which this version does not know: update mashq")
+
+
+def checked(season: object) -> Mapping[str, Any]:
+    """What a manifest says of its season, seen to be what `batches` needs."""
+    said = cast(Mapping[str, Any], season) if isinstance(season, Mapping) else {"kind": season}
+    kind = said.get("kind", "match")
+    if not isinstance(kind, str) or kind not in NEEDS:
+        raise ConfigError(f"the run is a {kind!r}, which this version does not know: update mashq")
+    for name, right in {"trials": _count, **NEEDS[kind]}.items():
+        if not right(said.get(name, 1 if name in ("trials", "rounds") else None)):
+            raise ConfigError(f"the run is a {kind} and its {name!r} is wrong: restore its manifest from a copy")
+    return said
+
+
+def _count(value: object) -> bool:
+    return type(value) is int and 1 <= value <= MOST
+
+
+def _word(value: object) -> bool:
+    return isinstance(value, str)
+
+
+def _words(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(word, str) for word in cast(list[object], value))
+
+
+def _settings(value: object) -> bool:
+    """A list of [name, values]."""
+    pairs = cast(list[Any], value) if isinstance(value, list) else [None]
+    return all(isinstance(p, list | tuple) and len(cast(Any, p)) == 2 and isinstance(p[1], list) for p in pairs)
+
+
+NEEDS: dict[str, dict[str, Callable[[object], bool]]] = {
+    "match": {},
+    "sweep": {"over": _settings},
+    "tournament": {"system": _word, "seats": _count, "rounds": _count},
+    "game": {"vision": _words},
+    "vision": {"when": _word, "items": _count},
+}
 
 
 def _sweep(config: Config, over: Sequence[tuple[str, Sequence[Any]]], trials: int) -> Iterator[Fixture]:
@@ -89,7 +129,9 @@ def _round_robin(config: Config, seats: int, trials: int) -> Iterator[Fixture]:
     """All groups of `seats` players, each in every rotation of its seats; those of the last player come last."""
     players = range(len(config.players))
     if not 2 <= seats <= len(players):
-        raise ConfigError(f"a tournament of {len(players)} player(s) cannot have {seats} seats a match")
+        raise ConfigError(
+            f"a tournament of {len(players)} player(s) cannot have {seats} seats a match: use 2 up to as many as play"
+        )
     groups = sorted(combinations(players, seats), key=lambda group: group[::-1])
     for number, group in enumerate(groups):
         for turn in range(seats):

@@ -88,7 +88,9 @@ def _words(player: PlayerConfig) -> tuple[str, ...]:
         try:
             words = shlex.split(player.command or "")
         except ValueError as error:
-            raise ConfigError(f"the command of player {player.name!r} cannot be split ({error})") from None
+            raise ConfigError(
+                f"the command of player {player.name!r} cannot be split ({error}): check its quotes"
+            ) from None
     if not words and player.url is None:
         raise ConfigError(f"the command of player {player.name!r} is empty: name a program")
     if player.url is not None and not player.url.startswith(("http://", "https://")):

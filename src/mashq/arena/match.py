@@ -17,7 +17,7 @@ from typing import Any
 
 from mashq.arena.endpoints import located
 from mashq.arena.executors import Executor, Here, Shown
-from mashq.arena.fixtures import Fixture, batches
+from mashq.arena.fixtures import Fixture, batches, checked
 from mashq.arena.manifest import manifest as new_manifest
 from mashq.arena.manifest import stamp
 from mashq.arena.play import fold
@@ -68,7 +68,9 @@ class Played:
     def results(self) -> tuple[PlayerResult, ...]:
         """The results by item: the rows written when it ended, or as the state has them."""
         found = None if self.changed is not None else read_results(self.path, self.fixture.id)
-        return results_of(self.state) if found is None else found
+        if found is None:
+            return results_of(self.state)
+        return fitted(self.path, self.fixture, found)
 
     @cached_property
     def attempts(self) -> list[dict[str, Any]]:
@@ -117,6 +119,16 @@ class Season:
         if found is None:
             raise StoreError(f"{self.path} has no results of match {match!r}: run 'mashq resume {self.path}'")
         return found
+
+
+def fitted(path: Path, fixture: Fixture, found: Sequence[PlayerResult]) -> tuple[PlayerResult, ...]:
+    """Stored results, seen to be those of this match: its players, each with the same items."""
+    names = [player.name for player in fixture.config.players]
+    if [player.name for player in found] != names or len({len(player.items) for player in found}) != 1:
+        raise StoreError(
+            f"{path} is damaged (its results are not of {', '.join(names)} on the same items): restore it from a copy"
+        )
+    return tuple(found)
 
 
 async def run(
@@ -225,6 +237,7 @@ async def join(out: Path, config: Config, *, base: Path | None = None, show: Sho
 def load_season(out: Path) -> Season:
     """A run as it stands, finished or not."""
     manifest = read_match(out)
+    checked(manifest.get("season", {}))
     return Season(out, manifest, check(manifest["config"], f"{out}/manifest.json"))
 
 
@@ -275,4 +288,4 @@ def _named(table: Table, name: str) -> str:
 
 
 def _nothing_yet(match: str) -> Sequence[PlayerResult]:
-    raise StoreError(f"the match {match!r} has not been played")
+    raise StoreError(f"the match {match!r} has not been played: play it first")

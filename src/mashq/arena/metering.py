@@ -101,7 +101,7 @@ async def _until_done(command: Sequence[str], variables: dict[str, str]) -> int:
     try:
         process = await asyncio.create_subprocess_exec(*command, env={**os.environ, **variables})
     except (OSError, ValueError) as error:
-        raise ConfigError(f"the command {command[0]!r} cannot be started ({error})") from None
+        raise ConfigError(f"the command {command[0]!r} cannot be started ({error}): name another") from None
     ended, told = asyncio.create_task(process.wait()), asyncio.create_task(stopped.wait())
     await asyncio.wait({ended, told}, return_when=asyncio.FIRST_COMPLETED)
     told.cancel()

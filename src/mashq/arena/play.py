@@ -220,6 +220,8 @@ def unusable(seen: Observation, draft: object) -> str:
         legal = given.status in ("ok", "refused", "failed") and all(isinstance(text, str) for text in texts)
         if given.h is not None:
             legal = legal and isinstance(given.h, float | int) and 0 <= given.h <= 1
+        if given.confidence is not None:
+            legal = legal and isinstance(given.confidence, float | int) and 0 <= given.confidence <= 1
     return "" if legal else f"the player's move has impossible fields: {given!r:.200}"
 
 
@@ -233,7 +235,15 @@ def failed(seen: Observation, why: str) -> Move:
 
 
 def fold(state: MatchState, played: Iterable[tuple[str, Move]]) -> MatchState:
-    """The state after recorded moves."""
-    for player, move in played:
-        state = apply(state, {state.seat_of(player): move})
+    """The state after recorded moves; StoreError at one that the match as it stood does not allow."""
+    seats = {player.name: seat for seat, player in enumerate(state.players)}
+    for number, (player, move) in enumerate(played, 1):
+        try:
+            state = apply(state, {seats[player]: move})
+        except (LookupError, TypeError, ValueError) as error:
+            why = f"{type(error).__name__}: {error}"
+            raise StoreError(
+                f"the record is damaged: its move {number}, of {player!r:.80}, cannot follow those before it "
+                f"({why}); restore the run from a copy"
+            ) from None
     return state

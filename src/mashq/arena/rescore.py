@@ -12,7 +12,9 @@ from mashq.protocol.state import MatchState, PlayerState
 def rescored(played: Played, detector: Detector) -> Played:
     """The run as if `detector` had been the judge; its players were guided as they were."""
     if getattr(detector, "needs_reference", False) and any(item.reference is None for item in played.state.items):
-        raise ConfigError(f"the detector {detector.name!r} needs reference answers, and the run's items have none")
+        raise ConfigError(
+            f"the detector {detector.name!r} needs reference answers, and the run's items have none: choose another"
+        )
     if any(player.model.startswith("simulated/") for player in played.config.players):
         raise ConfigError("simulated answers have no text to score: rescore a run of real models")
     pairs: list[Pair] = []

@@ -7,6 +7,7 @@ from typing import Any, cast
 
 from mashq.arena.agents import reviews_allowed
 from mashq.config import Config, PlayerConfig
+from mashq.errors import StoreError
 from mashq.gateway.door import trial_seed
 from mashq.players import prompts
 from mashq.protocol.game import initial
@@ -75,5 +76,7 @@ def prompts_of(config: Config, player: PlayerConfig) -> prompts.Prompts:
 
 def stored_prompts(config: Config, player: PlayerConfig, saved: Mapping[str, Any]) -> prompts.Prompts:
     """A player's prompts as they were when the run began."""
-    texts = saved.get(player.prompts or BUILTIN) or saved[player.name]
+    texts = saved.get(player.prompts or BUILTIN) or saved.get(player.name)
+    if texts is None:
+        raise StoreError(f"the manifest has no prompts for player {player.name!r}: restore it from a copy")
     return prompts.Prompts(texts, config.task.kind)

@@ -5,26 +5,40 @@ costs     what the moves say they cost is what the attempts in the ledger cost
 items     their digest is the manifest's
 prompts   the text of every attempt's prompt is there, under its own digest
 file      SQLite finds the file whole
+manifest  it is as it was written
 """
 
 import hashlib
 import json
 from collections.abc import Iterator
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from mashq.arena.llm_judge import REFEREE
 from mashq.arena.match import Played, load_season
 from mashq.gateway.types import spend_of
+from mashq.protocol.game import to_move
 from mashq.protocol.resources import Spend
 from mashq.protocol.score import results_of
-from mashq.store.db import connect
 from mashq.store.ledger import entries
-from mashq.store.run import DATABASE, read_items, read_matches, read_moves, read_results
+from mashq.store.run import (
+    DIGEST,
+    manifest_digest,
+    read_items,
+    read_matches,
+    read_moves,
+    read_results,
+    reading,
+)
 from mashq.tasks import load as tasks
 
-CLOSE = 1e-6  # seconds are sums of floats, added in another order
+KEPT = """SELECT player, purpose, opened, closed, unresolved, failed, tokens FROM spent WHERE match = ?
+  ORDER BY player, purpose"""
+MADE = """SELECT player, purpose, count(*), count(outcome), sum(outcome IS NULL),
+  sum(outcome IS NOT NULL AND outcome NOT IN ('ok', 'refused')),
+  sum(coalesce(tokens_in, 0) + coalesce(tokens_out, 0)) FROM attempts WHERE match = ?
+  GROUP BY player, purpose ORDER BY player, purpose"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,31 +53,38 @@ def verify(path: Path) -> Iterator[Finding]:
     """Check a run, one finding at a time."""
     yield Finding("file", _file(path))
     season = load_season(path)
-    digest = season.manifest["digests"]["items"]
+    yield Finding("manifest", _manifest(season.manifest))
+    digest = season.manifest["digests"].get("items")
     yield Finding("items", "" if tasks.digest(read_items(path)) == digest else "their digest is not the manifest's")
     yield Finding("prompts", _prompts(path))
     there = read_matches(path)
     for fixture in season.fixtures():
         if fixture.id in there or season.finished:
-            yield Finding(f"match {fixture.id}: costs", _costs(path, fixture.id))
-            if there.get(fixture.id):
+            yield Finding(f"match {fixture.id}: costs", _costs(path, fixture.id) or _tally(path, fixture.id))
+            if there.get(fixture.id) or season.finished:
                 yield Finding(f"match {fixture.id}: results", _results(season.played(fixture)))
 
 
 def _file(path: Path) -> str:
-    with closing(connect(path / DATABASE, readonly=True)) as connection:
+    with reading(path) as connection:
         (told,) = connection.execute("PRAGMA quick_check(1)").fetchone()
     return "" if told == "ok" else f"SQLite says: {told}"
 
 
+def _manifest(manifest: dict[str, Any]) -> str:
+    """One of an earlier version has no digest of its own."""
+    same = manifest.get(DIGEST, manifest_digest(manifest)) == manifest_digest(manifest)
+    return "" if same else "it was changed after it was written"
+
+
 def _prompts(path: Path) -> str:
-    with closing(connect(path / DATABASE, readonly=True)) as connection:
+    with reading(path) as connection:
         query = "SELECT count(*) FROM attempts WHERE prompt NOT IN (SELECT digest FROM prompts)"
         (missing,) = connection.execute(query).fetchone()
         if missing:
             return f"{missing} attempt(s) have no prompt"
         for digest, messages in connection.execute("SELECT digest, messages FROM prompts"):
-            if not _is(digest, messages):
+            if not isinstance(messages, str) or not _is(digest, messages):
                 return f"the prompt {digest} is not what it was"
     return ""
 
@@ -81,7 +102,7 @@ def _costs(path: Path, match: str) -> str:
         charged[player] = charged.get(player, Spend()) + move.spend
     ended = read_matches(path).get(match, False)
     spent: dict[str, Spend] = {}
-    with closing(connect(path / DATABASE, readonly=True)) as connection:
+    with reading(path) as connection:
         for call, entry in entries(connection, "match = ?", (match,)):
             if call.player != REFEREE:
                 spent[call.player] = spent.get(call.player, Spend()) + spend_of(entry)
@@ -98,9 +119,21 @@ def _costs(path: Path, match: str) -> str:
     return f"{min(extra)} was charged for attempts the ledger does not have" if extra else ""
 
 
+def _tally(path: Path, match: str) -> str:
+    """The counts kept of a match's attempts, where they are, are those of its attempts."""
+    with reading(path) as connection:
+        if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'spent'").fetchone():
+            return ""
+        kept = connection.execute(KEPT, (match,)).fetchall()
+        made = connection.execute(MADE, (match,)).fetchall()
+    return "the counts of its attempts are not those of the ledger" if kept and kept != made else ""
+
+
 def _results(played: Played) -> str:
     stored, folded = read_results(played.path, played.fixture.id), results_of(played.state)
-    if stored == folded:
+    if to_move(played.state):
+        return "its moves do not come to an end"
+    if stored is None or stored == folded:  # one of an earlier version has no rows
         return ""
     for row, own in zip(stored or (), folded, strict=False):
         for one, other in zip(row.items, own.items, strict=False):

@@ -7,21 +7,31 @@ from types import FrameType
 
 import click
 
+from mashq.cli.calibrate import calibrate
 from mashq.cli.compare import compare
 from mashq.cli.demo import demo
 from mashq.cli.detect import detect
 from mashq.cli.detectors import detectors
 from mashq.cli.doctor import doctor
+from mashq.cli.export import export
 from mashq.cli.gateway import gateway
+from mashq.cli.import_ import import_
 from mashq.cli.init import init
 from mashq.cli.paper import paper
 from mashq.cli.plan import plan
+from mashq.cli.power import power
+from mashq.cli.report import report
 from mashq.cli.rescore import rescore
 from mashq.cli.resume import resume
 from mashq.cli.run import run
 from mashq.cli.score import score
+from mashq.cli.seasons import game, tournament, vision
 from mashq.cli.show import show
+from mashq.cli.site import site
+from mashq.cli.sweep import sweep
 from mashq.cli.validate import validate
+from mashq.cli.verify import verify
+from mashq.cli.view import view
 from mashq.cli.weights import weights
 from mashq.errors import MashqError, Stopped
 
@@ -47,11 +57,20 @@ def cli() -> None:
 for command in (
     demo,
     run,
+    sweep,
+    tournament,
+    game,
+    vision,
     resume,
     show,
+    view,
     score,
     compare,
     rescore,
+    report,
+    site,
+    export,
+    import_,
     detect,
     detectors,
     plan,
@@ -61,6 +80,9 @@ for command in (
     doctor,
     weights,
     validate,
+    verify,
+    calibrate,
+    power,
 ):
     cli.add_command(command)
 

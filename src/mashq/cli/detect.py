@@ -73,7 +73,7 @@ def _read(path: Path) -> Iterator[Any]:
         try:
             row: Any = json.loads(line)
         except (ValueError, RecursionError) as error:
-            raise DataError(f"{path} line {number} is not JSON ({error})") from None
+            raise DataError(f"{path} line {number} is not JSON ({error}): one object a line") from None
         values = cast(dict[str, Any], row) if isinstance(row, dict) else {}
         if not isinstance(values.get("source"), str) or not isinstance(values.get("answer"), str):
             raise DataError(f'{path} line {number} needs "source" and "answer", both strings')

@@ -1,15 +1,31 @@
 """`mashq doctor`: what is here and what would run."""
 
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
 import click
+
+if TYPE_CHECKING:
+    from mashq.config import Config
+
+OTHERS = 0o077
+ENV_FILE, RUNS = ".env", "runs"
+Said = tuple[bool | None, str, str]
 
 
 @click.command()
-def doctor() -> None:
+@click.argument("config", type=click.Path(path_type=Path), required=False)
+def doctor(config: Path | None) -> None:
     """Say what is installed, which keys and weights are there, and what would run. Shows no key.
+
+    With CONFIG also whether its key files are there and nobody else can read them.
 
     \b
     Example:
       mashq doctor
+      mashq doctor mashq.yaml
     """
     import os
     import platform
@@ -38,6 +54,57 @@ def doctor() -> None:
     _line(neural, "neural detectors: hhem, minicheck (weights from the hub or a folder)", "pip install 'mashq[hhem]'")
     agents = [entry.name for entry in entry_points(group=GROUP)]
     _line(True, f"agents: {', '.join([*OURS, 'external', *agents])}")
+    settings = None
+    if config is not None:
+        from mashq.arena.endpoints import located
+        from mashq.config import load
+
+        settings = located(load(config), config.parent.resolve())
+    named = {provider.key_env for provider in PROVIDERS.values()}
+    named |= {model.api_key_env for model in settings.models.values()} if settings is not None else set()
+    for there, what, fix in (*key_files(settings), *env_file(Path(ENV_FILE), named), *runs(Path(RUNS))):
+        _line(there, what, fix)
+
+
+def key_files(config: "Config | None") -> Iterator[Said]:
+    """Whether each key file of a configuration is there, holds something, and is its owner's alone."""
+    for name, model in config.models.items() if config is not None else ():
+        if model.api_key_file is None:
+            continue
+        path = Path(model.api_key_file)
+        what = f"the key file {path} of {name}"
+        try:
+            held, mode = path.stat().st_size, path.stat().st_mode
+        except OSError as error:
+            yield False, what, f"it cannot be read: {error.strerror}"
+            continue
+        if mode & OTHERS:
+            yield False, f"{what} can be read by others", f"chmod 600 {path}"
+        else:
+            yield held > 0, what, "it is empty: write the key into it"
+
+
+def env_file(path: Path, named: set[str | None]) -> Iterator[Said]:
+    """Whether a `.env` file here holds keys that others can read; names only, never what they hold."""
+    if not path.is_file() or not path.stat().st_mode & OTHERS:
+        return
+    try:
+        text = path.read_text("utf-8", "replace")
+    except OSError:  # what cannot be read here is no way to a key for this user; its owner is told
+        return
+    found = [name for name in re.findall(r"^\s*(?:export\s+)?(\w+)\s*=\s*\S", text, re.MULTILINE) if name in named]
+    if found:
+        yield False, f"{path} holds {', '.join(dict.fromkeys(found))} and can be read by others", f"chmod 600 {path}"
+
+
+def runs(path: Path) -> Iterator[Said]:
+    """That run directories hold prompts and answers, where others can read them."""
+    if path.is_dir() and path.stat().st_mode & OTHERS & 0o055:
+        yield (
+            None,
+            f"{path}/ holds every prompt and answer, no key; others can read it (chmod 700 {path} hides it)",
+            "",
+        )
 
 
 def _line(there: bool | None, what: str, fix: str = "") -> None:

@@ -25,5 +25,5 @@ def init(path: Path) -> None:
     except FileExistsError:
         raise ConfigError(f"{path} is already there: name another file") from None
     except OSError as error:
-        raise ConfigError(f"{path} cannot be written ({error.strerror})") from None
+        raise ConfigError(f"{path} cannot be written ({error.strerror}): choose another place") from None
     click.echo(f"{path} is written: edit it, then 'mashq plan {path}' and 'mashq run {path}'")

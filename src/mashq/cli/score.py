@@ -70,13 +70,15 @@ def score(
     from mashq.report.score import score_text
 
     wanted = [parse(text) for text in conditions]
-    results, given, notes = _read(source, _pairs("--map", renames))
+    results, given, notes = read_source(source, pairs("--map", renames))
+    from mashq.config import nearest
+
     for name in without:
         if name not in results.players:
-            raise ConfigError(f"--without {name!r}: there is no such player")
+            raise ConfigError(f"--without {name!r}: there is no such player{nearest(name, results.players)}")
     if without:
         results = results.only([name for name in results.players if name not in without])
-    options = Options(_rules(given, rules), resamples, seed)
+    options = Options(rules_said(given, rules), resamples, seed)
     document = judge(results, options, notes)
     if as_json:
         click.echo(json.dumps(document, indent=2, ensure_ascii=False))
@@ -88,7 +90,7 @@ def score(
         sys.exit(FAILED)
 
 
-def _read(source: Path, renames: dict[str, str]) -> "tuple[Results, ScoreRules, list[str]]":
+def read_source(source: Path, renames: dict[str, str]) -> "tuple[Results, ScoreRules, list[str]]":
     """The results, the rules they came with, and notes."""
     from mashq.analysis.results import from_matches
     from mashq.protocol.score import ScoreRules
@@ -110,7 +112,7 @@ def _read(source: Path, renames: dict[str, str]) -> "tuple[Results, ScoreRules, 
     return from_matches(begun), score_rules_of(season.config), notes
 
 
-def _rules(given: "ScoreRules", said: dict[str, Any]) -> "ScoreRules":
+def rules_said(given: "ScoreRules", said: dict[str, Any]) -> "ScoreRules":
     """The rules with what the command line says in their place."""
     from dataclasses import replace
 
@@ -118,7 +120,7 @@ def _rules(given: "ScoreRules", said: dict[str, Any]) -> "ScoreRules":
     if said["resources"] is not None:
         names = [name.strip() for name in said["resources"].split(",") if name.strip()]
         weights = {_resource(name): given.weights.get(name, 1.0) for name in names}
-    for name, text in _pairs("--weights", (said["weights"] or "").split(",") if said["weights"] else ()).items():
+    for name, text in pairs("--weights", (said["weights"] or "").split(",") if said["weights"] else ()).items():
         weights[_resource(name)] = _positive(name, text)
     reference = given.reference
     if said["normalise"] is not None:
@@ -164,7 +166,8 @@ def _reference(text: str) -> dict[str, float] | None:
     return {_resource(key): _positive(key, str(value)) for key, value in pairs.items()}
 
 
-def _pairs(option: str, texts: Sequence[str]) -> dict[str, str]:
+def pairs(option: str, texts: Sequence[str]) -> dict[str, str]:
+    """Texts such as name=value by their names."""
     found: dict[str, str] = {}
     for text in texts:
         key, equals, value = text.partition("=")

@@ -19,12 +19,13 @@ from typing import Any
 
 from mashq.detectors import t5_plain
 from mashq.detectors.extras import need
-from mashq.detectors.linear import dtype, linear
+from mashq.detectors.linear import dtype, linear, tails
 from mashq.errors import DetectorError
 
 __all__ = ["Encoder", "Packed", "distances", "gate_scale", "steps"]
 
 torch: Any = need("torch")
+_ROWS = 512  # through the feed-forward at a time on a CPU: what lies between its products stays in the cache
 _FAR = 128  # T5's relative_attention_max_distance: beyond it every distance is one bucket
 
 
@@ -54,14 +55,16 @@ class Encoder:
     """The encoder in one precision on one device."""
 
     def __init__(self, tensors: Mapping[str, Any], precision: str, device: str) -> None:
-        self.device, self.kind = device, dtype(precision)
+        self.device, self.kind, self.mixing = device, dtype(precision), dtype(tails(precision))
         self.scale = gate_scale(precision)
+        self.rows = 1 << 30 if device.startswith("cuda") else _ROWS
         self.embedding = _get(tensors, "shared.weight").to(device, torch.float32)
         table = _get(tensors, "encoder.block.0.layer.0.SelfAttention.relative_attention_bias.weight")
         self.heads = int(table.shape[1])
         inner = int(_get(tensors, "encoder.block.0.layer.0.SelfAttention.q.weight").shape[0])
         self.ops = steps(precision, device, inner // self.heads)
-        self.table = distances(table.to(torch.float32)).to(device)
+        table = distances(table.to(torch.float32)).to(device)
+        self.table = table.to(self.mixing) if self.ops is t5_plain else table
         count = sum(
             name.endswith("layer.0.SelfAttention.q.weight") for name in tensors if name.startswith("encoder.")
         )
@@ -76,10 +79,10 @@ class Encoder:
         bias = self.ops.widened(self.table, packed.longest)
         change = None
         for block in self.blocks[:-1] if first else self.blocks:
-            q, k, v = block.qkv(self.ops.add_norm(state, change, self.kind)).chunk(3, dim=1)
+            q, k, v = self._qkv(block, state, change)
             state, change = self._rest(block, state, self.attend(q, k, v, bias, packed, packed))
         if first:
-            q, k, v = self.blocks[-1].qkv(self.ops.add_norm(state, change, self.kind)).chunk(3, dim=1)
+            q, k, v = self._qkv(self.blocks[-1], state, change)
             heads_of = packed.device_starts[:-1].long()
             alone = Packed.of([1] * len(texts), self.device)
             mixed = self.attend(q[heads_of], k, v, bias, alone, packed)
@@ -94,9 +97,13 @@ class Encoder:
             q, k, v, bias, (queries.device_starts, keys.device_starts, queries.longest), self.heads
         )
 
+    def _qkv(self, block: _Block, state: Any, change: Any) -> Any:
+        return block.qkv(self.ops.add_norm(state, change, self.kind)).to(self.mixing).chunk(3, dim=1)
+
     def _rest(self, block: _Block, state: Any, mixed: Any) -> tuple[Any, Any]:
         rows = self.ops.add_norm(state, block.out(mixed), self.kind)
-        return state, block.narrow(self.ops.gate(block.wide(rows), self.scale))
+        parts = [block.narrow(self.ops.gate(block.wide(part), self.scale)) for part in rows.split(self.rows)]
+        return state, parts[0] if len(parts) == 1 else torch.cat(parts)
 
     def _block(self, tensors: Mapping[str, Any], at: str, precision: str) -> _Block:
         def weight(name: str) -> Any:
@@ -108,7 +115,7 @@ class Encoder:
             qkv=linear(qkv, precision),
             out=linear(weight("0.SelfAttention.o"), precision, wide=True),
             wide=linear(wide, precision),
-            narrow=linear(weight("1.DenseReluDense.wo") / self.scale, precision, wide=True),
+            narrow=linear(weight("1.DenseReluDense.wo") / self.scale, tails(precision), wide=True),
         )
 
 

@@ -47,4 +47,4 @@ class Hhem(Neural):
         )  # fmt: skip
 
     def _scores(self, pairs: list[Pair]) -> list[float]:
-        return self._run(self._tokens.ids(prompt(pair) for pair in pairs))
+        return self._run(self._tokens, [prompt(pair) for pair in pairs])

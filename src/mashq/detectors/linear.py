@@ -1,9 +1,9 @@
-"""Matrix products in four precisions.
+"""Matrix products in five precisions.
 
 Contract: `linear(weight, precision)` gives a function of rows, x -> x @ weight.T. `fp32` is the reference. `bf16` and
 `fp16` (CUDA only) multiply in 16 bits and sum in fp32; fp16 has eight times the accuracy and a narrow range. `int8`
 is for CPUs: each weight row and each input row has a scale of its own, products and sums are exact integers, so a
-row's result does not depend on the rows beside it.
+row's result does not depend on the rows beside it. `mixed` is int8 but for what `tails` names, which is bf16.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from typing import Any
 
 from mashq.detectors.extras import need
 
-__all__ = ["PRECISIONS", "dtype", "linear", "quick"]
+__all__ = ["PRECISIONS", "dtype", "linear", "quick", "tails"]
 
-PRECISIONS = ("fp32", "fp16", "bf16", "int8")
+PRECISIONS = ("fp32", "fp16", "bf16", "mixed", "int8")
 
 torch: Any = need("torch")
 _TINY = 1e-12  # keeps the scale of an all-zero row from dividing by zero
@@ -26,23 +26,31 @@ def dtype(precision: str) -> Any:
     return {"bf16": torch.bfloat16, "fp16": torch.float16}.get(precision, torch.float32)
 
 
+def tails(precision: str) -> str:
+    """The precision of attention and of the product with gated values, whose few large ones would cost int8 most."""
+    return "bf16" if precision == "mixed" else precision
+
+
 def quick(device: str) -> tuple[str, ...]:
     """The precisions in which the device multiplies faster than in fp32, the one to prefer first."""
     if device.startswith("cuda"):
         return ("fp16", "bf16") if torch.cuda.get_device_capability() >= (8, 0) else ()
     has: dict[str, bool] = torch.cpu.get_capabilities()
-    bf16 = ("bf16",) if has.get("avx512_bf16") or has.get("amx_bf16") else ()
-    return (*bf16, "int8") if has.get("avx512_vnni") else bf16
+    if has.get("amx_bf16"):
+        return ("bf16",)
+    if has.get("avx512_bf16"):
+        return "mixed", "bf16"
+    return ("int8",) if has.get("avx512_vnni") else ()
 
 
 def linear(weight: Any, precision: str, *, wide: bool = False) -> Callable[[Any], Any]:
     """x -> x @ weight.T; the weight comes in fp32. A wide result of fp16 rows is fp32: it could be too large."""
-    if precision == "int8":
+    if precision in ("int8", "mixed"):
         return _int8(weight)
     kept = weight.to(dtype(precision)).contiguous()
 
     def dense(rows: Any) -> Any:
-        return torch.nn.functional.linear(rows, kept)
+        return torch.nn.functional.linear(rows.to(kept.dtype), kept)
 
     def widening(rows: Any) -> Any:
         return torch.mm(rows, kept.t(), out_dtype=torch.float32)
@@ -56,6 +64,7 @@ def _int8(weight: Any) -> Callable[[Any], Any]:
     columns = scale.t().contiguous()
 
     def quantised(rows: Any) -> Any:
+        rows = rows.to(torch.float32)
         row_scale = _scale(rows)
         product = torch._int_mm((rows / row_scale).round_().to(torch.int8), whole)
         return product.to(torch.float32).mul_(row_scale).mul_(columns)

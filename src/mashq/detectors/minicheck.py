@@ -59,7 +59,7 @@ class Minicheck(Neural):
             f"predict: {chunk}</s>{claim}"
             for pair, some in zip(pairs, claims, strict=True) for claim in some for chunk in chunks[pair.source]
         ]  # fmt: skip
-        scores = iter(self._run(self._tokens.ids(asked)))
+        scores = iter(self._run(self._tokens, asked))
         result: list[float] = []
         for pair, some in zip(pairs, claims, strict=True):
             best = [max(next(scores) for _ in chunks[pair.source]) for _ in some]

@@ -13,7 +13,7 @@ from typing import Any
 
 from mashq.detectors.encoder import Encoder, Packed
 from mashq.detectors.extras import need
-from mashq.detectors.linear import linear
+from mashq.detectors.linear import linear, tails
 from mashq.errors import DetectorError
 
 __all__ = ["FirstStep"]
@@ -79,5 +79,5 @@ class FirstStep:
             kv=linear(kv, precision),
             out=linear(weight("1.EncDecAttention.o"), precision, wide=True),
             wide=linear(wide, precision),
-            narrow=linear(weight("2.DenseReluDense.wo") / self.encoder.scale, precision, wide=True),
+            narrow=linear(weight("2.DenseReluDense.wo") / self.encoder.scale, tails(precision), wide=True),
         )

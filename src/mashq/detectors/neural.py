@@ -13,7 +13,8 @@ from __future__ import annotations
 import math
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol
 
 from mashq.detectors.base import Pair
@@ -21,13 +22,16 @@ from mashq.detectors.batches import Batches
 from mashq.detectors.extras import need
 from mashq.detectors.linear import PRECISIONS, quick
 from mashq.detectors.published import TOLERANCE, Published, Report, compare
+from mashq.detectors.weights import Tokens
 from mashq.errors import ConfigError, DetectorError
 
 __all__ = ["BUDGET", "CONTRADICTIONS", "COPIES", "Model", "Neural", "out_of_memory", "run"]
 
 torch: Any = need("torch")
+Part = tuple[Sequence[int], Sequence[Sequence[int]]]  # numbers, and the token ids of the text of each
 
-BUDGET = {"cpu": 4096, "cuda": 65536}  # tokens a batch
+BUDGET = {"cpu": 1024, "cuda": 65536}  # tokens a batch; on CPUs, what lies between two products stays in the cache
+_PART = 64  # texts made into tokens at a time, while the device scores those before
 _MOST_SHIFT = 0.01
 
 _PARK = (
@@ -65,15 +69,22 @@ def out_of_memory(error: BaseException) -> bool:
     return full
 
 
-def run(model: Model, batches: Batches, texts: Sequence[Sequence[int]]) -> list[float]:
-    """The score of each text, in order. The device is read once, at the end, so that batches follow without a gap."""
-    scores = [0.0] * len(texts)
+def run(model: Model, batches: Batches, parts: Iterable[Part]) -> list[float]:
+    """The score of each text, in the order of the texts' numbers.
+
+    The device is read once, at the end: batches follow without a gap, and while it works the next part is made.
+    """
+    done: list[tuple[int, float]] = []
     with torch.inference_mode():
-        done = batches.run([len(text) for text in texts], lambda batch: model.scores([texts[i] for i in batch]))
-        for batch, result in done:
-            for index, score in zip(batch, result.tolist(), strict=True):
-                scores[index] = score
-    return scores
+        under_way = [(numbers, _start(model, batches, texts)) for numbers, texts in parts]
+        for numbers, results in under_way:
+            for batch, result in results:
+                done += zip([numbers[i] for i in batch], result.tolist(), strict=True)
+    return [score for _, score in sorted(done)]
+
+
+def _start(model: Model, batches: Batches, texts: Sequence[Sequence[int]]) -> list[tuple[list[int], Any]]:
+    return batches.run([len(text) for text in texts], lambda batch: model.scores([texts[i] for i in batch]))
 
 
 class Neural(ABC):
@@ -137,14 +148,24 @@ class Neural(ABC):
         finally:
             self._model = quick_model
 
-    def _run(self, texts: Sequence[Sequence[int]]) -> list[float]:
-        return run(self._model, self._batches, texts)
+    def _run(self, tokens: Tokens, texts: Sequence[str]) -> list[float]:
+        """The model's score of each text, the longest first."""
+        order = sorted(range(len(texts)), key=lambda i: -len(texts[i]))
+        numbers = [order[at : at + _PART] for at in range(0, len(order), _PART)]
+
+        def part(some: list[int]) -> Part:
+            return some, tokens.ids(texts[i] for i in some)
+
+        with ThreadPoolExecutor(1, "mashq-tokens") as ahead:
+            return run(self._model, self._batches, ahead.map(part, numbers))
 
     def _choose(self, build: Callable[[str, str], Model], precision: str) -> tuple[str, Model]:
         if precision != "auto":
             if precision not in PRECISIONS:
                 raise ConfigError(f"There is no precision {precision!r}; choose auto, {', '.join(PRECISIONS)}.")
-            if (precision == "fp16" and self.device == "cpu") or (precision == "int8" and self.device != "cpu"):
+            if (precision == "fp16" and self.device == "cpu") or (
+                precision in ("int8", "mixed") and self.device != "cpu"
+            ):
                 raise ConfigError(f"The precision {precision} is not for {self.device}: choose auto.")
             return precision, build(precision, self.device)
         exact = self._model = build("fp32", self.device)

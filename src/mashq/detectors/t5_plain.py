@@ -15,7 +15,9 @@ __all__ = ["add_norm", "attend", "gate", "widened"]
 
 torch: Any = need("torch")
 _WEIGHTS = 1 << 24  # attention weights, and their position bias, held at a time
+_TILES = bool(torch.cpu.get_capabilities().get("amx_bf16"))  # there torch's own attention is the faster
 _EPSILON = 1e-6
+_GELU = 1.5957691216057308  # 2 sqrt(2 / pi): gelu(x) = x sigmoid(_GELU (x + 0.044715 x^3))
 
 
 def widened(table: Any, longest: int) -> Any:
@@ -32,8 +34,25 @@ def attend(q: Any, k: Any, v: Any, bias: Any, starts: tuple[list[int], list[int]
     queries, keys = starts
     for text in range(len(queries) - 1):
         rows, columns = slice(queries[text], queries[text + 1]), slice(keys[text], keys[text + 1])
-        _one(out[rows], q[rows], _split(k[columns], heads), _split(v[columns], heads), bias, heads)
+        if q.dtype == torch.bfloat16 and q.device.type == "cpu" and not _TILES:
+            _by_head(out[rows], q[rows], k[columns], v[columns], bias, heads)
+        else:
+            _one(out[rows], q[rows], _split(k[columns], heads), _split(v[columns], heads), bias, heads)
     return out
+
+
+def _by_head(out: Any, q: Any, k: Any, v: Any, bias: Any, heads: int) -> None:
+    """One text, one head at a time: its weights stay in the cache, and both products run at the speed of bf16."""
+    length, size = k.shape[0], q.shape[1] // heads
+    step = max(1, _WEIGHTS // (heads * length))
+    for at in range(0, q.shape[0], step):
+        rows = q[at : at + step]
+        mask = None if bias is None else _rows(bias, at, rows.shape[0], length)
+        for head in range(heads):
+            part = slice(head * size, (head + 1) * size)
+            keys = k[:, part].t()
+            weights = rows[:, part] @ keys if mask is None else torch.addmm(mask[head], rows[:, part], keys)
+            out[at : at + step, part] = torch.softmax(weights, 1) @ v[:, part]
 
 
 def _one(out: Any, q: Any, k: Any, v: Any, bias: Any, heads: int) -> None:
@@ -42,7 +61,7 @@ def _one(out: Any, q: Any, k: Any, v: Any, bias: Any, heads: int) -> None:
     step = max(1, _WEIGHTS // (heads * length))
     for at in range(0, q.shape[0], step):
         rows = _split(q[at : at + step], heads)
-        mask = None if bias is None else _rows(bias, at, rows.shape[1], length).to(q.dtype)[None]
+        mask = None if bias is None else _rows(bias, at, rows.shape[1], length)[None]
         mixed = torch.nn.functional.scaled_dot_product_attention(
             rows[None], k[None], v[None], attn_mask=mask, scale=1.0
         )
@@ -60,9 +79,8 @@ def _rows(bias: Any, at: int, count: int, length: int) -> Any:
 
 def _square(table: Any, at: int, count: int, length: int) -> Any:
     far = table.shape[1] // 2
-    columns = torch.arange(length, device=table.device)
-    distance = columns[None, :] - (at + torch.arange(count, device=table.device))[:, None]
-    return table[:, distance.clamp_(-far, far).add_(far)]
+    distance = torch.arange(1 - at - count, length - at, device=table.device)
+    return table[:, distance.clamp_(-far, far).add_(far)].unfold(1, length, 1).flip(1)  # each row one to the left
 
 
 def add_norm(state: Any, change: Any, kind: Any) -> Any:
@@ -75,5 +93,5 @@ def add_norm(state: Any, change: Any, kind: Any) -> Any:
 def gate(pairs: Any, scale: float) -> Any:
     """gelu(left half) * right half * scale."""
     left, right = pairs.chunk(2, dim=1)
-    gated = torch.nn.functional.gelu(left, approximate="tanh").mul_(right)
+    gated = left.square().mul_(0.044715 * _GELU).add_(_GELU).mul_(left).sigmoid_().mul_(left).mul_(right)
     return gated if scale == 1.0 else gated.mul_(scale)

@@ -99,11 +99,12 @@ class _Passing:
             return self._backend.lost("unparsable", str(error), started)
         self._whole = True
         kind, completion, error = heard.ending()
+        usage = heard.usage
         if completion is not None:
-            completion = replace(completion, text=self._backend.redacted(completion.text))
+            completion, usage = self._backend.without_key(completion, usage)
         seconds = clock.tick() - started
         wrong = self._backend.redacted(error)[:300]
-        return Outcome(kind, completion, heard.usage, seconds, status=response.status, error=wrong)
+        return Outcome(kind, completion, usage, seconds, status=response.status, error=wrong)
 
     async def _forward(self, out: web.StreamResponse, heard: Heard, event: bytes) -> None:
         if not heard.hear(event) or self._asked.usage_wanted:

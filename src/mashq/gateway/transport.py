@@ -17,6 +17,7 @@ import aiohttp
 from mashq.gateway import openai_chat
 from mashq.gateway.openai_chat import Options
 from mashq.gateway.preflight import proxy_of
+from mashq.gateway.redaction import Redaction
 from mashq.gateway.retry import parse_retry_after
 from mashq.gateway.types import Call, Clock, Completion, Kind, Outcome, Request, Usage
 from mashq.gateway.untrusted import as_object
@@ -94,7 +95,7 @@ class HttpBackend:
         self._timeout = timeout
         self._proxy = proxy_of(base_url)  # found once: looking it up for every request takes a thread
         private = [value for name, value in (headers or {}).items() if PRIVATE.search(name) and len(value) > 7]
-        self._secrets = sorted(filter(None, [key, *private]), key=len, reverse=True)
+        self._redaction = Redaction([key or "", *private])
         self._headers = dict(headers or {}) | codec.headers(key) | {"Content-Type": "application/json"}
 
     @property
@@ -165,10 +166,8 @@ class HttpBackend:
             return Outcome("unparsable", seconds=seconds, status=status, error="the reply is not JSON")
         decoded = decode(document)
         if isinstance(decoded, str):
-            return Outcome("unparsable", seconds=seconds, status=status, error=decoded)
-        completion, usage = decoded
-        if self._secrets:
-            completion = replace(completion, text=self.redacted(completion.text))
+            return Outcome("unparsable", seconds=seconds, status=status, error=self._line(decoded))
+        completion, usage = self.without_key(*decoded)
         return Outcome("refused" if completion.refused else "ok", completion, usage, seconds, status=status)
 
     def lost(self, kind: Kind, error: str, started: float) -> Outcome:
@@ -177,9 +176,12 @@ class HttpBackend:
 
     def redacted(self, text: str) -> str:
         """`text` without the key, which a server may echo; nor any in a header of the configuration."""
-        for secret in self._secrets:
-            text = text.replace(secret, "[key]")
-        return text
+        return self._redaction(text)
+
+    def without_key(self, completion: Completion, usage: Usage) -> tuple[Completion, Usage]:
+        """A reply and its usage as they may be kept."""
+        text, stop = self.redacted(completion.text), self.redacted(completion.stop)
+        return replace(completion, text=text, stop=stop), replace(usage, raw=self.redacted(usage.raw))
 
     def _line(self, text: str) -> str:
         """`text` as one short line without the key, which errors echo; cut last, so that no part of it is left."""

@@ -89,7 +89,9 @@ def _own(folder: Path) -> dict[str, str]:
         try:
             texts[name] = path.read_text("utf-8")
         except (OSError, UnicodeDecodeError) as error:
-            raise ConfigError(f"the prompt {path} cannot be read ({error})") from None
+            raise ConfigError(
+                f"the prompt {path} cannot be read ({error}): it must be UTF-8 text that you may read"
+            ) from None
         unknown = sorted({found for found in _FIELD.findall(texts[name]) if found not in FIELDS[name]})
         if unknown:
             known = ", ".join(sorted(FIELDS[name]))

@@ -4,11 +4,10 @@ A move carries the guide's score and what it cost, so that a recorded sequence o
 `to_json` and `from_json` are exact inverses; `from_json` takes nothing else for a move.
 """
 
-import sys
 from dataclasses import dataclass, fields
 from typing import Literal, cast
 
-from mashq.protocol.resources import Spend, is_number
+from mashq.protocol.resources import MOST, Spend, is_number
 
 Status = Literal["ok", "refused", "failed"]
 Choice = Literal["continue", "review", "end"]
@@ -88,6 +87,7 @@ _WORDS: dict[str, frozenset[object]] = {
 _SCORES = frozenset({"h", "judged", "confidence", "h_first", "judged_first"})
 _NUMBERS = frozenset({"confidence", "h_first"})  # what a player says of itself, as it said it
 _FLAGS = frozenset({"plain", "simulated"})
+_OPTIONAL = frozenset({"question_id", "previous_id", "text_first"})
 
 
 def kind_of(move: Move) -> str:
@@ -127,8 +127,8 @@ def _possible(name: str, value: object) -> bool:
     if name in _WORDS:
         return isinstance(value, str) and value in _WORDS[name]
     if name in _SCORES:
-        most = sys.float_info.max if name in _NUMBERS else 1
+        most = MOST if name in _NUMBERS else 1
         return value is None or (is_number(value, most) and (name in _NUMBERS or cast(float, value) >= 0))
     if name in _FLAGS:
         return isinstance(value, bool)
-    return value is None or isinstance(value, str)
+    return isinstance(value, str) or (value is None and name in _OPTIONAL)

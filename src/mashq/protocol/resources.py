@@ -6,11 +6,11 @@ Everything adds with `+`; adding is exact for counts and tokens.
 """
 
 import math
-import sys
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final, Self, cast
 
+MOST: Final = 1e18  # no cost is more; sums of such stay finite
 RESOURCES: Final = ("tokens", "calls", "reviews", "seconds", "dollars")
 
 
@@ -150,6 +150,6 @@ def _amount(parts: list[Any]) -> Amount:
     return amount
 
 
-def is_number(value: object, most: float = sys.float_info.max) -> bool:
+def is_number(value: object, most: float = MOST) -> bool:
     """Whether something read back is a number up to `most`: neither text, a truth value nor a NaN."""
     return type(value) in (int, float) and -most <= cast(float, value) <= most

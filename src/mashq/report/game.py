@@ -129,7 +129,7 @@ def _q(results: Results, rules: ScoreRules) -> tuple[Floats, Floats]:
     own = replace(rules, weights=known)
     seen = view(results, rules.refusals, tuple(known))
     if not seen.items:
-        raise DataError(f"{' and '.join(results.players)} have no item that both answered")
+        raise DataError(f"{' and '.join(results.players)} have no item that both answered: play more items")
     place = {item: at for at, item in enumerate(results.items)}
     columns = [place[item] for item in seen.items]
     found: list[Floats] = []

@@ -50,6 +50,10 @@ CREATE TABLE IF NOT EXISTS results (
   guide REAL, guide_first REAL, length INTEGER NOT NULL, calls INTEGER NOT NULL, unresolved INTEGER NOT NULL,
   failed INTEGER NOT NULL, unknown INTEGER NOT NULL, reviews INTEGER NOT NULL, waited REAL NOT NULL,
   {amounts}, PRIMARY KEY (match, seat, position)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS spent (
+  match TEXT NOT NULL, player TEXT NOT NULL, purpose TEXT NOT NULL, opened INTEGER, closed INTEGER,
+  unresolved INTEGER, failed INTEGER, tokens NUMERIC, seconds REAL, waited REAL,
+  PRIMARY KEY (match, player, purpose)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS marks (
   match TEXT PRIMARY KEY, base INTEGER NOT NULL, upto INTEGER NOT NULL, boot TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS lost (match TEXT NOT NULL, attempts INTEGER NOT NULL, noticed REAL NOT NULL);
@@ -70,7 +74,7 @@ def connect(path: Path, *, readonly: bool = False) -> sqlite3.Connection:
         if not os.access(path.parent, os.W_OK) and not (log.exists() and log.stat().st_size):
             return _opened(path, "immutable=1")
         return _opened(path, "mode=ro")
-    except sqlite3.Error as error:
+    except (sqlite3.Error, UnicodeDecodeError) as error:  # of a damaged file, the error's own words can be damaged
         raise StoreError(
             f"{path} cannot be opened ({error}): is it a run of mashq, and is the disk writable?"
         ) from None
@@ -79,9 +83,13 @@ def connect(path: Path, *, readonly: bool = False) -> sqlite3.Connection:
 def _opened(path: Path, how: str, *pragmas: str) -> sqlite3.Connection:
     target = f"{path.resolve().as_uri()}?{how}"
     connection = sqlite3.connect(target, uri=True, timeout=30, check_same_thread=False, isolation_level=None)
-    for pragma in pragmas:
-        connection.execute(pragma)
-    connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    try:
+        for pragma in pragmas:
+            connection.execute(pragma)
+        connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    except (sqlite3.Error, UnicodeDecodeError):
+        connection.close()
+        raise
     return connection
 
 
@@ -112,7 +120,8 @@ class Writer:
         try:
             self._connection.executescript(SCHEMA)
             self._log = os.open(path.with_name(path.name + "-wal"), os.O_RDONLY)
-        except (sqlite3.Error, OSError) as error:
+        except (sqlite3.Error, UnicodeDecodeError, OSError) as error:
+            self._connection.close()
             raise self._told(error) from None
         self._writing = threading.Thread(target=self._write, name="mashq-writer", daemon=True)
         self._syncing = threading.Thread(target=self._sync, name="mashq-sync", daemon=True)

@@ -13,9 +13,10 @@ import sqlite3
 from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from types import NoneType
+from typing import Any, Protocol, get_args
 
-from mashq.gateway.types import Call, Clock, Completion, Entry, Outcome, Request, Usage, Worst
+from mashq.gateway.types import Call, Clock, Completion, Entry, Kind, Outcome, Request, Usage, Worst
 from mashq.gateway.untrusted import whole
 from mashq.protocol.resources import UNKNOWN, Unknown
 
@@ -32,6 +33,15 @@ CLOSE = (
 MARK = "INSERT OR REPLACE INTO marks VALUES (?,?,?,?)"
 PROMPT = "INSERT OR IGNORE INTO prompts VALUES (?,?)"
 AHEAD = 128
+ENDS = (None, *get_args(Kind))
+COLUMNS: tuple[tuple[frozenset[type], tuple[str, ...]], ...] = (
+    (frozenset({str}), ("match", "player", "purpose", "model")),
+    (frozenset({str, NoneType}), ("item", "usage", "reply", "stop", "error")),
+    (frozenset({int}), ("id", "round", "n", "ask", "worst_in", "worst_out")),
+    (frozenset({int, NoneType}), ("status", "tokens_in", "tokens_out", "cached", "reasoning")),
+    (frozenset({int, float}), ("worst_seconds",)),
+    (frozenset({int, float, NoneType}), ("worst_dollars", "seconds", "waited", "dollars", "h", "retry_after")),
+)
 
 
 class Sink(Protocol):
@@ -150,6 +160,9 @@ def entries(
 
 
 def _entry(row: dict[str, Any]) -> tuple[Call, Entry]:
+    """A row as an attempt; a ValueError when its columns hold what they cannot."""
+    if not all(type(row[name]) in kinds for kinds, names in COLUMNS for name in names) or row["outcome"] not in ENDS:
+        raise ValueError(f"the attempt {row['id']!r:.40} has an impossible column")
     call = Call(row["match"], row["round"], row["player"], row["item"], row["purpose"], row["n"], row["ask"])
     worst = Worst(row["worst_in"], row["worst_out"], row["worst_seconds"], _unknown(row["worst_dollars"]))
     if row["outcome"] is None:

@@ -19,7 +19,7 @@ def read_key(path: Path) -> dict[str, Any]:
     try:
         found: Any = json.loads(path.read_text("utf-8"))
     except (OSError, ValueError) as error:
-        raise DataError(f"the key {path} cannot be read ({error})") from None
+        raise DataError(f"the key {path} cannot be read ({error}): give the key.json of the sheet") from None
     if not isinstance(found, dict) or cast(dict[str, Any], found).get("kind") != KIND:
         raise DataError(f"{path} is not the key of a sheet: give the key.json that 'mashq validate sample' wrote")
     known = cast(dict[str, Any], found)
@@ -66,7 +66,7 @@ def _cells(path: Path) -> list[tuple[int, str, str]]:
     try:
         text = path.read_bytes().decode("utf-8-sig", "replace")
     except OSError as error:
-        raise DataError(f"{path} cannot be read ({error.strerror})") from None
+        raise DataError(f"{path} cannot be read ({error.strerror}): give a ratings file") from None
     first = text.partition("\n")[0]
     reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=max(SEPARATORS, key=first.count))
     try:
@@ -77,7 +77,9 @@ def _cells(path: Path) -> list[tuple[int, str, str]]:
         reader.fieldnames = headings
         rows = [(reader.line_num, (r["id"] or "").strip(), (r["rating"] or "").strip()) for r in reader]
     except csv.Error as error:
-        raise DataError(f"{path} line {reader.line_num} is not CSV ({error})") from None
+        raise DataError(
+            f"{path} line {reader.line_num} is not CSV ({error}): put cells with commas into quotes"
+        ) from None
     return [row for row in rows if row[1] or row[2]]
 
 

@@ -3,15 +3,18 @@
 import json
 import sqlite3
 from collections.abc import Iterator, Sequence
-from typing import Any
+from math import inf
+from typing import Any, get_args
 
-from mashq.protocol.resources import Amount, Spend
-from mashq.protocol.score import ItemResult, PlayerResult
+from mashq.protocol.resources import MOST, Amount, Spend, is_number
+from mashq.protocol.score import ItemResult, PlayerResult, ResultStatus
 from mashq.store.db import AMOUNTS, Statement
 
 COUNTS = ("calls", "unresolved", "failed", "unknown", "reviews", "waited")
 COLUMNS = ("status", "h", "h_first", "guide", "guide_first", "length", *COUNTS)
 _AMOUNTS = tuple(f"{name}{part}" for name in AMOUNTS for part in ("", "_known", "_unknown", "_worst"))
+STATUSES = get_args(ResultStatus)
+WORST = (9, 13, 17, 21)  # of the counts and amounts, those that may have no bound
 SEAT = "INSERT OR REPLACE INTO seats VALUES (?,?,?,?,?,?,?)"
 RESULT = (
     f"INSERT OR REPLACE INTO results (match, seat, position, {', '.join((*COLUMNS, *_AMOUNTS))})"
@@ -49,16 +52,28 @@ def read(connection: sqlite3.Connection, match: str) -> tuple[PlayerResult, ...]
     items: list[list[ItemResult]] = [[] for _ in seats]
     for row in rows:
         seat: int = row[0]
+        if seat not in range(len(seats)):
+            raise ValueError(f"there is no seat {seat!r:.40}")
         items[seat].append(_item(row[1], row[2:]))
-    return tuple(
-        PlayerResult(player, tuple(own), Spend.from_json(json.loads(shared)), threshold, most, stopped)
-        for (player, threshold, most, stopped, shared), own in zip(seats, items, strict=True)
-    )
+    return tuple(_player(seat, own) for seat, own in zip(seats, items, strict=True))
+
+
+def _player(seat: tuple[Any, ...], items: list[ItemResult]) -> PlayerResult:
+    player, threshold, most, stopped, shared = seat
+    if not (isinstance(player, str) and isinstance(shared, str) and is_number(threshold) and is_number(most)):
+        raise ValueError(f"a seat is {seat!r:.80}")
+    return PlayerResult(player, tuple(items), Spend.from_json(json.loads(shared)), threshold, most, stopped)
 
 
 def _item(item: str, values: tuple[Any, ...]) -> ItemResult:
+    """A row as a result; a ValueError when its columns hold what they cannot."""
     status, h, h_first, guide, guide_first, length, *rest = values
+    scores = all(value is None or is_number(value, 1) for value in (h, h_first, guide, guide_first))
+    if status not in STATUSES or not scores or not all(is_number(value, inf) for value in (length, *rest)):
+        raise ValueError(f"the result of item {item!r:.40} is {values!r:.200}")
     calls, unresolved, failed, unknown, reviews, waited = rest[:6]
+    if not all(value <= MOST for at, value in enumerate(rest) if at not in WORST):
+        raise ValueError(f"item {item!r:.40} cost {max(rest):g}")
     amounts = [Amount(*rest[at : at + 4]) for at in range(6, len(rest), 4)]
     spend = Spend(calls, unresolved, failed, unknown, reviews, *amounts, waited=waited)
     return ItemResult(item, status, h, h_first, spend, guide, guide_first, length)

@@ -6,10 +6,11 @@ One process writes a run at a time, held by a lock; any number may read it, also
 
 import contextlib
 import fcntl
+import hashlib
 import json
 import os
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import IO, Any, cast
@@ -27,9 +28,24 @@ from mashq.store.ledger import RunLedger, Sink, boot_id, entries
 
 MANIFEST, DATABASE, LOCK = "manifest.json", "run.db", "lock"
 LEFTOVERS = {LOCK, MANIFEST + ".new", *(DATABASE + end for end in ("", "-wal", "-shm"))}
-FORMAT, GATEWAY = 1, "gateway"
+FORMAT, GATEWAY, DIGEST = 1, "gateway", "digest"
+TABLES = ("items", "prompts", "attempts", "events")  # of every version
+SAID: dict[str, type] = {"config": dict, "digests": dict, "detector": dict, "prompts": dict, "simulated": bool}
+DAMAGE = (
+    sqlite3.Error,
+    LookupError,
+    TypeError,
+    ValueError,
+    RecursionError,
+)  # what reading and decoding a row can meet
 RELEASE = "UPDATE marks SET upto = coalesce((SELECT max(id) FROM attempts a WHERE a.match = marks.match), base)"
 ENDED = "UPDATE matches SET ended = ? WHERE id = ?"
+TALLY = """SELECT match, player, purpose, count(*) AS opened, count(outcome) AS closed,
+  sum(outcome IS NULL) AS unresolved, sum(outcome IS NOT NULL AND outcome NOT IN ('ok', 'refused')) AS failed,
+  sum(coalesce(tokens_in, 0) + coalesce(tokens_out, 0)) AS tokens, sum(coalesce(seconds, 0)) AS seconds,
+  sum(coalesce(waited, 0)) AS waited FROM attempts WHERE 1 GROUP BY match, player, purpose"""
+COUNTS = ("opened", "closed", "unresolved", "failed", "tokens", "seconds", "waited")
+COUNTED = f"INSERT OR REPLACE INTO spent {TALLY.replace('WHERE 1', 'WHERE match = ?')}"
 REFUSAL = "INSERT INTO refusals (time, player, method, path, status, reason) VALUES (?,?,?,?,?,?)"
 EVENT = "INSERT INTO events (match, round, player, kind, item, move, ruling, time) VALUES (?,?,?,?,?,?,?,?)"
 
@@ -69,6 +85,10 @@ class Run:
     def open(cls, path: Path, clock: Clock) -> "Run":
         """Open a run to go on with it."""
         read_manifest(path)
+        with reading(path) as connection:  # opening it to write makes what is missing: here that would be a loss
+            lacking = [table for table in TABLES if not _has(connection, table)]
+        if lacking:
+            raise StoreError(f"{path / DATABASE} has no table {lacking[0]!r}: restore it from a copy")
         return cls(path, clock, _locked(path))
 
     def record(self, match: str, position: int = 0) -> "MatchRecord":
@@ -77,7 +97,7 @@ class Run:
 
     def notice_losses(self) -> None:
         """After the machine went down: note how many attempts may have been sent without leaving a trace."""
-        with _reading(self.path) as connection:
+        with reading(self.path) as connection:
             query = """SELECT m.match, m.upto - coalesce(max(a.id), m.base) FROM marks m
               LEFT JOIN attempts a ON a.match = m.match WHERE m.boot != ? OR m.boot = '' GROUP BY m.match"""
             found = connection.execute(query, (boot_id(),)).fetchall()
@@ -91,7 +111,8 @@ class Run:
         target, fresh = self.path / MANIFEST, self.path / (MANIFEST + ".new")
         try:
             with fresh.open("w", encoding="utf-8") as file:
-                json.dump(manifest, file, indent=2, ensure_ascii=False, sort_keys=False)
+                sealed = {**manifest, DIGEST: manifest_digest(manifest)}
+                json.dump(sealed, file, indent=2, ensure_ascii=False, sort_keys=False)
                 file.flush()
                 os.fsync(file.fileno())
             fresh.replace(target)
@@ -148,6 +169,7 @@ class MatchRecord:
         """Write the results and that the match is over, all on disk."""
         for statement, values in results.statements(self.match, found):
             self.sink.put(statement, values)
+        self.sink.put(COUNTED, (self.match,))
         self.sink.put(ENDED, (self.clock.now(), self.match))
         self.sink.put("DELETE FROM marks WHERE match = ?", (self.match,))
         await self.sink.synced()
@@ -165,10 +187,11 @@ def read_manifest(path: Path) -> dict[str, Any]:
     """The manifest of a run, or a clear error when `path` is none."""
     try:
         document: Any = json.loads((path / MANIFEST).read_text("utf-8"))
+        json.dumps(document, ensure_ascii=False).encode()  # half a surrogate pair could not be written again
     except (FileNotFoundError, NotADirectoryError):
         raise StoreError(f"{path} is not a run of mashq: it has no {MANIFEST}") from None
-    except (OSError, ValueError) as error:
-        raise StoreError(f"{path / MANIFEST} cannot be read ({error})") from None
+    except (OSError, ValueError, RecursionError) as error:
+        raise StoreError(f"{path / MANIFEST} cannot be read ({error}): restore it from a copy") from None
     if not isinstance(document, dict) or "ended" not in document:
         raise StoreError(f"{path / MANIFEST} is not the manifest of a run: restore it from a copy")
     known = cast(dict[str, Any], document)
@@ -182,19 +205,38 @@ def read_match(path: Path) -> dict[str, Any]:
     manifest = read_manifest(path)
     if manifest.get("kind") == GATEWAY:
         raise StoreError(f"{path} is the ledger of a gateway, not a match: 'mashq show {path}' says what was spent")
+    wrong = next((name for name, kind in SAID.items() if not isinstance(manifest.get(name), kind)), None)
+    if wrong is None and not all(isinstance(manifest["detector"].get(name), str) for name in ("name", "version")):
+        wrong = "detector"
+    if wrong is None and not all(_are_texts(texts) for texts in manifest["prompts"].values()):
+        wrong = "prompts"
+    if wrong is not None:
+        raise StoreError(f"{path / MANIFEST} is damaged ({wrong!r} is missing or wrong): restore it from a copy")
     return manifest
+
+
+def _are_texts(texts: object) -> bool:
+    return isinstance(texts, dict) and all(isinstance(text, str) for text in cast(dict[str, object], texts).values())
+
+
+def manifest_digest(manifest: Mapping[str, Any]) -> str:
+    """A fingerprint of all that a manifest says, but for the fingerprint itself."""
+    said = {name: value for name, value in manifest.items() if name != DIGEST}
+    return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
 
 
 def read_items(path: Path) -> tuple[Item, ...]:
     """The items of a run, as they were when it began."""
-    with _reading(path) as connection:
+    with reading(path) as connection:
         rows = connection.execute("SELECT id, text, reference FROM items ORDER BY position").fetchall()
+        if not all(_is_item(row) for row in rows):
+            raise ValueError("an item is not text")
     return tuple(Item(*row) for row in rows)
 
 
 def read_matches(path: Path) -> dict[str, bool]:
     """The matches begun, in their order, and whether each has ended."""
-    with _reading(path) as connection:
+    with reading(path) as connection:
         if not _has(connection, "matches"):
             return {}
         rows = connection.execute("SELECT id, ended FROM matches ORDER BY position").fetchall()
@@ -203,13 +245,13 @@ def read_matches(path: Path) -> dict[str, bool]:
 
 def read_results(path: Path, match: str) -> tuple[PlayerResult, ...] | None:
     """The results of a match that has ended, by item; None before."""
-    with _reading(path) as connection:
+    with reading(path) as connection:
         return results.read(connection, match)
 
 
 def read_left(path: Path, match: str) -> Left:
     """What a crashed process left of a match: the attempts from the last round it wrote of on."""
-    with _reading(path) as connection:
+    with reading(path) as connection:
         last = connection.execute("SELECT max(id) FROM attempts WHERE match = ?", (match,)).fetchone()[0]
         where = "match = ? AND round >= (SELECT coalesce(max(round), 0) FROM events WHERE match = ?)"
         return Left(entries(connection, where, (match, match)), last)
@@ -217,7 +259,7 @@ def read_left(path: Path, match: str) -> Left:
 
 def read_lost(path: Path) -> int:
     """How many attempts may have been sent without a trace when the machine went down."""
-    with _reading(path) as connection:
+    with reading(path) as connection:
         if not _has(connection, "lost"):
             return 0
         return connection.execute("SELECT coalesce(sum(attempts), 0) FROM lost").fetchone()[0]
@@ -225,21 +267,31 @@ def read_lost(path: Path) -> int:
 
 def read_moves(path: Path, match: str) -> Iterator[tuple[str, moves.Move]]:
     """The moves of a match in the order they were made, with their players."""
-    with _reading(path) as connection:
+    with reading(path) as connection:
         query = "SELECT player, kind, move FROM events WHERE match = ? ORDER BY seq"
         for player, kind, body in connection.execute(query, (match,)):
             yield player, moves.from_json(kind, json.loads(body))
 
 
+def _is_item(row: tuple[object, ...]) -> bool:
+    id_, text, reference = row
+    return isinstance(id_, str) and isinstance(text, str) and (reference is None or isinstance(reference, str))
+
+
 def read_attempts(path: Path, match: str | None = None) -> list[dict[str, Any]]:
-    """The attempts of each player and purpose, in a match or in all: how they ended, what is known of their cost."""
-    query = """SELECT player, purpose, count(*) AS opened, count(outcome) AS closed,
-      sum(outcome IS NULL) AS unresolved,
-      sum(outcome IS NOT NULL AND outcome NOT IN ('ok', 'refused')) AS failed,
-      sum(coalesce(tokens_in, 0) + coalesce(tokens_out, 0)) AS tokens, sum(coalesce(seconds, 0)) AS seconds,
-      sum(coalesce(waited, 0)) AS waited FROM attempts WHERE ?1 IS NULL OR match = ?1
-      GROUP BY player, purpose ORDER BY player, purpose"""
-    with _reading(path) as connection:
+    """The attempts of each player and purpose, in a match or in all: how they ended, what is known of their cost.
+
+    Those of a match that has ended were counted then; the others are counted now.
+    """
+    sums = ", ".join(f"sum({name}) AS {name}" for name in COUNTS)
+    with reading(path) as connection:
+        if _has(connection, "spent") and connection.execute("SELECT 1 FROM matches LIMIT 1").fetchone():
+            now = "match IN (SELECT id FROM matches WHERE id NOT IN (SELECT match FROM spent))"
+            rows = f"SELECT * FROM spent UNION ALL {TALLY.replace('WHERE 1', f'WHERE {now}')}"
+        else:
+            rows = TALLY
+        query = f"""SELECT player, purpose, {sums} FROM ({rows}) WHERE ?1 IS NULL OR match = ?1
+          GROUP BY player, purpose ORDER BY player, purpose"""
         return _dicts(connection.execute(query, (match,)))
 
 
@@ -247,7 +299,7 @@ def read_unstated(path: Path, match: str) -> dict[str, int]:
     """How many answers of each player came without a stated confidence."""
     query = """SELECT player, count(*) FROM events WHERE match = ? AND kind IN ('answer', 'rewrite')
       AND json_extract(move, '$.status') = 'ok' AND json_extract(move, '$.confidence') IS NULL GROUP BY player"""
-    with _reading(path) as connection:
+    with reading(path) as connection:
         return dict(connection.execute(query, (match,)).fetchall())
 
 
@@ -255,7 +307,7 @@ def read_last_error(path: Path, match: str, player: str) -> str | None:
     """The last thing that went wrong with an answer of a player, in the provider's words."""
     query = """SELECT json_extract(move, '$.error') FROM events WHERE match = ? AND player = ?
       AND kind IN ('answer', 'rewrite') AND json_extract(move, '$.error') IS NOT NULL ORDER BY seq DESC LIMIT 1"""
-    with _reading(path) as connection:
+    with reading(path) as connection:
         row = connection.execute(query, (match, player)).fetchone()
     return None if row is None else str(row[0])
 
@@ -267,7 +319,7 @@ def read_metered(path: Path) -> list[dict[str, Any]]:
       sum(tokens_in IS NULL OR tokens_out IS NULL) AS unknown, sum(tokens_in) AS tokens_in,
       sum(tokens_out) AS tokens_out, sum(seconds) AS seconds, sum(waited) AS waited, sum(dollars) AS dollars
       FROM attempts GROUP BY player, model ORDER BY player, model"""
-    with _reading(path) as connection:
+    with reading(path) as connection:
         return _dicts(connection.execute(query))
 
 
@@ -275,7 +327,7 @@ def read_refusals(path: Path) -> list[dict[str, Any]]:
     """The requests that were turned away, by player and reason."""
     query = """SELECT player, status, reason, count(*) AS requests FROM refusals
       GROUP BY player, status, reason ORDER BY min(id)"""
-    with _reading(path) as connection:
+    with reading(path) as connection:
         return _dicts(connection.execute(query)) if _has(connection, "refusals") else []
 
 
@@ -289,8 +341,8 @@ def _dicts(cursor: sqlite3.Cursor) -> list[dict[str, Any]]:
     return [dict(zip(names, row, strict=True)) for row in cursor]
 
 
-class _reading:
-    """A read-only connection for a with block; a damaged file is a clear error."""
+class reading:
+    """A read-only connection for a with block; a damaged file, or a row that cannot be, is a clear error."""
 
     def __init__(self, path: Path) -> None:
         self._path = path / DATABASE
@@ -303,7 +355,7 @@ class _reading:
 
     def __exit__(self, kind: object, error: object, trace: object) -> None:
         self._connection.close()
-        if isinstance(error, sqlite3.Error):
+        if isinstance(error, DAMAGE):
             raise StoreError(f"{self._path} is damaged ({error}): restore it from a copy") from None
 
 

@@ -64,7 +64,7 @@ def _row(where: str, cells: Mapping[str, object], names: Mapping[str, str], *, t
 
     player, item = cell("player"), "all" if totals else cell("item")
     if player is None or item is None:
-        raise DataError(f"{where}: the {'player' if player is None else 'item'} is empty")
+        raise DataError(f"{where}: the {'player' if player is None else 'item'} is empty: fill it in")
     h = _number(where, "h", cell("h"))
     given = cell("status")
     status = str(given).strip().lower() if given is not None else ("ok" if h is not None else "unanswered")

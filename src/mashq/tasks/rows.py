@@ -60,7 +60,7 @@ def jsonl(body: str, source: str) -> Iterator[Row]:
         except (ValueError, RecursionError) as error:
             raise DataError(f"{source} line {number} is not JSON ({error}): one object a line") from None
         if not isinstance(row, dict):
-            raise DataError(f"{source} line {number} is not a JSON object")
+            raise DataError(f"{source} line {number} is not a JSON object: one object a line")
         yield f"line {number}", cast(Mapping[str, object], row)
 
 
@@ -69,11 +69,15 @@ def _csv(body: str, source: str, delimiter: str) -> Iterator[Row]:
     try:
         for row in reader:
             if None in row:
-                raise DataError(f"{source} line {reader.line_num} has more cells than columns")
+                raise DataError(
+                    f"{source} line {reader.line_num} has more cells than columns: put such cells into quotes"
+                )
             if any(row.values()):
                 yield f"line {reader.line_num}", cast(Mapping[str, object], row)
     except csv.Error as error:
-        raise DataError(f"{source} line {reader.line_num} is not CSV ({error})") from None
+        raise DataError(
+            f"{source} line {reader.line_num} is not CSV ({error}): put cells with quotes or line ends into quotes"
+        ) from None
 
 
 def _parquet(path: Path, absent: str) -> Iterator[Row]:
@@ -88,5 +92,5 @@ def _parquet(path: Path, absent: str) -> Iterator[Row]:
         raise DataError(f"{path} does not exist: {absent}") from None
     except (OSError, arrow.ArrowException) as error:
         reason = str(error).splitlines()[0]
-        raise DataError(f"{path} is not a Parquet file that can be read ({reason})") from None
+        raise DataError(f"{path} is not a Parquet file that can be read ({reason}): write it again") from None
     yield from ((f"row {number}", row) for number, row in enumerate(rows, 1))

@@ -1,0 +1,215 @@
+"""Do 95% intervals of ratings hold the truth 95% of the time, and how long does rating take?
+
+Games: outcomes are drawn from known strengths (Bradley-Terry with ties, Plackett-Luce), games are the unit.
+
+Items: players of known quality and price answer items of varying difficulty, afresh in every match, and Q decides; a
+round robin in both orders (or matches of three), items are the unit. What a player's rating should be is the fit to
+the chances of winning a match of half as many items, found by playing many such matches; by the way, how often the
+interval would hold the rating for matches of all the items.
+"""
+
+import argparse
+import time
+from collections.abc import Sequence
+from itertools import combinations, permutations
+
+import numpy as np
+
+from mashq.analysis.intervals import draws
+from mashq.analysis.ratings import Game, Ratings, rate
+from mashq.analysis.ratings_orders import contest, fit_orders
+from mashq.analysis.ratings_outcomes import pair_outcomes
+from mashq.analysis.ratings_pairs import bradley_terry, fit_pairs
+from mashq.analysis.results import Floats
+
+Seats = Sequence[tuple[int, ...]]
+HEAD = "covered %  worst player %  width  true rank in range %"
+
+
+class Tally:
+    """How often intervals held the truth."""
+
+    def __init__(self, truth: Floats, samples: int) -> None:
+        self.truth, self.samples = truth, samples
+        self.rank = 1 + (truth[None, :] > truth[:, None]).sum(axis=1)
+        self.hits, self.ranks, self.width = np.zeros(len(truth)), 0.0, 0.0
+
+    def add(self, found: Ratings) -> None:
+        """One more sample."""
+        assert found.low is not None and found.high is not None
+        self.hits += (found.low <= self.truth) & (self.truth <= found.high)
+        self.width += float((found.high - found.low).mean()) / self.samples
+        inside = [low <= rank <= high for (low, high), rank in zip(found.ranks, self.rank, strict=True)]
+        self.ranks += float(np.mean(inside)) / self.samples
+
+    @property
+    def share(self) -> float:
+        """Over all players, in percent."""
+        return 100 * float(self.hits.mean()) / self.samples
+
+    def __str__(self) -> str:
+        worst = 100 * self.hits.min() / self.samples
+        return f"{self.share:9.1f}  {worst:14.1f}  {self.width:5.2f}  {100 * self.ranks:20.1f}"
+
+
+def classical(players: int, seats: int, rounds: int, nu: float, spread: float, samples: int, seed: int) -> Tally:
+    """Games drawn from known strengths: every group of `seats` meets `rounds` times."""
+    random = np.random.default_rng(seed)
+    truth = np.linspace(-spread, spread, players)
+    tally = Tally(truth, samples)
+    names = [f"p{at}" for at in range(players)]
+    for _ in range(samples):
+        games: list[Game] = []
+        for group in combinations(range(players), seats):
+            for _ in range(rounds):
+                q = truth[list(group)] + random.gumbel(size=seats)
+                if seats == 2:
+                    half = np.exp((truth[group[0]] - truth[group[1]]) / 2)
+                    chance = np.array([half, nu, 1 / half])
+                    q = np.array([(1.0, 0.0), (0.0, 0.0), (0.0, 1.0)])[random.choice(3, p=chance / chance.sum())]
+                games.append(Game(group, q))
+        tally.add(rate(games, names, resamples=1000, seed=int(random.integers(2**31))))
+    return tally
+
+
+class World:
+    """Players with a quality and a price; `binary` answers are right or wrong, `fresh` ones vary between matches."""
+
+    def __init__(self, players: int, gap: float, *, binary: bool, fresh: float, seed: int) -> None:
+        random = np.random.default_rng(seed)
+        self.quality = gap * np.linspace(-1, 1, players)[random.permutation(players)]
+        self.price = random.normal(0, 0.25, players)
+        self.binary, self.fresh = binary, fresh
+
+    def play(self, seats: Seats, items: int, random: np.random.Generator) -> tuple[Floats, Floats]:
+        """H and tokens, matches x seats x items; all matches are over the same items."""
+        at = np.array(seats)
+        players = len(self.quality)
+        hard, size = random.normal(1, 1, items), random.normal(0, 0.5, items)
+        suits, long = random.normal(0, 0.7, (players, items)), random.normal(0, 0.3, (players, items))
+        level = (self.quality[:, None] + hard + suits)[at] + self.fresh * random.normal(0, 0.7, (*at.shape, items))
+        right = 1 / (1 + np.exp(-level))
+        h = (random.random(right.shape) < right).astype(np.float64) if self.binary else right
+        noise = self.fresh * random.normal(0, 0.4, (*at.shape, items))
+        return h, np.exp((self.price[:, None] + size + long)[at] + noise)
+
+
+def q_of(h: Floats, tokens: Floats, drawn: Floats) -> Floats:
+    """Q of every match under every draw of items: draws x matches x seats."""
+    count, shape = drawn.sum(axis=1)[:, None], (len(drawn), *h.shape[:2])
+    mean_h = (drawn @ h.reshape(-1, h.shape[2]).T / count).reshape(shape)
+    cost = (drawn @ tokens.reshape(-1, h.shape[2]).T / count).reshape(shape)
+    return mean_h - 0.1 * cost / cost.max(axis=2, keepdims=True)
+
+
+def truth(world: World, seats: Seats, items: int, matches: int, seed: int) -> Floats:
+    """The fit to the chances of winning matches of that many items, from many of them."""
+    random = np.random.default_rng(seed)
+    players, one = len(world.quality), np.ones((1, items))
+    q = np.concatenate([q_of(*world.play(seats, items, random), one) for _ in range(matches)])
+    if len(seats[0]) == 2:
+        total = sum(pair_outcomes([Game(s, q[at, n]) for n, s in enumerate(seats)])[1] for at in range(matches))
+        pairs, _ = pair_outcomes([Game(s, q[0, n]) for n, s in enumerate(seats)])
+        return fit_pairs(pairs, np.asarray(total) / matches, players).strength[0]
+    places = np.argsort(np.argsort(-q, axis=2), axis=2)
+    return fit_orders([contest(s, places[:, n].T[:, None, :]) for n, s in enumerate(seats)], players, 1).strength[0]
+
+
+def clustered(
+    world: World, seats: Seats, items: int, samples: int, resamples: int, matches: int, seed: int
+) -> tuple[Tally, Tally]:
+    """Tournaments over items: coverage of the ratings for half as many items, and for all of them."""
+    half, whole = (Tally(truth(world, seats, n, matches, seed), samples) for n in (items // 2, items))
+    random = np.random.default_rng(seed + 1)
+    names = [f"p{at}" for at in range(len(world.quality))]
+    for _ in range(samples):
+        h, tokens = world.play(seats, items, random)
+        now = q_of(h, tokens, np.ones((1, items)))[0]
+        drawn = np.concatenate(list(draws(items, resamples, int(random.integers(2**31)))))
+        again = q_of(h, tokens, drawn)
+        found = rate([Game(s, now[at], again[:, at]) for at, s in enumerate(seats)], names, items)
+        half.add(found)
+        whole.add(found)
+    return half, whole
+
+
+def speed() -> None:
+    """Seconds for the sizes a tournament has."""
+    random = np.random.default_rng(0)
+    players = 20
+    names = [f"p{at}" for at in range(players)]
+    strength = random.normal(0, 1, players)
+    chance = 1 / (1 + np.exp(strength[None, :] - strength[:, None]))
+    games = np.triu(np.full((players, players), 105), 1)
+    ties = random.binomial(games, 0.1)
+    wins = random.binomial(games - ties, chance)
+    lost = games - ties - wins
+    took: list[float] = []
+    for _ in range(20):
+        start = time.perf_counter()
+        bradley_terry((wins + lost.T).astype(np.float64), (ties + ties.T).astype(np.float64), names)
+        took.append(time.perf_counter() - start)
+    print(f"Bradley-Terry, {players} players x {games.sum():,} games: {1000 * np.median(took):.1f} ms")
+    for size, seats in (
+        (2, list(permutations(range(players), 2))),
+        (3, [tuple(random.permutation(players)[:3].tolist()) for _ in range(200)]),
+        (4, [tuple(random.permutation(players)[:4].tolist()) for _ in range(100)]),
+    ):
+        q = [0.02 * strength[list(s)] + random.normal(0, 0.03, size) for s in seats]
+        played = [Game(s, q[at], q[at] + random.normal(0, 0.03, (2000, size))) for at, s in enumerate(seats)]
+        start = time.perf_counter()
+        rate(played, names, items=100)
+        print(f"rate, {len(seats)} games of {size}, 2000 resamples: {time.perf_counter() - start:.1f} s", flush=True)
+
+
+def main() -> None:
+    """Print the tables."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--samples", type=int, default=400, help="tournaments a row")
+    parser.add_argument("--resamples", type=int, default=500)
+    parser.add_argument("--matches", type=int, default=4000, help="matches that make the truth")
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    speed()
+    print(f"\nGames as the unit, {options.samples} tournaments a row")
+    print(f"players  seats  rounds    nu  {HEAD}")
+    for players, seats, rounds, nu in (
+        (8, 2, 2, 0.0),
+        (8, 2, 6, 0.5),
+        (8, 2, 20, 0.3),
+        (4, 2, 10, 0.3),
+        (12, 2, 4, 0.3),
+        (6, 3, 2, 0.0),
+    ):
+        found = classical(players, seats, rounds, nu, 1.5, options.samples, options.seed)
+        print(f"{players:7}  {seats:5}  {rounds:6}  {nu:4}  {found}", flush=True)
+    print(f"\nItems as the unit, {options.samples} tournaments a row")
+    print(f"players  seats  items  answers                 gap  {HEAD}  as if of all items %")
+    overall: list[float] = []
+    for players, seats, items, kind, gap in (
+        (6, 2, 30, "graded, fresh", 0.2),
+        (6, 2, 100, "graded, fresh", 0.1),
+        (6, 2, 100, "graded, fresh", 0.4),
+        (6, 2, 30, "graded, the same", 0.2),
+        (6, 2, 100, "graded, the same", 0.2),
+        (12, 2, 100, "graded, the same", 0.3),
+        (6, 2, 100, "right or wrong, fresh", 0.4),
+        (6, 2, 300, "graded, fresh", 0.2),
+        (6, 2, 300, "right or wrong, fresh", 0.4),
+        (12, 2, 100, "graded, fresh", 0.3),
+        (6, 3, 30, "graded, fresh", 0.2),
+        (6, 3, 100, "graded, fresh", 0.2),
+        (6, 3, 100, "graded, the same", 0.2),
+        (6, 3, 100, "right or wrong, fresh", 0.4),
+    ):
+        world = World(players, gap, binary="wrong" in kind, fresh=float("fresh" in kind), seed=options.seed)
+        table = list(permutations(range(players), 2)) if seats == 2 else list(combinations(range(players), seats))
+        how = (options.samples, options.resamples, options.matches, options.seed)
+        half, whole = clustered(world, table, items, *how)
+        overall.append(half.share)
+        print(f"{players:7}  {seats:5}  {items:5}  {kind:21}  {gap:4}  {half}  {whole.share:18.1f}", flush=True)
+    print(f"all rows: {np.mean(overall):.1f}%")
+
+
+if __name__ == "__main__":
+    main()

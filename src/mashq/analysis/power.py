@@ -1,0 +1,297 @@
+"""How many items does it take to tell two players apart?
+
+Recorded items are drawn with replacement, n of them at a time, all players' scores and costs of an item together; the
+power at n is the share of such samples in which the interval of Q's difference lies on its side of 0. The interval is
+the one that `score` makes: in the search its multiple of the standard error comes from the drawn samples themselves,
+and at the number found it is made anew, in full, in a few hundred samples, which is the power reported there.
+
+All of this takes the recorded difference for the true one, and that difference is itself uncertain: a lucky record
+promises too much. So the number is also given for both ends of the difference's interval.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mashq.analysis.intervals import FEWEST, half_width, ratio, resample
+from mashq.analysis.judgement import nothing_common, with_known
+from mashq.analysis.results import Floats, Results
+from mashq.analysis.scoring import View, figures, influence, view
+from mashq.errors import DataError
+from mashq.protocol.resources import RESOURCES
+from mashq.protocol.score import TIE, ScoreRules
+
+LADDER = (30, 50, 100, 200, 500)
+MOST = 1_000_000
+RESAMPLES, WORK, STEPS = 400, 30_000_000, 5
+CHUNK = 2_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The level of the intervals and the power wanted; how many samples are drawn, and of how many an interval is
+    made in full; the seed; the resamples behind the recorded interval."""
+
+    level: float = 0.95
+    power: float = 0.8
+    samples: int = 3000
+    full: int = 300
+    seed: int = 0
+    resamples: int = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """A difference in Q and its interval; the ends are None where there is none."""
+
+    value: float
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sampled:
+    """Samples of one size: how far each one's difference is from the recorded one, and half its interval's width."""
+
+    moved: Floats
+    half: Floats
+
+    def power(self, effect: float) -> float:
+        """The share of samples whose interval would lie above 0, if the difference were `effect`."""
+        return float((self.moved + effect > self.half).mean())
+
+    def detectable(self, power: float) -> float:
+        """The smallest difference that would be told from 0 with this probability."""
+        return float(np.quantile(self.half - self.moved, power, method="inverted_cdf"))
+
+
+def power(
+    results: Results,
+    rules: ScoreRules,
+    pair: tuple[str, str] | None = None,
+    options: Options | None = None,
+    notes: Sequence[str] = (),
+    effect: Effect | None = None,
+) -> dict[str, Any]:
+    """The document. Without a pair it is about the best two; the better comes first.
+
+    With an `effect` these results only say how much differences vary; what the difference is was found elsewhere, of
+    the pair in its order. Raises DataError where there is nothing to compare.
+    """
+    options, said = options or Options(), list(notes)
+    if results.totals:
+        raise DataError("these are totals: how many items are needed can only be told from results by item")
+    if len(results.players) < 2:
+        raise DataError("there is one player: two are needed to tell apart")
+    rules = with_known(results, rules, said)
+    seen = view(results, rules.refusals, tuple(rules.weights))
+    if len(seen.items) < FEWEST:
+        raise DataError(
+            nothing_common(results)
+            if not seen.items
+            else f"there are {len(seen.items)} scored items: at least {FEWEST} are needed to say anything"
+        )
+    a, b = _pair(results, seen, rules, pair, in_order=effect is not None)
+    found = resample(seen, rules, [(a, b)], options.resamples, options.seed, level=options.level)
+    _, _, own, low, high = found.differences[0]
+    effect = effect or Effect(own, low, high)
+    at = _sampler(seen, rules, (a, b), options)
+    needed, full = _confirmed(at, seen, rules, (a, b), effect.value, own, options)
+    asked = len(seen.items) / int(results.present.any(axis=0).sum())
+    said += _doubts(len(seen.items), asked, results.trials)
+    return {
+        "players": [results.players[a], results.players[b]],
+        "items": len(seen.items),
+        "trials": results.trials,
+        "level": options.level,
+        "power": options.power,
+        "dq": effect.value,
+        "low": effect.low,
+        "high": effect.high,
+        "own_dq": own,
+        "needed": needed,
+        "asked": None if needed is None else math.ceil(needed / asked),
+        "in_full": full,
+        "most": MOST,
+        "if_low": _needed_if(at, effect.low, options),
+        "if_high": _needed_if(at, effect.high, options),
+        "detectable": at(len(seen.items)).detectable(options.power),
+        "curve": [
+            {
+                "items": n,
+                "power": at(n).power(effect.value),
+                "detectable": at(n).detectable(options.power),
+                "costs": _costs(results, n / asked),
+            }
+            for n in _sizes(at, effect.value, len(seen.items), needed)
+        ],
+        "notes": said,
+    }
+
+
+def _pair(
+    results: Results, seen: View, rules: ScoreRules, pair: tuple[str, str] | None, *, in_order: bool
+) -> tuple[int, int]:
+    """The two seats, the better first unless they stand in order."""
+    q = figures(seen, rules).q[0]
+    seats = range(len(q)) if pair is None else [results.players.index(name) for name in pair]
+    ranked = list(seats) if in_order else sorted(seats, key=lambda seat: (-q[seat], seat))
+    return ranked[0], ranked[1]
+
+
+def _sampler(seen: View, rules: ScoreRules, pair: tuple[int, int], options: Options) -> Callable[[int], Sampled]:
+    """Samples of a size, drawn when asked for and remembered."""
+    parts = influence(seen, rules)
+    now = figures(seen, rules).q[0]
+    value = float(now[pair[0]] - now[pair[1]])
+    part = parts[pair[0]] - parts[pair[1]] - value
+
+    @cache
+    def at(size: int) -> Sampled:
+        moved, error = list[Floats](), list[Floats]()
+        for drawn in _drawn(len(part), size, options):
+            q = figures(seen, rules, drawn).q
+            moved.append(q[:, pair[0]] - q[:, pair[1]] - value)
+            spread = drawn @ part**2 / size - (drawn @ part / size) ** 2
+            error.append(np.sqrt(np.maximum(spread, 0.0) / max(size - 1, 1)))
+        away, errors = np.concatenate(moved), np.concatenate(error)
+        ratios = ratio(np.abs(away), errors * math.sqrt((size - 1) / size))
+        return Sampled(away, half_width(errors, ratios, size, rules.alpha, options.level))
+
+    return at
+
+
+def _drawn(items: int, size: int, options: Options) -> Iterator[Floats]:
+    """How often each item is drawn in samples of `size`, some samples at a time."""
+    random = np.random.default_rng([options.seed, size])
+    at_once = max(1, CHUNK // items)
+    for start in range(0, options.samples, at_once):
+        count = min(at_once, options.samples - start)
+        yield random.multinomial(size, np.full(items, 1 / items), count).astype(np.float64)
+
+
+def _needed(at: Callable[[int], Sampled], effect: float, options: Options) -> int | None:
+    """The fewest items with the power wanted, good to some percent; None where even MOST would not do."""
+
+    def enough(size: int) -> bool:
+        return at(size).power(effect) >= options.power
+
+    if effect < TIE:
+        return None
+    normal = NormalDist()
+    sizes = normal.inv_cdf(0.5 + options.level / 2) + normal.inv_cdf(options.power)
+    spread = float(at(1000).moved.std()) * math.sqrt(1000)
+    guess = (sizes * spread / effect) ** 2
+    if guess > 2 * MOST:
+        return None
+    high = min(MOST, max(FEWEST, round(guess)))
+    while not enough(high):
+        if high >= MOST:
+            return None
+        high = min(MOST, math.ceil(high * 1.4))
+    low = FEWEST - 1
+    while high - low > max(1, high // 50):
+        # Near the guess first: the power rises with the size, so the answer is not far below.
+        middle = max((low + high) // 2, round(high / 1.2)) if low < high / 2 else (low + high) // 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high
+
+
+def _needed_if(at: Callable[[int], Sampled], effect: float | None, options: Options) -> int | None:
+    """The items needed if the difference were `effect`; None where no number would do."""
+    return None if effect is None else _needed(at, effect, options)
+
+
+def _confirmed(
+    at: Callable[[int], Sampled],
+    seen: View,
+    rules: ScoreRules,
+    pair: tuple[int, int],
+    effect: float,
+    own: float,
+    options: Options,
+) -> tuple[int | None, dict[str, Any] | None]:
+    """The items needed, raised until intervals made in full agree as well as their number can tell."""
+    needed = _needed(at, effect, options)
+    if needed is None:
+        return None, None
+    full = _in_full(seen, rules, pair, needed, effect - own, options)
+    for _ in range(STEPS):
+        error = 1.0 if full is None else math.sqrt(options.power * (1 - options.power) / full["samples"])
+        if full is None or full["power"] >= options.power - 2 * error:
+            break
+        needed = min(MOST, math.ceil(1.1 * needed))
+        full = _in_full(seen, rules, pair, needed, effect - own, options)
+    return needed, full
+
+
+def _in_full(
+    seen: View, rules: ScoreRules, pair: tuple[int, int], size: int, shift: float, options: Options
+) -> dict[str, Any] | None:
+    """The power at a size by intervals made in full, moved by `shift`; None where that would take too long."""
+    samples = min(options.full, WORK // size // RESAMPLES)
+    if samples < 20:
+        return None
+    if rules.reference is not None:  # its totals are of the recorded items
+        grown = size / len(seen.items)
+        rules = replace(rules, reference={name: total * grown for name, total in rules.reference.items()})
+    random = np.random.default_rng([options.seed, size, 1])
+    seeds: list[int] = random.integers(2**31, size=samples).tolist()
+    told = 0
+    for seed in seeds:
+        picked = random.integers(0, len(seen.items), size)
+        found = resample(_part(seen, picked), rules, [pair], RESAMPLES, seed, keep=1, level=options.level)
+        low = found.differences[0][3]
+        told += low is not None and low + shift > 0
+    return {"power": told / samples, "samples": samples}
+
+
+def _part(seen: View, picked: NDArray[np.int64]) -> View:
+    """A sample of the items."""
+    return View(
+        tuple(map(str, range(len(picked)))),
+        seen.h[:, picked],
+        seen.h_counts[:, picked],
+        {name: values[:, picked] for name, values in seen.costs.items()},
+        seen.cost_counts[:, picked],
+    )
+
+
+def _sizes(at: Callable[[int], Sampled], effect: float, present: int, needed: int | None) -> list[int]:
+    """The sizes to show: a ladder up to where the power is nearly 1, the present size, and the one needed."""
+    sizes = set(LADDER) | {present} | ({needed} if needed is not None else set[int]())
+    step, rung = 0, 1000
+    while max(sizes) < MOST and at(max(sizes)).power(effect) < 0.99 and step < 7:
+        sizes.add(rung)
+        step, rung = step + 1, rung * (2, 2.5, 2)[step % 3]
+        rung = int(rung)
+    return sorted(size for size in sizes if size >= FEWEST)
+
+
+def _costs(results: Results, asked: float) -> dict[str, float | None]:
+    """What a match of so many items costs all its players together; None where some player's cost is unknown."""
+    found: dict[str, float | None] = {}
+    for name in RESOURCES:
+        values = results.costs[name]
+        unknown = np.isnan(values).all(axis=1).any()
+        found[name] = None if unknown else float(np.nanmean(values, axis=1).sum() * asked * results.trials)
+    return found
+
+
+def _doubts(items: int, asked: float, trials: int) -> list[str]:
+    said: list[str] = []
+    if trials > 1:
+        said.append(f"Every item is played {trials} times, as in the record, and the costs are of all of them.")
+    if items < 30:
+        said.append(f"Only {items} items: what is drawn from so few cannot show what they have not met.")
+    if asked < 1:
+        said.append(
+            f"{1 - asked:.0%} of the items were left out of the score: the costs are of all that would be asked."
+        )
+    return said

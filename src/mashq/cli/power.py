@@ -1,0 +1,118 @@
+"""`mashq power`: how many items it takes to tell two players apart."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import click
+
+from mashq.errors import ConfigError
+
+if TYPE_CHECKING:
+    from mashq.analysis.results import Results
+
+POOL = 1000
+
+
+@click.command()
+@click.argument("source", metavar="RUN", type=click.Path(path_type=Path))
+@click.option("--players", metavar="A,B", help="Which two; the best two by default.")
+@click.option("--level", default=0.95, show_default=True, type=click.FloatRange(0.5, 0.999), help="Of the intervals.")
+@click.option("--power", "wanted", default=0.8, show_default=True, type=click.FloatRange(0.05, 0.99))
+@click.option("--simulate", is_flag=True, help="From simulated players calibrated on RUN, not from its items alone.")
+@click.option(
+    "--map", "renames", multiple=True, metavar="OURS=THEIRS", help="Which column is which, e.g. h=hhem_score."
+)
+@click.option("--beta", type=click.FloatRange(0), help="Weight of P; the run's, or 0.1.")
+@click.option("--resources", metavar="NAME,…", help="Which resources P counts.")
+@click.option("--refusals", type=click.Choice(["intersection", "penalised", "answered"]), help="Refused items.")
+@click.option("--without", multiple=True, metavar="PLAYER", help="Leave a player out of the match.")
+@click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="Seed of the resampling.")
+@click.option("--format", "form", type=click.Choice(["table", "md", "latex"]), default="table", show_default=True)
+@click.option("--json", "as_json", is_flag=True, help="Print the document and nothing else.")
+def power(
+    source: Path,
+    players: str | None,
+    level: float,
+    wanted: float,
+    simulate: bool,
+    renames: tuple[str, ...],
+    without: tuple[str, ...],
+    seed: int,
+    form: Literal["table", "md", "latex"],
+    as_json: bool,
+    **rules: Any,
+) -> None:
+    """How many items tell two players of RUN apart: a run directory, or any file that 'mashq score' reads.
+
+    Recorded items are drawn with replacement, as many as there could be; the power is how often the interval of the
+    difference in Q then excludes 0. The recorded difference is itself uncertain: look at the range that is given.
+
+    \b
+    Examples:
+      mashq power runs/first
+      mashq power runs/first --players careful,frugal --level 0.99 --power 0.9
+      mashq power results.csv --map player=model --map h=hhem_score --resources tokens
+    """
+    from mashq.analysis.power import Effect, Options
+    from mashq.analysis.power import power as analysed
+    from mashq.cli.score import pairs, read_source, rules_said
+    from mashq.report.power import power_text
+
+    options = Options(level=level, power=wanted, seed=seed)
+    results, given, notes = read_source(source, pairs("--map", renames))
+    drawn_already = any(note.startswith("SIMULATED") for note in notes)
+    notes = [note for note in notes if not note.startswith("SIMULATED")]
+    said = rules_said(given, {"alpha": None, "weights": None, "normalise": None} | rules)
+    results = _without(results, without)
+    pair = None if players is None else _pair(players, results.players)
+    document = analysed(results, said, pair, options, notes)
+    document |= {"simulated": drawn_already, "drawn": False, "recorded_needed": None}
+    if simulate:
+        pool = _simulated(source, without)
+        effect = Effect(document["dq"], document["low"], document["high"])
+        best = document["players"][0], document["players"][1]
+        found = analysed(pool, said, best, options, notes, effect)
+        document = found | {"simulated": True, "drawn": True, "recorded_needed": document["needed"]}
+    document["source"] = str(source)
+    click.echo(json.dumps(document, indent=2, ensure_ascii=False) if as_json else power_text(document, form))
+
+
+def _without(results: "Results", names: tuple[str, ...]) -> "Results":
+    from mashq.config import nearest
+
+    for name in names:
+        if name not in results.players:
+            raise ConfigError(f"--without {name!r}: there is no such player{nearest(name, results.players)}")
+    kept = [name for name in results.players if name not in names]
+    if not kept:
+        raise ConfigError("--without leaves no player: keep two of them")
+    return results.only(kept) if names else results
+
+
+def _pair(said: str, players: tuple[str, ...]) -> tuple[str, str]:
+    """Two names with a comma between them; names may hold commas, too."""
+    from mashq.config import nearest
+
+    parts = said.split(",")
+    ways = [(",".join(parts[:at]).strip(), ",".join(parts[at:]).strip()) for at in range(1, len(parts))]
+    for a, b in ways:
+        if a in players and b in players and a != b:
+            return a, b
+    if len(ways) != 1:
+        raise ConfigError(f"--players {said!r}: write two of {', '.join(players)} with a comma between them")
+    wrong = next((name for name in ways[0] if name not in players), None)
+    if wrong is None:
+        raise ConfigError(f"--players {said!r}: name two different players")
+    raise ConfigError(f"--players {said!r}: there is no player {wrong!r}{nearest(wrong, players)}")
+
+
+def _simulated(source: Path, without: tuple[str, ...]) -> "Results":
+    """A large simulated match of players like the recorded ones."""
+    from mashq.arena.simulation import recorded, simulated
+
+    if not source.is_dir():
+        raise ConfigError(f"--simulate needs a run directory, and {source} is a file: leave --simulate out")
+    record = recorded(source, without)
+    return asyncio.run(simulated(record, items=max(POOL, record.items), trials=1))[0]

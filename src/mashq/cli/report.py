@@ -1,0 +1,58 @@
+"""`mashq report`: runs as one HTML page, figures and tables."""
+
+from importlib.util import find_spec
+from pathlib import Path
+
+import click
+
+from mashq.errors import ConfigError, StoreError
+
+
+@click.command()
+@click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option(
+    "-o", "--out", type=click.Path(path_type=Path, dir_okay=False), help="The page; report.html by default."
+)
+@click.option("--figures", type=click.Path(path_type=Path), help="Write every chart here, as SVG, PNG and PDF.")
+@click.option("--tables", type=click.Path(path_type=Path), help="Write every table here, as LaTeX.")
+@click.option("--detector", "detectors", multiple=True, metavar="NAME", help="Score the answers by this one too.")
+def report(
+    runs: tuple[Path, ...], out: Path | None, figures: Path | None, tables: Path | None, detectors: tuple[str, ...]
+) -> None:
+    """Write RUNS as one HTML page that needs no network: who wins, how sure that is, and what it depends on.
+
+    A run is a match, its trials, a sweep, a tournament, a game or a comparison of company and vision; several are set
+    side by side. The page can be sent, printed and put on any web server as it is.
+
+    \b
+    Examples:
+      mashq report runs/first -o first.html
+      mashq report runs/a runs/b -o both.html --figures figures --tables tables
+      mashq report runs/first --detector hhem
+    """
+    needed()
+    from mashq.report.html.figures import write_figures, write_tables
+    from mashq.report.html.report import report as made
+
+    found = made(runs, detectors)
+    place = out or Path("report.html")
+    text = found.html().encode("utf-8", "replace")
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_bytes(text)
+    except OSError as error:
+        raise StoreError(f"{place} cannot be written ({error.strerror}): choose another -o") from None
+    click.echo(f"{place} ({len(text) / 1e6:.1f} MB)", err=True)
+    if figures is not None:
+        count = len(write_figures(figures, found.chapters, found.comparison))
+        click.echo(f"{count} files in {figures}", err=True)
+    if tables is not None:
+        count = len(write_tables(tables, found.chapters, found.comparison))
+        click.echo(f"{count} files in {tables}", err=True)
+
+
+def needed() -> None:
+    """Say in one sentence what to install where the extra is missing."""
+    for name in ("altair", "jinja2", "vl_convert"):
+        if find_spec(name) is None:
+            raise ConfigError(f"Reports need the extra: pip install 'mashq[charts]' ({name} is not installed).")

@@ -1,0 +1,97 @@
+"""Any run as a chapter of a report."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from mashq.arena.match import Season
+from mashq.report import seasons
+from mashq.report.html import sections, sections_games, sections_more, sections_seasons
+from mashq.report.html.facts import RESAMPLES, Facts
+from mashq.report.html.methods import methods
+from mashq.report.html.parts import Chapter, Section, Verdict
+from mashq.report.html.verdicts import verdict
+from mashq.report.text import safe
+
+KINDS: dict[str, Callable[[dict[str, Any]], tuple[Verdict, list[Section]]]] = {
+    "sweep": sections_seasons.sweep,
+    "tournament": sections_seasons.tournament,
+    "game": sections_games.game,
+    "vision": sections_games.vision,
+}
+MATCH = (
+    "Intervals: items are drawn with replacement, all players' scores and costs of an item together, "
+    f"{RESAMPLES:,} times (seed 0), and Q is recomputed with its normaliser each time; the interval is a symmetric "
+    "bootstrap-t. Trials of an item are averaged first. The bands over beta use 1,000 resamples at "
+    "each of 17 values of beta."
+)
+SEASON = "Intervals: items are drawn with replacement, all players' scores and costs of an item together (seed 0)."
+
+
+def match_chapter(facts: Facts, name: str, judges: Sequence[Facts] = ()) -> Chapter:
+    """A match, or its trials."""
+    season = facts.season
+    parts: list[Section | None] = []
+    if facts.judged is not None:
+        parts += [
+            sections.result(facts),
+            sections.beta(facts),
+            sections.fronts(facts),
+            sections.reviews(facts),
+            sections_more.course(facts),
+            sections_more.spread(facts),
+            sections_more.deciding(facts),
+            sections_more.failures(facts),
+            sections_more.sensitivity(facts, judges),
+            sections_more.story(facts),
+            sections_more.lengths(facts),
+            sections_more.faithful(facts),
+        ]
+    else:
+        parts += [sections_more.course(facts), sections_more.failures(facts), sections_more.story(facts)]
+    parts.append(methods(season, MATCH))
+    kept = [part for part in parts if part is not None]
+    return Chapter(name, title(season), _subtitle(season), banners(season), verdict(facts), kept)
+
+
+def season_chapter(season: Season, name: str) -> Chapter:
+    """A sweep, a tournament, a game or a comparison of conditions."""
+    said, parts = KINDS[season.kind](seasons.document(season))
+    return Chapter(name, title(season), _subtitle(season), banners(season), said, [*parts, methods(season, SEASON)])
+
+
+def title(season: Season) -> str:
+    """What a run is called: the name of its directory."""
+    return safe(Path(season.path).resolve().name, 80)
+
+
+def _subtitle(season: Season) -> str:
+    trials = season.manifest.get("season", {}).get("trials", 1)
+    detector = season.manifest["detector"]
+    judge = (
+        "scored as drawn"
+        if _all_drawn(season)
+        else f"scored by {safe(detector['name'])} {safe(detector['version'], 24)}"
+    )
+    many = f", {trials} trials" if trials > 1 else ""
+    kind = "comparison of company and vision" if season.kind == "vision" else season.kind
+    players, items = len(season.config.players), season.manifest["items"]
+    return f"{kind.capitalize()} of {players} players over {items} items{many}, {judge}"
+
+
+def banners(season: Season) -> list[str]:
+    """What must be read first."""
+    found: list[str] = []
+    drawn = [player.name for player in season.config.players if player.model.startswith("simulated/")]
+    if _all_drawn(season):
+        found.append("SIMULATED: no real model answered; scores, costs and times are drawn.")
+    elif drawn or season.manifest["simulated"]:
+        named = ", ".join(safe(name, 28) for name in drawn[:8]) or "some players"
+        found.append(f"SIMULATED in part: {named} were not real models; their scores, costs and times are drawn.")
+    if not season.finished:
+        found.append("NOT FINISHED: this is how it stands; nobody has won yet.")
+    return found
+
+
+def _all_drawn(season: Season) -> bool:
+    return all(player.model.startswith("simulated/") for player in season.config.players)

@@ -1,0 +1,120 @@
+"""Several runs side by side: the players they have in common, and how the runs differ."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from mashq.report.grid import Grid
+from mashq.report.html import charts_seasons as charts
+from mashq.report.html.chapters import title
+from mashq.report.html.facts import Facts
+from mashq.report.html.labels import labels
+from mashq.report.html.methods import without_folders
+from mashq.report.html.parts import Block, Chapter, Figure, Prose, Section, Table
+from mashq.report.html.style import MOST
+from mashq.report.text import number, safe
+
+MOST_SETTINGS = 24
+
+
+def comparison(chapters: Sequence[Chapter], matches: Sequence[Facts]) -> Section:
+    """The verdicts of all runs and, of the matches among them, the players they have in common."""
+    rows = [
+        [chapter.title, chapter.subtitle, chapter.verdict.headline, _MARKS[chapter.verdict.mark]]
+        for chapter in chapters
+    ]
+    blocks: list[Block] = [Table("runs", Grid(["run", "what", "verdict", "sure at 95%"], rows, left=4), "The runs.")]
+    scored = [facts for facts in matches if facts.judged is not None]
+    if len(scored) > 1:
+        blocks += _common(scored)
+    return Section("comparison", "The runs side by side", blocks)
+
+
+_MARKS = {"sure": "yes", "unsure": "no", "": "–"}
+
+
+def _common(scored: Sequence[Facts]) -> list[Block]:
+    common = [name for name in scored[0].names if all(name in facts.names for facts in scored)]
+    if not common:
+        return [Prose(["These matches have no player in common: only their verdicts stand side by side."])]
+    known = labels(common)
+    runs = list(labels_of([title(facts.season) for facts in scored]))
+    rows: list[list[str]] = []
+    points: list[dict[str, Any]] = []
+    orders: set[tuple[str, ...]] = set()
+    for run, facts in zip(runs, scored, strict=True):
+        judged = facts.judged or {}
+        by = {player["name"]: player for player in judged["players"]}
+        orders.add(tuple(sorted(common, key=lambda name: -(by[name]["q"] if by[name]["q"] is not None else -9e9))))
+        for name in common:
+            one = by[name]
+            star = " ★" if judged["winner"] == name else ""
+            low, high = one["q_low"], one["q_high"]
+            half = "?" if low is None or high is None else f"± {(high - low) / 2:.4f}"
+            costs = [
+                number(one[key], digits)
+                for key, digits in (("calls", 0), ("tokens", 0), ("reviews", 0), ("seconds", 1))
+            ]
+            rows.append(
+                [
+                    run,
+                    known[name] + star,
+                    number(one["h"], 4),
+                    *costs,
+                    number(one["penalty"], 3),
+                    number(one["q"], 4),
+                    half,
+                ]
+            )
+            if one["q"] is not None:
+                points.append({"player": known[name], "value": run, "q": one["q"], "low": low, "high": high})
+    headings = ["run", "player", "H", "calls", "tokens", "reviews", "seconds", "P", "Q", "95%"]
+    names = [known[name] for name in common[:MOST]]
+    caption = "Q of the common players in each run, with 95% intervals. Q is relative to the match it was played in."
+    kept = [row for row in points if row["player"] in names]
+    same = "The ranking of the common players is the same in every run."
+    told = same if len(orders) == 1 else "The ranking of the common players depends on the run."
+    return [
+        Figure("runs", charts.swept(kept, names, "run", numbers=False), caption, told),
+        Prose([told]),
+        Table("common", Grid(headings, rows, left=2), "The players that the runs have in common."),
+        *_settings(runs, scored),
+    ]
+
+
+def labels_of(titles: Sequence[str]) -> list[str]:
+    """Labels for runs, the second of the same name with a number."""
+    seen: dict[str, int] = {}
+    found: list[str] = []
+    for one in titles:
+        seen[one] = seen.get(one, 0) + 1
+        found.append(one if seen[one] == 1 else f"{one} ({seen[one]})")
+    return found
+
+
+def _settings(runs: Sequence[str], scored: Sequence[Facts]) -> list[Block]:
+    flat = [
+        _flat(without_folders(facts.season.manifest["config"]))
+        | {"trials": facts.season.manifest.get("season", {}).get("trials", 1)}
+        | {"detector": " ".join(facts.played.manifest["detector"].values())}
+        for facts in scored
+    ]
+    keys = list(dict.fromkeys(key for one in flat for key in one))
+    differ = [key for key in keys if len({json.dumps(one.get(key), sort_keys=True) for one in flat}) > 1]
+    if not differ:
+        return [Prose(["The runs have the same settings."])]
+    rows = [[key, *(safe(str(one.get(key, "–")), 48) for one in flat)] for key in differ[:MOST_SETTINGS]]
+    more = f" ({len(differ) - MOST_SETTINGS} more are not shown)" if len(differ) > MOST_SETTINGS else ""
+    return [Table("settings", Grid(["setting", *runs], rows, left=1 + len(runs)), f"What the runs differ in{more}.")]
+
+
+def _flat(value: Any, at: str = "") -> dict[str, Any]:
+    """Nested settings by their dotted names."""
+    if isinstance(value, list):
+        value = dict(enumerate(cast(list[Any], value)))
+    if not isinstance(value, dict):
+        return {at: value}
+    found: dict[str, Any] = {}
+    for key, inner in cast(Mapping[Any, Any], value).items():
+        found |= _flat(inner, f"{at}.{key}" if at else str(key))
+    return found

@@ -1,0 +1,184 @@
+"""What the moves and attempts of a match tell that its results do not: its course, its story, what reviews cost."""
+
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+from mashq.analysis.results import Floats
+from mashq.analysis.story import Beat, Event, Scene, story, told
+from mashq.arena.match import Played
+from mashq.arena.setting import score_rules_of
+from mashq.protocol.resources import RESOURCES
+from mashq.store.db import connect
+from mashq.store.run import DATABASE
+
+MOVES = "SELECT round, player, kind, item, move, ruling FROM events WHERE match = ? ORDER BY seq"
+REVIEWS = """SELECT player, item, count(*), sum(coalesce(tokens_in, 0) + coalesce(tokens_out, 0)),
+  sum(coalesce(seconds, 0)), sum(coalesce(dollars, 0)) FROM attempts WHERE match = ? AND purpose = 'review'
+  AND item IS NOT NULL GROUP BY player, item"""
+MOST_POINTS = 120
+MOST_BEATS = 14
+RUN_OF_WORDS = 4
+WORD = re.compile(r"\w+")
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """Where a player stood after some rounds: its known costs so far, and its reviews since the last point."""
+
+    player: str
+    round: int
+    tokens: float
+    seconds: float
+    reviews: int
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """The course of a match and its story."""
+
+    course: Sequence[Point]
+    beats: Sequence[Beat]
+    rounds: int
+
+
+def heard(played: Played) -> Told:
+    """The course and the story of a match as it stands."""
+    events = list(_events(played.path, played.fixture.id))
+    seats = played.config.players
+    rules = played.config.rules
+    scene = Scene(
+        players=tuple(player.name for player in seats),
+        items=played.manifest["items"],
+        thresholds={player.name: rules.T if player.T is None else player.T for player in seats},
+        keep=rules.keep,
+        vision=rules.vision.when,
+        vision_keep=rules.vision.keep,
+        rules=score_rules_of(played.config),
+    )
+    rounds = 1 + max((event.round for event in events), default=-1)
+    beats = told(story(events, scene, ended=played.finished), MOST_BEATS)
+    return Told(_course(events, [player.name for player in seats], rounds), beats, rounds)
+
+
+def _events(path: Path, match: str) -> Iterator[Event]:
+    with closing(connect(path / DATABASE, readonly=True)) as connection:
+        for round_, player, kind, item, move, ruling in connection.execute(MOVES, (match,)):
+            yield Event(round_, player, kind, item, json.loads(move), None if ruling is None else json.loads(ruling))
+
+
+def _course(events: Sequence[Event], players: Sequence[str], rounds: int) -> list[Point]:
+    """A point for every so many rounds, so that a long match draws as fast as a short one."""
+    step = max(1, math.ceil(rounds / MOST_POINTS))
+    count = math.ceil(rounds / step)
+    spent = {name: np.zeros((3, count)) for name in players}
+    for event in events:
+        own = spent.get(event.player)
+        if own is None:
+            continue
+        spend: Mapping[str, Any] = event.move.get("spend") or {}
+        at = event.round // step
+        own[0, at] += _total(spend, "tokens_in") + _total(spend, "tokens_out")
+        own[1, at] += _total(spend, "seconds")
+        own[2, at] += spend.get("reviews", 0) + (event.kind == "rewrite")
+    return [
+        Point(name, min((at + 1) * step, rounds), float(tokens), float(seconds), int(own[2, at]))
+        for name, own in spent.items()
+        for at, (tokens, seconds) in enumerate(zip(own[0].cumsum(), own[1].cumsum(), strict=True))
+    ]
+
+
+def _total(spend: Mapping[str, Any], name: str) -> float:
+    amount = spend.get(name)
+    return float(amount[0]) if amount else 0.0
+
+
+def review_costs(
+    path: Path, matches: Sequence[str], players: Sequence[str], items: Sequence[str]
+) -> dict[str, Floats]:
+    """What the reviews cost, players x items, averaged over the matches: the known sums, by resource."""
+    seats = {name: at for at, name in enumerate(players)}
+    places = {item: at for at, item in enumerate(items)}
+    found = {name: np.zeros((len(players), len(items))) for name in RESOURCES}
+    with closing(connect(path / DATABASE, readonly=True)) as connection:
+        for match in matches:
+            for player, item, calls, tokens, seconds, dollars in connection.execute(REVIEWS, (match,)):
+                if player in seats and item in places:
+                    at = seats[player], places[item]
+                    costs = (("calls", calls), ("tokens", tokens), ("seconds", seconds), ("dollars", dollars))
+                    for name, value in costs:
+                        found[name][at] += value / len(matches)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """How a player writes: words an answer (the median), their number relative to the text's, and what is copied."""
+
+    player: str
+    words: float
+    relative: float
+    copied: float
+
+
+def wording(played: Played) -> list[Wording]:
+    """How long the answers are and how much of them is copied; nothing of answers that have no text."""
+    if any(player.model.startswith("simulated/") for player in played.config.players):
+        return []
+    found: list[Wording] = []
+    sources = [WORD.findall(item.text.lower()) for item in played.state.items]
+    runs = [_runs(words) for words in sources]
+    for player in played.state.players:
+        lengths: list[int] = []
+        relative: list[float] = []
+        copied: list[float] = []
+        for at, work in zip(player.order, player.items, strict=True):
+            words = WORD.findall(work.text.lower()) if work.status == "ok" else []
+            if words:
+                lengths.append(len(words))
+                relative.append(len(words) / max(1, len(sources[at])))
+                copied.append(_copied(words, runs[at]))
+        if lengths:
+            mean = sum(copied) / len(copied)
+            found.append(Wording(player.name, median(lengths), sum(relative) / len(relative), mean))
+    return found
+
+
+def _runs(words: Sequence[str]) -> set[tuple[str, ...]]:
+    return {tuple(words[at : at + RUN_OF_WORDS]) for at in range(len(words) - RUN_OF_WORDS + 1)}
+
+
+def _copied(words: Sequence[str], runs: set[tuple[str, ...]]) -> float:
+    """The share of the words that stand in a run of four or more taken from the text."""
+    taken = [False] * len(words)
+    for at in range(len(words) - RUN_OF_WORDS + 1):
+        if tuple(words[at : at + RUN_OF_WORDS]) in runs:
+            taken[at : at + RUN_OF_WORDS] = [True] * RUN_OF_WORDS
+    return sum(taken) / len(words)
+
+
+def texts(played: Played, item: str) -> list[tuple[str, str]]:
+    """An item's text and every player's answer to it."""
+    if any(player.model.startswith("simulated/") for player in played.config.players):
+        return []
+    state = played.state
+    place = next(at for at, one in enumerate(state.items) if one.id == item)
+    found = [("The text", state.items[place].text)]
+    if state.items[place].reference is not None:
+        found.append(("The reference answer", state.items[place].reference or ""))
+    for player in state.players:
+        work = player.items[player.order.index(place)]
+        h = work.judged if work.judged is not None else work.h
+        scored = "" if h is None else f", H {h:.3f}"
+        if work.text_first and work.text_first != work.text:
+            found.append((f"{player.name}, before its reviews", work.text_first))
+        found.append((f"{player.name}{scored}", work.text if work.status == "ok" else f"({work.status})"))
+    return found

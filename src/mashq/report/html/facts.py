@@ -1,0 +1,227 @@
+"""All that a report says of a match or of its trials, as numbers: made once, shown by the sections and the charts."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from mashq.analysis.flips import pareto
+from mashq.analysis.intervals import resample
+from mashq.analysis.judgement import Options, judge, with_known
+from mashq.analysis.results import Floats, Results, from_matches
+from mashq.analysis.scoring import View, figures, influence, view
+from mashq.arena.match import Played, Season
+from mashq.arena.setting import score_rules_of
+from mashq.errors import DataError
+from mashq.protocol.resources import RESOURCES
+from mashq.protocol.score import PlayerResult, ScoreRules
+from mashq.report import seasons
+from mashq.report.html.events import Told, heard, review_costs
+from mashq.store.run import read_matches
+
+RESAMPLES = 10_000
+BAND_RESAMPLES = 1000
+BAND_STEPS = 16
+BINS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Decisive:
+    """An item's part in the lead of the first over the second: `part` to first order, `without` the lead less it."""
+
+    item: str
+    part: float
+    without: float
+    h: tuple[float, float]
+    tokens: tuple[float | None, float | None]
+
+
+@dataclass(frozen=True)
+class Facts:
+    """A match of a run. `judged` is what `mashq score` says; None, with `why`, where no item can be scored."""
+
+    season: Season
+    document: dict[str, Any]
+    played: Played
+    matches: tuple[str, ...]
+    results: Results
+    statuses: dict[str, Counter[str]]
+    rules: ScoreRules
+    judged: dict[str, Any] | None
+    why: str = ""
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The players, in their seats."""
+        return self.results.players
+
+    @cached_property
+    def seen(self) -> View:
+        """What the rule for refusals scores."""
+        return view(self.results, self.rules.refusals, tuple(self.rules.weights))
+
+    @cached_property
+    def told(self) -> Told:
+        """The course and the story of the match, the first of several."""
+        return heard(self.played)
+
+    @cached_property
+    def kept(self) -> Any:
+        """Which items are scored."""
+        return np.isin(np.array(self.results.items), np.array(self.seen.items))
+
+    @cached_property
+    def before(self) -> Results:
+        """The results as if nobody had reviewed: first answers, without the known cost of the reviews."""
+        first = from_matches(_firsts(self._results()))
+        spent = review_costs(self.season.path, self.matches, self.names, self.results.items)
+        costs = {name: np.maximum(first.costs[name] - spent[name], 0.0) for name in RESOURCES}
+        costs["reviews"] = np.zeros_like(first.costs["reviews"])
+        return replace(first, costs=costs)
+
+    def _results(self) -> Iterator[Sequence[PlayerResult]]:
+        return (played.results for played in _begun(self.season, self.matches))
+
+    @cached_property
+    def without_reviews(self) -> tuple[Floats, Floats]:
+        """H and P of each player if it alone had not reviewed: costs relative to the match as it was played."""
+        seen = view(self.before, self.rules.refusals, tuple(self.rules.weights))
+        totals = {
+            name: float(cost.max()) * len(self.seen.items)
+            for name, cost in figures(self.seen, self.rules).costs.items()
+        }
+        reference = self.rules.reference or {name: total if total > 0 else 1.0 for name, total in totals.items()}
+        found = figures(seen, replace(self.rules, reference=reference))
+        return found.h[0], found.penalty[0]
+
+    @cached_property
+    def top(self) -> tuple[int, int] | None:
+        """The seats of the two best, where there are two with a score."""
+        q = figures(self.seen, self.rules).q[0]
+        ranked = sorted((seat for seat in range(len(q)) if not np.isnan(q[seat])), key=lambda seat: (-q[seat], seat))
+        return (ranked[0], ranked[1]) if len(ranked) > 1 else None
+
+    @cached_property
+    def most_beta(self) -> float:
+        """How far the axis of beta goes: twice the run's, or on to the last change of the lead that is near."""
+        beta = self.rules.beta or 0.1
+        flips = [s["beta_from"] for s in (self.judged or {}).get("envelope", []) if s["beta_from"]]
+        return max([2 * beta, *(1.25 * flip for flip in flips if flip <= 8 * beta)])
+
+    @cached_property
+    def band(self) -> list[dict[str, Any]]:
+        """Q of every player and the lead of the best, with 95% intervals, along beta."""
+        pairs = [] if self.top is None else [self.top]
+        rows: list[dict[str, Any]] = []
+        for beta in np.linspace(0, self.most_beta, BAND_STEPS + 1).tolist():
+            rules = replace(self.rules, beta=beta)
+            found = resample(self.seen, rules, pairs, BAND_RESAMPLES, 0, keep=1)
+            q = figures(self.seen, rules).q[0]
+            low, high = (found.low, found.high) if found.low is not None else (None, None)
+            rows.append({"beta": beta, "q": q, "low": low, "high": high, "lead": next(iter(found.differences), None)})
+        return rows
+
+    @cached_property
+    def decisive(self) -> list[Decisive]:
+        """The scored items by their part in the lead, the strongest first, whichever way they pull."""
+        if self.top is None or len(self.seen.items) < 2:
+            return []
+        a, b = self.top
+        count = len(self.seen.items)
+        parts = influence(self.seen, self.rules)
+        q = figures(self.seen, self.rules).q[0]
+        pull = (parts[a] - parts[b] - (q[a] - q[b])) / count
+        order: list[int] = np.argsort(-np.abs(pull), kind="stable").tolist()
+        found: list[Decisive] = []
+        tokens = self.results.costs["tokens"][:, self.kept]
+        for at in order[:12]:
+            weights = np.ones((1, count))
+            weights[0, at] = 0.0
+            less = figures(self.seen, self.rules, weights).q[0]
+            h = float(self.seen.h[a, at]), float(self.seen.h[b, at])
+            cost = tuple(None if np.isnan(tokens[seat, at]) else float(tokens[seat, at]) for seat in (a, b))
+            found.append(
+                Decisive(self.seen.items[at], float(pull[at]), float(less[a] - less[b]), h, (cost[0], cost[1]))
+            )
+        return found
+
+    @cached_property
+    def fewest_to_flip(self) -> int | None:
+        """How many of the items that favour the winner most must go before it loses; None when half would not do."""
+        if self.top is None:
+            return None
+        a, b = self.top
+        parts = influence(self.seen, self.rules)
+        order = np.argsort(-(parts[a] - parts[b]), kind="stable")
+        count = len(order)
+        weights = np.ones((count // 2, count))
+        for gone in range(count // 2):
+            weights[gone, order[: gone + 1]] = 0.0
+        if not len(weights):
+            return None
+        q = figures(self.seen, self.rules, weights).q
+        lost = np.flatnonzero(q[:, a] < q[:, b])
+        return int(lost[0]) + 1 if len(lost) else None
+
+    @cached_property
+    def shares(self) -> list[list[float]]:
+        """How the H of each player's scored items is spread over ten bins, as shares."""
+        h = np.where(self.seen.h_counts > 0, self.seen.h, np.nan)
+        rows: list[list[float]] = []
+        for own in h:
+            known = own[~np.isnan(own)]
+            rows.append((np.histogram(known, BINS, (0, 1))[0] / max(1, len(known))).tolist())
+        return rows
+
+    def front(self, cost: Floats) -> tuple[int, ...]:
+        """Who is not beaten in both H and a cost."""
+        return pareto(figures(self.seen, self.rules).h[0].tolist(), cost.tolist())
+
+    def cost(self, name: str) -> Floats | None:
+        """A resource's mean an item over the scored items by player; None where somebody's is not known at all."""
+        own = self.results.costs[name][:, self.kept]
+        return None if not own.size or np.isnan(own).all(axis=1).any() else np.nanmean(own, axis=1)
+
+
+def facts(season: Season, changed: Played | None = None) -> Facts:
+    """The facts of a match, or of the trials that have ended; `changed` is a match under another judge."""
+    ended = [match for match, over in read_matches(season.path).items() if over]
+    fixtures = list(season.fixtures())
+    matches = tuple(fixture.id for fixture in fixtures if fixture.id in ended) or (fixtures[0].id,)
+    statuses: dict[str, Counter[str]] = {player.name: Counter() for player in season.config.players}
+
+    def counted(results: Sequence[PlayerResult]) -> Sequence[PlayerResult]:
+        for player in results:
+            statuses[player.name].update(row.status for row in player.items)
+        return results
+
+    begun = list(_begun(season, matches)) if changed is None else [changed]
+    results = from_matches(counted(played.results) for played in begun)
+    given = score_rules_of(season.config)
+    judged, why = None, ""
+    try:
+        judged = judge(results, Options(given, RESAMPLES))
+    except DataError as nothing:
+        why = str(nothing)
+    rules = with_known(results, given, [])
+    return Facts(season, seasons.document(season), begun[0], matches, results, statuses, rules, judged, why)
+
+
+def _begun(season: Season, matches: Sequence[str]) -> Iterator[Played]:
+    wanted = set(matches)
+    return (season.played(fixture) for fixture in season.fixtures() if fixture.id in wanted)
+
+
+def _firsts(every: Iterator[Sequence[PlayerResult]]) -> Iterator[Sequence[PlayerResult]]:
+    """The results with every answer as it was before its reviews."""
+    for results in every:
+        yield [
+            replace(
+                player,
+                items=tuple(replace(row, h=row.h_first if row.status == "ok" else None) for row in player.items),
+            )
+            for player in results
+        ]

@@ -1,0 +1,133 @@
+"""How it was made, in enough detail to cite it and to do it again."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, cast
+
+from mashq.arena.match import Season
+from mashq.report.grid import Grid
+from mashq.report.html.parts import Block, Code, Prose, Quotes, Section, Table
+from mashq.report.text import safe
+
+PAPER = "MAS-HQ, arXiv 2607.24063"
+DIGEST = 16
+
+
+def methods(season: Season, resamples: str) -> Section:
+    """Rules, versions, digests, seeds, and a line to cite the run by; `resamples` says how intervals were made."""
+    manifest = season.manifest
+    config: Mapping[str, Any] = without_folders(manifest["config"])
+    blocks: list[Block] = [
+        Prose(list(_told(season, resamples))),
+        Table("players", _players(config, manifest), "Players: what each was and what it was made of."),
+        Table("manifest", Grid(["", ""], list(_rows(manifest)), left=2), "The manifest of the run."),
+        Prose(["To cite this run:"]),
+        Code(citation(season)),
+        Quotes("The whole configuration", [("As JSON", json.dumps(config, indent=1, ensure_ascii=False))], code=True),
+    ]
+    return Section("methods", "Methods and manifest", blocks)
+
+
+def _told(season: Season, resamples: str) -> Iterator[str]:
+    config = season.config
+    rules = config.rules
+    detector = season.manifest["detector"]
+    score = config.score
+    counted = ", ".join(
+        name + (f" (weight {score.weights[name]:g})" if score.weights.get(name, 1.0) != 1 else "")
+        for name in score.resources
+    )
+    judge = f"scored by {safe(detector['name'])} {safe(detector['version'], 60)}"
+    if all(player.model.startswith("simulated/") for player in config.players):
+        judge = "drawn by the simulation (no detector ran)"
+    relative = "the largest total in the match" if score.normalise == "match" else "a fixed reference"
+    yield (
+        f"The match follows the protocol of {PAPER}: in each round every player answers the next item of its own "
+        "order, decides whether to review its worst answer, and pays for every call. "
+        f"Turn {rules.turn}; review threshold T {rules.T:g}; at most R {rules.R} reviews an item; a rewrite is kept "
+        f"{'always' if rules.keep == 'latest' else 'when it scores higher'}; rivals' states are shown: "
+        f"{rules.vision.when}."
+    )
+    yield (
+        f"H is the mean factuality of the final answers, {judge}; players were guided by "
+        f"{safe(str(season.manifest.get('guide', 'judge')), 60)}. "
+        f"P adds up {counted or 'nothing'}, each relative to {relative}. Q = {score.alpha:g}·H − {config.beta:g}·P. "
+        f"Refused and failed items: {score.refusals}."
+    )
+    yield resamples
+    yield (
+        "Costs are from a ledger that is written before each request leaves; retries and failed attempts are "
+        "counted, and what is not known is shown as ?, never as 0."
+    )
+
+
+def _players(config: Mapping[str, Any], manifest: Mapping[str, Any]) -> Grid:
+    rows: list[list[str]] = []
+    prompts = manifest["digests"].get("prompts", {})
+    rules = config["rules"]
+    for player in config["players"]:
+        t, r = player.get("T"), player.get("R")
+        rows.append(
+            [
+                player["name"],
+                str(player["agent"]),
+                str(player["model"]),
+                str(player.get("policy", "")),
+                f"{rules['T'] if t is None else t:g}",
+                str(rules["R"] if r is None else r),
+                str(player.get("order") or "default"),
+                str(prompts.get(player["name"], "?"))[:DIGEST],
+            ]
+        )
+    return Grid(["player", "agent", "model", "policy", "T", "R", "order", "prompts (digest)"], rows, left=8)
+
+
+def _rows(manifest: Mapping[str, Any]) -> Iterator[list[str]]:
+    yield ["started", str(manifest["started"])]
+    yield ["ended", str(manifest["ended"] or "not finished")]
+    yield ["seed", str(manifest["seed"])]
+    season = manifest.get("season", {})
+    yield ["kind", f"{season.get('kind', 'match')}, {season.get('trials', 1)} trial(s)"]
+    yield ["items", str(manifest["items"])]
+    yield ["detector", f"{manifest['detector']['name']} {manifest['detector']['version']}"]
+    for name in ("config", "items", "package"):
+        yield [f"digest of the {name}", str(manifest["digests"].get(name, "?"))]
+    for name, found in manifest["versions"].items():
+        yield [name, str(found)]
+
+
+def citation(season: Season) -> str:
+    """An entry for a bibliography: it names the run by its digests, so that it can be found again."""
+    manifest = season.manifest
+    digests = manifest["digests"]
+    names = ", ".join(_plain(player.name) for player in season.config.players[:6])
+    more = len(season.config.players) - 6
+    day = str(manifest["started"])[:10]
+    lines = [
+        f"@misc{{mashq-{digests['config'][:8]}-{digests['items'][:8]},",
+        f"  title        = {{A MAS-HQ {season.kind}: {names}{f' and {more} more' if more > 0 else ''}}},",
+        f"  year         = {{{day[:4]}}},",
+        f"  howpublished = {{mashq {manifest['versions'].get('mashq', '?')}, run of {day}}},",
+        f"  note         = {{{manifest['items']} items (sha256 {digests['items'][:DIGEST]}), configuration sha256 "
+        f"{digests['config'][:DIGEST]}, seed {manifest['seed']}, detector {_plain(manifest['detector']['name'])} "
+        f"{_plain(manifest['detector']['version'])[:24]}{', SIMULATED' if manifest['simulated'] else ''}}},",
+        "}",
+    ]
+    return "\n".join(lines)
+
+
+def without_folders(value: Any) -> Any:
+    """Settings without the folders of the machine they were made on: a page may be published."""
+    if isinstance(value, str):
+        return re.sub(r"^((?:recorded|local)/)?/(?:[^/]*/)*([^/]+)$", r"\1…/\2", value)
+    if isinstance(value, list):
+        return [without_folders(inner) for inner in cast(list[Any], value)]
+    if isinstance(value, dict):
+        return {key: without_folders(inner) for key, inner in cast(dict[str, Any], value).items()}
+    return value
+
+
+def _plain(text: str) -> str:
+    """Text that cannot break an entry of a bibliography."""
+    return re.sub(r"[{}\\%#$&~^@]", "", safe(text, 40))

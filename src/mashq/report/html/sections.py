@@ -1,0 +1,237 @@
+"""A match as sections: the result, beta, the fronts and the reviews."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from mashq.report import score as tables
+from mashq.report.grid import Grid
+from mashq.report.html import charts
+from mashq.report.html.facts import Facts
+from mashq.report.html.labels import labels
+from mashq.report.html.parts import Block, Figure, Line, Prose, Section, Slider, Table
+from mashq.report.html.verdicts import drawn
+from mashq.report.text import number
+
+RESOURCES = {
+    "tokens": ("tokens an item", ",.0f"),
+    "calls": ("calls an item", ".2f"),
+    "reviews": ("reviews an item", ".2f"),
+    "seconds": ("seconds an item", ".2f"),
+    "dollars": ("dollars an item", ".6f"),
+}
+TRIALS = {"h": 4, "tokens": 0, "reviews": 1, "seconds": 1, "q": 4}
+
+
+def result(facts: Facts) -> Section:
+    """The result table, the differences, and what must be said with them."""
+    judged = facts.judged or {}
+    over = facts.document["finished"]
+    shown: dict[str, Any] = judged if over else {**judged, "winner": None, "tied": []}
+    caption = (
+        "The result, best Q first; ★ won." if over else "How it stands, best Q first; what is not answered counts 0."
+    )
+    blocks: list[Block] = [Table("result", tables.table(shown, everyone=True), caption)]
+    if judged["differences"]:
+        said = "Differences in Q, paired by item: sure where the 95% interval leaves zero out."
+        blocks.append(Table("differences", tables.differences(judged), said))
+    if facts.document["kind"] == "trials":
+        blocks.append(Table("trials", _trials(facts), "Means ± standard deviation over the trials, and trials won."))
+    said = [line for line in tables.sentences(judged) if over or not line.startswith(("Winner:", "A tie:"))]
+    noted = [f"Note: {note}" for note in facts.document["notes"] if note not in judged["notes"]]
+    return Section("result", "The result", [*blocks, Prose([*said, *noted], listed=True)])
+
+
+def _trials(facts: Facts) -> Grid:
+    known = labels(facts.names)
+    rows = [
+        [
+            known[p["name"]],
+            *(_with_sd(p[key], p["sd"][key], digits) for key, digits in TRIALS.items()),
+            number(p["wins"]),
+        ]
+        for p in facts.document["players"]
+    ]
+    return Grid(["player", "H", "tokens", "reviews", "seconds", "Q", "won"], rows)
+
+
+def _with_sd(mean: float | None, spread: float | None, digits: int) -> str:
+    return number(mean, digits) + ("" if spread is None else f" ± {number(spread, digits)}")
+
+
+def beta(facts: Facts) -> Section:
+    """Q over beta with bands and flips, the lead, and the chance of winning."""
+    judged = facts.judged or {}
+    known, shown = labels(facts.names), drawn(facts)
+    names = [known[name] for name in shown]
+    seats = [facts.names.index(name) for name in shown]
+    rows = [
+        {"player": known[facts.names[seat]], "beta": row["beta"]}
+        | {key: _at(row[key], seat) for key in ("q", "low", "high")}
+        for row in facts.band
+        for seat in seats
+    ]
+    by = {player["name"]: player for player in judged["players"]}
+    lines = [Line(known[n], by[n]["h"], by[n]["penalty"]) for n in shown if by[n]["h"] is not None]
+    slider = Slider(judged["alpha"], judged["beta"], facts.most_beta, lines)
+    flips = list(_flips(facts, known, by))
+    told = "; ".join(flip["said"] for flip in flips) or "nobody overtakes anybody here"
+    caption = (
+        "Q over beta. Shaded: the 95% interval of each player's Q. Diamonds: where the leader changes. The upright "
+        "rule is the run's beta; the slider moves it."
+    )
+    first = Figure(
+        "q-over-beta",
+        charts.q_over_beta(rows, flips, names, judged["beta"]),
+        caption,
+        f"Q over beta: {told}.",
+        slider,
+    )
+    blocks: list[Block] = [first, *_lead(facts, known), *_chances(facts, known, names)]
+    if len(facts.names) > len(shown):
+        blocks.append(
+            Prose([f"The charts show {len(shown)} of {len(facts.names)} players: the leaders and the best."])
+        )
+    return Section("beta", "Who wins at which beta", blocks)
+
+
+def _at(values: Any, seat: int) -> float | None:
+    return None if values is None else float(values[seat])
+
+
+def _flips(facts: Facts, known: dict[str, str], by: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    judged = facts.judged or {}
+    for stretch in judged["envelope"]:
+        start = stretch["beta_from"]
+        if start and start <= facts.most_beta:
+            winner = by[stretch["winner"]]
+            q = judged["alpha"] * winner["h"] - start * winner["penalty"]
+            yield {"beta": start, "q": q, "said": f"{known[winner['name']]} leads from beta {start:.4g}"}
+
+
+def _lead(facts: Facts, known: dict[str, str]) -> Iterator[Figure]:
+    if facts.top is None:
+        return
+    a, b = (known[facts.names[seat]] for seat in facts.top)
+    rows = [
+        {"beta": row["beta"], "lead": row["lead"][2], "low": row["lead"][3], "high": row["lead"][4]}
+        for row in facts.band
+    ]
+    names = [known[name] for name in drawn(facts)]
+    spec = charts.lead_over_beta(rows, facts.rules.beta, charts.hue(a, names))
+    caption = (
+        f"The lead of {a} over {b} in Q along beta, with its 95% interval (paired by item). Where the band holds "
+        "zero, these items do not tell who is better."
+    )
+    sure = [row["beta"] for row in rows if row["low"] is not None and row["low"] > 0]
+    alt = f"{a} is surely ahead of {b} from beta {min(sure):.3g} to {max(sure):.3g}." if sure else "Nowhere sure."
+    yield Figure("lead-over-beta", spec, caption, alt, small=True)
+
+
+def _chances(facts: Facts, known: dict[str, str], names: list[str]) -> Iterator[Figure]:
+    along = (facts.judged or {}).get("chance_along_beta")
+    if not along or len(facts.names) < 2:
+        return
+    rows = [
+        {"player": known[name], "beta": row["beta"], "p": p}
+        for row in along
+        if row["beta"] <= max(facts.most_beta, 0.02)
+        for name, p in row["p"].items()
+        if known[name] in names
+    ]
+    caption = "The share of resampled matches that each player wins, along beta."
+    yield Figure("chance-over-beta", charts.chances(rows, names, facts.rules.beta), caption, caption, small=True)
+
+
+def fronts(facts: Facts) -> Section:
+    """Accuracy against each cost."""
+    judged = facts.judged or {}
+    known, shown = labels(facts.names), drawn(facts)
+    names = [known[name] for name in shown]
+    by = {player["name"]: player for player in judged["players"]}
+    blocks: list[Block] = []
+    costs: dict[str, tuple[str, str, list[float]]] = {}
+    costs["P"] = "P, all costs together", ".3f", [by[name]["penalty"] or 0.0 for name in facts.names]
+    for name, (title, form) in RESOURCES.items():
+        cost = facts.cost(name)
+        if cost is not None and cost.max() > 0:
+            costs[name] = title, form, cost.tolist()
+    for name, (title, form, cost) in costs.items():
+        front = {known[player] for player in (judged["pareto"] if name == "P" else judged["pareto_by"].get(name, ()))}
+        rows = [
+            {"player": known[p], "h": by[p]["h"], "cost": cost[seat], "front": "yes" if known[p] in front else "no"}
+            for seat, p in enumerate(facts.names)
+            if p in shown and by[p]["h"] is not None
+        ]
+        on = ", ".join(sorted(front))
+        caption = f"H against {title}. Not beaten in both (dashed): {on}."
+        blocks.append(
+            Figure(f"front-{name.lower()}", charts.front(rows, names, title, form), caption, caption, small=True)
+        )
+    missing = [name for name in RESOURCES if facts.cost(name) is None]
+    if missing:
+        blocks.append(Prose([f"Not known for every player, so not drawn: {', '.join(missing)}."]))
+    return Section("fronts", "Accuracy against cost", blocks)
+
+
+def reviews(facts: Facts) -> Section:
+    """H before and after, and what Q would be without the reviews."""
+    judged = facts.judged or {}
+    known, shown = labels(facts.names), drawn(facts)
+    h, penalty = facts.without_reviews
+    by = {player["name"]: player for player in judged["players"]}
+    rows: list[list[str]] = []
+    pairs: list[dict[str, Any]] = []
+    lines: list[dict[str, Any]] = []
+    for seat, name in enumerate(facts.names):
+        now = by[name]
+        if now["h"] is None:
+            continue
+        gain, price = judged["alpha"] * (now["h"] - h[seat]), now["penalty"] - penalty[seat]
+        rows.append(
+            [
+                known[name],
+                f"{h[seat]:.4f} → {now['h']:.4f}",
+                number(now["reviews"], 0 if judged["trials"] == 1 else 1),
+                f"{penalty[seat]:.3f} → {now['penalty']:.3f}",
+                f"{gain - judged['beta'] * price:+.4f}" if now["reviews"] else "–",
+                _pays(gain, price) if now["reviews"] else "–",
+            ]
+        )
+        if name in shown:
+            pairs.append({"player": known[name], "before": float(h[seat]), "after": now["h"]})
+            for way, (height, slope) in {
+                "with its reviews": (now["h"], now["penalty"]), "without": (float(h[seat]), float(penalty[seat]))
+            }.items():  # fmt: skip
+                for at in (0.0, facts.most_beta):
+                    q = judged["alpha"] * height - at * slope
+                    lines.append({"player": known[name], "reviews": way, "beta": at, "q": q})
+    headings = ["player", "H before → after", "reviews", "P without → with", "what they did to Q", "they pay"]
+    names = [known[name] for name in shown]
+    caption = (
+        "What the reviews bought. Without: this player's first answers and none of its review calls, everything else "
+        "as it was played, costs relative to the match as it was played."
+    )
+    told = "; ".join(f"{row['player']} from {row['before']:.4f} to {row['after']:.4f}" for row in pairs)
+    blocks: list[Block] = [Table("reviews", Grid(headings, rows), caption)]
+    blocks.append(
+        Figure(
+            "before-after",
+            charts.before_after(pairs, names),
+            "H before and after the reviews.",
+            f"H: {told}.",
+            small=True,
+        )
+    )
+    if any(by[name]["reviews"] for name in shown):
+        said = "Q over beta with each player's reviews (solid) and without them (dashed)."
+        blocks.append(Figure("q-reviews", charts.q_reviews(lines, names, judged["beta"]), said, said, small=True))
+    else:
+        blocks.append(Prose(["Nobody reviewed."]))
+    return Section("reviews", "What the reviews bought", blocks)
+
+
+def _pays(gain: float, price: float) -> str:
+    """At which beta the reviews are worth their price."""
+    if gain <= 0:
+        return "never" if price > 0 or gain < 0 else "no difference"
+    return "always" if price <= 0 else f"below beta {gain / price:.4g}"

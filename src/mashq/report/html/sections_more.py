@@ -1,0 +1,236 @@
+"""A match as sections, further: course, spread of H, items that decide, failures, choices, story, lengths."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from mashq.protocol.resources import RESOURCES
+from mashq.report.grid import Grid
+from mashq.report.html import charts
+from mashq.report.html.events import texts, wording
+from mashq.report.html.facts import BINS, Facts
+from mashq.report.html.labels import labels
+from mashq.report.html.parts import Block, Figure, Prose, Quotes, Section, Table
+from mashq.report.html.verdicts import drawn
+from mashq.report.score import flips
+from mashq.report.text import dollars, number, safe
+
+FAITHFUL = 0.5
+
+
+def course(facts: Facts) -> Section:
+    """What each player had spent by which round."""
+    known, shown = labels(facts.names), drawn(facts) or list(facts.names[:8])
+    rows = [
+        {"player": known[p.player], "round": p.round, "tokens": p.tokens, "seconds": p.seconds, "reviews": p.reviews}
+        for p in facts.told.course
+        if p.player in shown
+    ]
+    which = f" of the first of {len(facts.matches)} trials" if len(facts.matches) > 1 else ""
+    caption = f"Tokens spent{which} by round; a mark is where a player reviewed, larger for more reviews."
+    ends = "; ".join(f"{row['player']} {row['tokens']:,.0f}" for row in rows if row["round"] == facts.told.rounds)
+    figure = Figure(
+        "course", charts.course(rows, [known[name] for name in shown]), caption, f"Tokens at the end: {ends}."
+    )
+    return Section("course", "Cost over the course of the match", [figure])
+
+
+def spread(facts: Facts) -> Section:
+    """How H is spread over the items."""
+    known, shown = labels(facts.names), drawn(facts)
+    bins = [f"{at / BINS:.1f}" for at in range(BINS)]
+    rows = [
+        {"player": known[name], "bin": bins[at], "share": share}
+        for name in shown
+        for at, share in enumerate(facts.shares[facts.names.index(name)])
+    ]
+    caption = "How the H of the scored answers is spread."
+    figure = Figure("spread", charts.spread(rows, [known[name] for name in shown]), caption, caption)
+    return Section("spread", "The distribution of H", [figure])
+
+
+def deciding(facts: Facts) -> Section | None:
+    """The items with the largest part in the lead."""
+    if facts.top is None or not facts.decisive:
+        return None
+    known = labels(facts.names)
+    a, b = (known[facts.names[seat]] for seat in facts.top)
+    items = labels([one.item for one in facts.decisive], 40)
+    rows = [{"item": items[one.item], "part": one.part} for one in facts.decisive]
+    said = f"towards {b} ← part in the lead → towards {a}"
+    caption = f"The items that decide between {a} and {b}: what each adds to the lead, to first order."
+    names = [known[name] for name in drawn(facts)]
+    hues = charts.hue(a, names), charts.hue(b, names)
+    figure = Figure("deciding", charts.decisive(rows, said, hues), caption, caption)
+    grid = Grid(
+        ["item", f"H {a}", f"H {b}", f"tokens {a}", f"tokens {b}", "part in the lead", "lead without it"],
+        [
+            [
+                items[one.item],
+                f"{one.h[0]:.3f}",
+                f"{one.h[1]:.3f}",
+                number(one.tokens[0]),
+                number(one.tokens[1]),
+                f"{one.part:+.5f}",
+                f"{one.without:+.4f}",
+            ]
+            for one in facts.decisive
+        ],
+    )
+    count, fewest = len(facts.seen.items), facts.fewest_to_flip
+    if fewest is None:
+        told = f"Not even without the half of the items that favour {a} most would {b} win."
+    else:
+        plural = "item" if fewest == 1 else "items"
+        told = f"Without the {fewest} {plural} ({fewest / count:.1%}) that favour {a} most, {b} would win."
+    exact = "The lead without an item is computed anew, with its normaliser; the part in the lead is to first order."
+    return Section("deciding", "Which items decide", [Prose([told]), figure, Table("deciding", grid, exact)])
+
+
+def failures(facts: Facts) -> Section:
+    """Refusals, failures and attempts."""
+    known = labels(facts.names)
+    rows = [
+        [known[name], *(number(count[s]) for s in ("ok", "refused", "failed", "unanswered"))]
+        for name, count in facts.statuses.items()
+    ]
+    blocks: list[Block] = [
+        Table(
+            "statuses", Grid(["player", "answered", "refused", "failed", "unanswered"], rows), "How the items ended."
+        )
+    ]
+    attempts: dict[str, Any] = facts.document.get("attempts", {})
+    kinds = ("opened", "closed", "unresolved", "failed")
+    by: dict[str, Any] = attempts.get("by_player") or {"all players": attempts}
+    made = [[known.get(name, name), *(number(row[kind]) for kind in kinds)] for name, row in by.items()]
+    said = "Attempts in the ledger, over all items: every request, retries included."
+    blocks.append(Table("attempts", Grid(["player", *kinds], made), said))
+    dropped: Sequence[dict[str, Any]] = facts.document.get("dropped") or []
+    if dropped:
+        some = [f"{safe(one['item'], 40)} ({', '.join(known[n] for n in one['by'])})" for one in dropped[:30]]
+        more = f" and {len(dropped) - 30} more" if len(dropped) > 30 else ""
+        blocks.append(Prose([f"Items that somebody refused or failed: {', '.join(some)}{more}."]))
+    return Section("failures", "Refusals and failures", blocks)
+
+
+def sensitivity(facts: Facts, judges: Sequence[Facts]) -> Section:
+    """What depends on the rule for refusals, the normaliser, the weights and the detector."""
+    judged = facts.judged or {}
+    known = labels(facts.names)
+    rows: list[list[str]] = []
+    for view in judged["views"]:
+        ranking = view["ranking"]
+        order = "nothing can be scored" if ranking is None else " > ".join(known[name] for name in ranking[:6])
+        rows.append([view["refusals"], _NORMALISERS[view["normalise"]], str(view["items"]), order])
+    leaders = {view["ranking"][0] for view in judged["views"] if view["ranking"]}
+    same = "The leader is the same under every rule for refusals and every normaliser."
+    told = [same if len(leaders) == 1 else "The leader depends on the rule for refusals or on the normaliser."]
+    for name, stretches in judged["weight_envelopes"].items():
+        if len(stretches) > 1:
+            told.append(flips(f"the weight of {name}", stretches, "weight"))
+    if judged["simplex"]:
+        shares = sorted(judged["simplex"].items(), key=lambda pair: -pair[1])[:5]
+        won = ", ".join(f"{known[name]} wins {share:.0%}" for name, share in shares)
+        told.append(f"Of all weightings of the counted resources {won}.")
+    grid = Grid(["refusals", "costs relative to", "items", "ranking"], rows, left=4)
+    blocks: list[Block] = [Table("views", grid, "The ranking under other rules."), Prose(told)]
+    blocks += _judges(facts, judges)
+    return Section("sensitivity", "What depends on a choice", blocks)
+
+
+_NORMALISERS = {"match": "the largest in the match", "median": "the median player", "reference": "the reference"}
+
+
+def _judges(facts: Facts, others: Sequence[Facts]) -> list[Block]:
+    """The same answers under other detectors."""
+    if not others:
+        return [Prose(["One detector scored this. Whether another would agree: mashq report RUN --detector NAME."])]
+    known = labels(facts.names)
+    rows: list[list[str]] = []
+    orders: set[tuple[str, ...]] = set()
+    for one in (facts, *others):
+        detector = one.played.manifest["detector"]
+        players = (one.judged or {"players": [], "winner": None})["players"]
+        ranked = sorted(players, key=lambda p: -(p["q"] if p["q"] is not None else -9e9))
+        orders.add(tuple(player["name"] for player in ranked))
+        for player in ranked:
+            star = " ★" if one.judged and player["name"] == one.judged["winner"] else ""
+            low, high = player["q_low"], player["q_high"]
+            half = "?" if low is None or high is None else f"± {(high - low) / 2:.4f}"
+            name = f"{safe(detector['name'], 24)} {safe(detector['version'], 16)}"
+            rows.append([name, known[player["name"]] + star, number(player["h"], 4), number(player["q"], 4), half])
+    told = (
+        "The ranking is the same under every detector."
+        if len(orders) == 1
+        else "The ranking depends on the detector."
+    )
+    grid = Grid(["detector", "player", "H", "Q", "95%"], rows, left=2)
+    return [Table("detectors", grid, "The same answers scored by other detectors."), Prose([told])]
+
+
+def story(facts: Facts) -> Section:
+    """The match told as a story, and the item that decided most, in full."""
+    which = f"The first of {len(facts.matches)} trials, told" if len(facts.matches) > 1 else "The match, told"
+    beats = [f"Round {beat.round}: {beat.sentence}" for beat in facts.told.beats]
+    blocks: list[Block] = [
+        Prose([f"{which} by its moves. Rounds are counted from 1; to follow something is not to be caused by it."]),
+        Prose(beats or ["Nothing happened yet."], listed=True),
+    ]
+    if facts.judged is not None and facts.decisive:
+        item = facts.decisive[0].item
+        found = texts(facts.played, item)
+        if found:
+            blocks.append(Quotes(f"The item that decided most: {safe(item, 60)}", found))
+    return Section("story", "Case study", blocks)
+
+
+def lengths(facts: Facts) -> Section:
+    """How long the answers are, and how much of them is copied."""
+    known = labels(facts.names)
+    found = {one.player: one for one in wording(facts.played)}
+    if not found:
+        return Section(
+            "lengths", "Answer length and coverage", [Prose(["These answers are drawn: they have no text."])]
+        )
+    qa = facts.season.config.task.kind == "qa"
+    rows: list[list[str]] = []
+    for name in facts.names:
+        one, count = found.get(name), facts.statuses[name]
+        answered = f"{count['ok'] / max(1, sum(count.values())):.1%}"
+        cells = ["?", "?", "?"] if one is None else [f"{one.words:.0f}", f"{one.relative:.1%}", f"{one.copied:.1%}"]
+        rows.append([known[name], answered, *(cells[:1] if qa else cells)])
+    headings = ["player", "answered", "words (median)", "length relative to the text", "copied"]
+    said = (
+        "Copied: the share of an answer's words that stand in a run of four or more words of the text. Copying the "
+        "whole text would score H 1: read H beside these."
+    )
+    return Section(
+        "lengths", "Answer length and coverage", [Table("lengths", Grid(headings[: 3 if qa else 5], rows), said)]
+    )
+
+
+def faithful(facts: Facts) -> Section:
+    """What a faithful answer cost."""
+    known = labels(facts.names)
+    rows: list[list[str]] = []
+    h = facts.results.h[:, facts.kept]
+    judged = facts.judged or {}
+    by = {player["name"]: player for player in judged["players"]}
+    for seat, name in enumerate(facts.names):
+        good = int((h[seat] >= FAITHFUL).sum())
+        cells = [known[name], f"{good} of {h.shape[1]}"]
+        for resource in RESOURCES:
+            total = by[name][resource]
+            each = total / good if total is not None and good else None
+            cells.append(dollars(each) if resource == "dollars" and (each is None or each >= 1e-3) else _small(each))
+        rows.append(cells)
+    grid = Grid(["player", "faithful answers", *(f"{name} each" for name in RESOURCES)], rows)
+    said = (
+        f"What a faithful answer (H of {FAITHFUL:g} or more) cost: all spent on the scored items over their number."
+    )
+    return Section("faithful", "Cost of a faithful answer", [Table("faithful", grid, said)])
+
+
+def _small(value: float | None) -> str:
+    if value is None:
+        return "?"
+    return f"{value:,.0f}" if value >= 100 else f"{value:.2f}" if value >= 0.01 or not value else f"{value:.6f}"

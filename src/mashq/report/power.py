@@ -1,0 +1,133 @@
+"""What `mashq power` prints: the curve first, then what it means and what it leaves open."""
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+from mashq.report.grid import Format, Grid, written
+from mashq.report.score import prose
+from mashq.report.text import dollars, duration, number, safe
+
+SIMULATED = "SIMULATED: no real model answered some of this; those scores, costs and times are drawn."
+SHOWN = ("tokens", "seconds", "dollars")
+
+
+def power_text(document: dict[str, Any], form: Format) -> str:
+    """The whole output as text."""
+    return written(curve(document), form) + "\n\n" + prose(sentences(document), form)
+
+
+def curve(document: dict[str, Any]) -> Grid:
+    """Power and the smallest difference that would be told, by the number of items, with what they cost."""
+    costs = [name for name in SHOWN if any(row["costs"][name] is not None for row in document["curve"])]
+    rows: list[list[str]] = []
+    shaded: set[int] = set()
+    for at, row in enumerate(document["curve"]):
+        mark = "recorded" if row["items"] == document["items"] and not document["drawn"] else ""
+        if row["items"] == document["needed"]:
+            mark = "needed"
+            shaded.add(at)
+        cells = [f"{row['items']:,}", mark, number(row["power"], 2), number(row["detectable"], 4)]
+        rows.append(cells + [_cost(name, row["costs"][name]) for name in costs])
+    headings = ["items", "", "power", "detectable", *costs]
+    title = "SIMULATED" if document["simulated"] else ""
+    return Grid(headings, rows, title=title, left=2, shaded=frozenset(shaded))
+
+
+def sentences(document: dict[str, Any]) -> Iterator[str]:
+    """What the curve means, and how far it can be trusted."""
+    if document["simulated"]:
+        yield SIMULATED
+    a, b = (safe(name) for name in document["players"])
+    level, wanted = f"{100 * document['level']:g}%", f"{document['power']:.0%}"
+    over = "in the record" if document["drawn"] else f"over {document['items']:,} items"
+    span = f" ({level}: {document['low']:.4f} to {document['high']:.4f})" if document["low"] is not None else ""
+    yield f"{a} is ahead of {b} by {document['dq']:.4f} in Q {over}{span}."
+    if document["drawn"]:
+        yield (
+            f"How much that would vary is drawn from {document['items']:,} items of a simulated match of players "
+            f"calibrated on the record, in which the difference is {document['own_dq']:.4f}."
+        )
+    yield from _needed(document, level, wanted)
+    yield from _if(document)
+    if not document["drawn"]:
+        yield (
+            f"With the present {document['items']:,} items, a difference of {document['detectable']:.4f} or more is "
+            f"told from 0 with a probability of {wanted}."
+        )
+    for note in document["notes"]:
+        yield f"Note: {safe(note, 500)}"
+
+
+def _needed(document: dict[str, Any], level: str, wanted: str) -> Iterator[str]:
+    if document["needed"] is None:
+        if document["dq"] < 1e-9:
+            yield "There is no difference in Q to tell: no number of items would tell them apart."
+        else:
+            yield (
+                f"Never, in practice: a difference of {document['dq']:.2g} would take more than "
+                f"{document['most']:,} items."
+            )
+        return
+    about = rounded_up(document["needed"])
+    yield (
+        f"About {about:,} items tell them apart (the {level} interval of the difference lies above 0) with a "
+        f"probability of {wanted}, if the difference is what was recorded."
+    )
+    full = document["in_full"]
+    if full is not None:
+        size = f"{full['samples']} samples of {document['needed']:,} items"
+        yield f"Intervals made in full, in {size}, do so in {full['power']:.0%} of them."
+    row = next(row for row in document["curve"] if row["items"] == document["needed"])
+    if document["recorded_needed"] is not None:
+        without = rounded_up(document["recorded_needed"])
+        yield f"From the recorded items alone, without a simulation, it is about {without:,}."
+    more = " with those that would be left out of the score" if document["asked"] > document["needed"] else ""
+    yield (
+        f"That is a match of about {rounded_up(document['asked']):,} items{more}; it costs all its players together "
+        f"{_bill(row['costs'])}."
+    )
+
+
+def _if(document: dict[str, Any]) -> Iterator[str]:
+    """The trap: the effect that the number rests on is an estimate too."""
+    low, high = document["low"], document["high"]
+    if low is None or high is None:
+        return
+    said = "The recorded difference is itself uncertain, and so is that number: "
+    best = _items(document["if_high"], document) if high > 0 else "no number of items is enough"
+    worst = "if it is 0, no number of items is enough"
+    if low > 0:
+        worst = f"if {low:.4f}, {_items(document['if_low'], document)}"
+    yield f"{said}if it is really {high:.4f}, {best}; {worst}."
+    if low <= 0:
+        yield "The record does not show that there is a difference at all; what it promises of more items is a guess."
+
+
+def _items(needed: int | None, document: dict[str, Any]) -> str:
+    return (
+        f"more than {document['most']:,} are needed" if needed is None else f"about {rounded_up(needed):,} are needed"
+    )
+
+
+def rounded_up(items: int) -> int:
+    """Two significant digits, upwards: the number is not known better."""
+    unit = 10 ** max(0, math.floor(math.log10(max(items, 1))) - 1)
+    return -(-items // unit) * unit
+
+
+def _bill(costs: dict[str, float | None]) -> str:
+    tokens = costs["tokens"]
+    parts = ["an unknown number of tokens" if tokens is None else f"about {rounded_up(round(tokens)):,} tokens"]
+    if costs["seconds"] is not None:
+        parts.append(f"{duration(costs['seconds'])} of model time")
+    parts.append("an unknown sum of dollars" if costs["dollars"] is None else f"${dollars(costs['dollars'])}")
+    return f"{', '.join(parts[:-1])} and {parts[-1]}"
+
+
+def _cost(name: str, value: float | None) -> str:
+    if name == "dollars":
+        return dollars(value)
+    if value is not None and value >= 1e7:
+        return f"{value / 1e6:,.1f}M"
+    return number(value)

@@ -1,0 +1,251 @@
+"""A static leaderboard of finished runs: an index that ranks anew in the page, and each run's report behind a link.
+
+    index.html          matches in one sortable table with a slider over beta; tournaments; other runs
+    reports/NAME.html   the reports
+    site.json           which files are the site's own, so that it can be made again in its place
+
+Contract: Q in the page is the Q of `mashq score RUN --beta B --resources …`, to the last bit: H and the cost shares
+are stored as they are, and added up in the same order. The same runs give the same bytes. A directory that is not a
+site is never written into.
+"""
+
+import json
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from markupsafe import Markup
+
+from mashq.analysis.judgement import with_known
+from mashq.analysis.scoring import figures, view
+from mashq.arena.match import Season, load_season
+from mashq.arena.metering import is_metered
+from mashq.errors import ConfigError, MashqError, StoreError
+from mashq.protocol.resources import RESOURCES
+from mashq.report.html.chapters import banners, title
+from mashq.report.html.facts import Facts
+from mashq.report.html.labels import labels
+from mashq.report.html.methods import without_folders
+from mashq.report.html.page import POLICY, asset, data, environment
+from mashq.report.html.parts import Chapter, Table
+from mashq.report.html.report import report
+from mashq.report.sheet import policy
+from mashq.store.run import MANIFEST
+
+MARK = "site.json"
+INDEX = "index.html"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A player of a match: its H, and each resource's share of P before its weight."""
+
+    player: str
+    model: str
+    h: float | None
+    shares: dict[str, float]
+    answered: float | None
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Board:
+    """A match as the index ranks it; `weights` in the order in which they are added up."""
+
+    run: str
+    link: str
+    items: int
+    trials: int
+    alpha: float
+    beta: float
+    weights: dict[str, float]
+    detector: str
+    simulated: bool
+    entries: Sequence[Entry]
+
+
+def write_site(folder: Path, out: Path) -> tuple[int, list[str]]:
+    """Make the site of the finished runs under a folder; how many there are, and what was passed over and why."""
+    _check(out)
+    skipped: list[str] = []
+    boards: list[Board] = []
+    leagues: list[dict[str, Any]] = []
+    others: list[dict[str, Any]] = []
+    files: dict[str, str] = {}
+    for name, season in _runs(folder, out, skipped):
+        link = f"reports/{name}.html"
+        try:
+            made = report([season.path])
+        except MashqError as error:
+            skipped.append(f"{name}: {error}")
+            continue
+        files[link] = made.html()
+        chapter = made.chapters[0]
+        about = {"run": title(season), "link": link, "kind": season.kind, "subtitle": chapter.subtitle}
+        about |= {"headline": chapter.verdict.headline, "banners": banners(season)}
+        if season.kind == "match" and made.matches[0].judged is not None:
+            boards.append(board(made.matches[0], link))
+        elif season.kind == "tournament":
+            leagues.append(about | {"tables": _tables(chapter)})
+        others.append(about)
+    if not files:
+        raise ConfigError(f"{folder} holds no finished run of mashq: play one with 'mashq run'")
+    files[INDEX] = _index(boards, leagues, others)
+    _write(out, files)
+    return len(files) - 1, skipped
+
+
+def _tables(chapter: Chapter) -> list[Table]:
+    """The ratings of a tournament."""
+    return [block for block in chapter.blocks() if isinstance(block, Table) and block.name == "ratings"]
+
+
+def board(facts: Facts, link: str) -> Board:
+    """A match with its cost shares: of every resource that all its players have, counted or not."""
+    judged = facts.judged or {}
+    known = labels(facts.names)
+    given = facts.rules
+    every = {**dict.fromkeys(RESOURCES, 1.0), **given.weights}
+    wide = with_known(facts.results, replace(given, weights=every), [])
+    shares = {
+        name: figures(
+            view(facts.results, given.refusals, (name,)), replace(wide, weights={name: 1.0}, alpha=1.0, beta=1.0)
+        ).penalty[0]
+        for name in wide.weights
+    }
+    models = {player.name: str(without_folders(player.model)) for player in facts.season.config.players}
+    by = {player["name"]: player for player in judged["players"]}
+    detector = facts.season.manifest["detector"]
+    return Board(
+        title(facts.season),
+        link,
+        judged["items"],
+        judged["trials"],
+        judged["alpha"],
+        judged["beta"],
+        dict(given.weights),
+        f"{detector['name']} {detector['version']}",
+        bool(facts.season.manifest["simulated"]),
+        [
+            Entry(
+                known[name],
+                models[name],
+                by[name]["h"],
+                {key: float(share[seat]) for key, share in shares.items()},
+                by[name]["answer_rate"],
+                by[name]["q_low"],
+                by[name]["q_high"],
+            )
+            for seat, name in enumerate(facts.names)
+        ],
+    )
+
+
+def _runs(folder: Path, out: Path, skipped: list[str]) -> Iterator[tuple[str, Season]]:
+    """The finished runs under a folder in the order of their paths, each with a name of its own."""
+    if not folder.is_dir():
+        raise ConfigError(f"{folder} is not a directory: name the one that holds your runs")
+    taken: set[str] = set()
+    for manifest in sorted(folder.rglob(MANIFEST), key=lambda path: path.as_posix()):
+        path = manifest.parent
+        if path.resolve().is_relative_to(out.resolve()):
+            continue
+        try:
+            if is_metered(path):
+                continue
+            season = load_season(path)
+        except MashqError as error:
+            skipped.append(str(error))
+            continue
+        if not season.finished:
+            skipped.append(f"{path} is not finished")
+            continue
+        name = _slug("-".join(path.relative_to(folder).parts) or path.resolve().name, taken)
+        yield name, season
+
+
+def _slug(text: str, taken: set[str]) -> str:
+    """A file name that any server and any disk takes, not used before."""
+    plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode().lower()
+    first = name = re.sub(r"[^a-z0-9]+", "-", plain).strip("-")[:60] or "run"
+    number = 1
+    while name in taken:
+        number += 1
+        name = f"{first}-{number}"
+    taken.add(name)
+    return name
+
+
+def _index(boards: Sequence[Board], leagues: Sequence[Any], others: Sequence[Any]) -> str:
+    betas = {board.beta for board in boards}
+    page = (
+        environment()
+        .get_template("site.html")
+        .render(
+            boards=[(board, ranking(board)) for board in boards],
+            leagues=leagues,
+            others=others,
+            beta=betas.pop() if len(betas) == 1 else 0.1,
+            same=len({board.beta for board in boards}) <= 1,
+            most=max([0.2, *(2 * board.beta for board in boards)]),
+            resources=[name for name in RESOURCES if any(name in board.weights for board in boards)],
+            data=data([asdict(board) for board in boards]),
+            policy=POLICY,
+            style=Markup(asset("report.css") + asset("site.css")),
+            script=Markup(asset("site.js")),
+        )
+    )
+    return page.replace(POLICY, policy(page), 1)
+
+
+def ranking(board: Board) -> list[tuple[int, Entry, float, float | None]]:
+    """The players of a match, best first: place, entry, P and Q at the match's own beta."""
+    found: list[tuple[Entry, float, float | None]] = []
+    for entry in board.entries:
+        penalty = 0.0
+        for name, weight in board.weights.items():
+            penalty += weight * entry.shares[name]
+        found.append((entry, penalty, None if entry.h is None else board.alpha * entry.h - board.beta * penalty))
+    found.sort(key=lambda row: -9e9 if row[2] is None else row[2], reverse=True)
+    return [(place, *row) for place, row in enumerate(found, start=1)]
+
+
+def _check(out: Path) -> None:
+    """Refuse a directory that holds something else."""
+    if not out.exists():
+        return
+    if not out.is_dir():
+        raise StoreError(f"{out} is a file: name a directory with -o")
+    if any(out.iterdir()) and not (out / MARK).is_file():
+        raise StoreError(f"{out} is not empty and no site of mashq: choose a new directory with -o")
+
+
+def _own(out: Path) -> list[str]:
+    """The files that an earlier site of ours wrote here; only names it could have written count."""
+    try:
+        names: list[Any] = json.loads((out / MARK).read_text("utf-8"))["files"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return []
+    return [
+        name
+        for name in names
+        if isinstance(name, str) and re.fullmatch(r"index\.html|reports/[a-z0-9-]+\.html", name)
+    ]
+
+
+def _write(out: Path, files: dict[str, str]) -> None:
+    try:
+        (out / "reports").mkdir(parents=True, exist_ok=True)
+        for name in _own(out):
+            if name not in files:
+                (out / name).unlink(missing_ok=True)
+        mark = json.dumps({"made by": "mashq site", "files": sorted(files)}, indent=2) + "\n"
+        (out / MARK).write_text(mark, "utf-8")
+        for name, text in files.items():
+            (out / name).write_bytes(text.encode("utf-8", "replace"))
+    except OSError as error:
+        raise StoreError(f"{out} cannot be written ({error.strerror}): choose another -o") from None

@@ -1,0 +1,110 @@
+// What every page needs. Text from a run only ever becomes a text node: nothing here writes HTML.
+
+export const find = (id) => document.getElementById(id);
+export const asked = new URLSearchParams(location.search);
+export const SHAPES = ["●", "■", "▲", "◆", "✚", "★"];
+export const DASHES = ["", "6 3", "2 3", "9 3 2 3", "1 4", "12 4"];
+
+// Control characters (but tab and newline), direction marks, invisible and private ones, lone surrogates.
+const ODD = new RegExp(
+  "[\\u0000-\\u0008\\u000b-\\u001f\\u007f-\\u009f\\u00ad\\u061c\\u180e\\u200b\\u200e\\u200f\\u2028-\\u202e\\u2060-\\u206f"
+  + "\\ufeff\\ufff9-\\ufffb\\ue000-\\uf8ff\\u{e0000}-\\u{e007f}\\ud800-\\udfff]", "gu");
+
+const code = (character) => "U+" + character.codePointAt(0).toString(16).toUpperCase().padStart(4, "0");
+
+// A name on one line, with odd characters spelled out.
+export const plain = (text, longest = 120) => {
+  const shown = String(text ?? "").replace(/\r\n?/g, "\n").replace(/[\n\t]+/g, " ").replace(ODD, (c) => `⟨${code(c)}⟩`);
+  const cut = [...shown.slice(0, 2 * longest)];
+  return cut.length > longest ? cut.slice(0, longest - 1).join("") + "…" : cut.join("");
+};
+
+// A text as nodes: odd characters become small labelled boxes.
+export const visible = (text) => {
+  const out = document.createDocumentFragment();
+  const said = String(text ?? "").replace(/\r\n/g, "\n");
+  let from = 0, boxes = 0;
+  for (const found of said.matchAll(ODD)) {
+    out.append(said.slice(from, found.index));
+    from = found.index + found[0].length;
+    if (boxes++ < 2000) out.append(make("span", { class: "ctl", title: "a character that cannot be seen" }, code(found[0])));
+    else out.append("�");
+  }
+  out.append(said.slice(from));
+  return out;
+};
+
+// An element with attributes and children; strings are text.
+export const make = (tag, attributes = {}, ...children) => {
+  const made = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === null || value === undefined || value === false) continue;
+    if (name === "class") made.className = value;
+    else if (name.startsWith("on")) made.addEventListener(name.slice(2), value);
+    else if (name.startsWith("--")) made.style.setProperty(name, value);
+    else made.setAttribute(name, value === true ? "" : value);
+  }
+  made.append(...children.filter((child) => child !== null && child !== undefined));
+  return made;
+};
+
+export const fill = (place, ...children) => place.replaceChildren(...children.filter((c) => c !== null && c !== undefined));
+export const address = (path, values) => path + "?" + new URLSearchParams(
+  Object.entries(values).filter(([, value]) => value !== null && value !== undefined && value !== ""));
+
+export const get = async (name, values = {}, signal = undefined) => {
+  const reply = await fetch(address("/api/" + name, values), { signal });
+  const told = await reply.json();
+  if (!reply.ok) throw new Error(told.error || "the server did not answer");
+  return told;
+};
+
+export const say = (error) => {
+  const place = find("trouble");
+  place.hidden = !error;
+  place.textContent = error ? plain(error.message ?? error, 400) : "";
+};
+
+const grouped = new Map();
+export const number = (value, digits = 0) => {
+  if (value === null || value === undefined) return "?";
+  if (!grouped.has(digits)) {
+    grouped.set(digits, new Intl.NumberFormat("en", { minimumFractionDigits: digits, maximumFractionDigits: digits }));
+  }
+  return grouped.get(digits).format(value);
+};
+export const score = (value) => (value === null || value === undefined ? "–" : value.toFixed(4).replace("-", "−"));
+export const dollars = (value) => (value === null || value === undefined ? "?" : number(value, value >= 10 ? 2 : 4));
+export const UNITS = {
+  tokens: (v) => number(v), calls: (v) => number(v), reviews: (v) => number(v),
+  seconds: (v) => (v === null || v === undefined ? "?" : number(v, v < 1 ? 3 : 1) + " s"), dollars: (v) => "$ " + dollars(v),
+};
+export const when = (stamp) => {
+  if (stamp === null || stamp === undefined) return "";
+  const time = new Date(typeof stamp === "number" ? stamp * 1000 : stamp);
+  return Number.isNaN(time.getTime()) ? "" : time.toLocaleString("en-GB",
+    { day: "numeric", month: "short", year: "numeric", hour: "2-digit", minute: "2-digit" });
+};
+export const mark = (seat) => make("span", { class: `mark s${seat % 6}`, "aria-hidden": "true" }, SHAPES[seat % 6]);
+export const who = (name, seat) => make("span", { class: "who" }, mark(seat), " ", plain(name, 80));
+export const state = (run) => (run.ended ? "finished" : run.playing ? "playing" : "stopped");
+export const chip = (kind) => make("span", { class: `chip ${kind}` }, kind);
+
+// A long text, cut, with a button that gets the rest. `decorate` may mark parts of it.
+export const longText = (text, length, fetchAll, decorate = visible) => {
+  const box = make("div", { class: "text", dir: "auto" }, decorate(text));
+  if (length <= [...text].length) return box;
+  const more = make("button", { type: "button", class: "small" }, `Show all ${number(length)} characters`);
+  more.addEventListener("click", async () => {
+    more.disabled = true;
+    try { fill(box, decorate(await fetchAll())); more.remove(); } catch (error) { more.disabled = false; say(error); }
+  });
+  return make("div", {}, box, make("p", {}, more));
+};
+export const wholeText = async (values) => {
+  const reply = await fetch(address("/api/text", values));
+  if (!reply.ok) throw new Error("the text could not be read");
+  return reply.text();
+};
+export const typing = (event) => event.ctrlKey || event.metaKey || event.altKey
+  || /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName) && event.target.type !== "range";

@@ -1,0 +1,65 @@
+// The moves, newest at the bottom; earlier ones are fetched by the page.
+import { address, find, make, mark, number, plain } from "./common.js";
+
+const SOURCES = { llm: "", rule: " by rule", fallback: ", for want of a usable reply" };
+
+const what = (meta, row) => {
+  const link = row.at === null || row.at === undefined ? null
+    : make("a", { href: address("/item", { run: meta.id, match: meta.match, item: row.at }) }, plain(row.item, 50));
+  const why = row.said ? make("span", { class: "why" }, plain(row.said, 300)) : null;
+  const failed = row.failed ? make("span", { class: "why" }, `${number(row.failed)} failed attempt${row.failed > 1 ? "s" : ""}`) : null;
+  if (row.kind === "answer") {
+    const verb = row.status === "ok" ? "answers" : row.status === "refused" ? "refuses" : "fails";
+    return [`${verb} `, link, failed, row.status === "ok" ? null : why];
+  }
+  if (row.kind === "rewrite") {
+    return [row.status === "ok" ? "rewrites " : `${row.status === "refused" ? "refuses" : "fails"} to rewrite `, link, failed, row.status === "ok" ? null : why];
+  }
+  if (row.kind === "stop") return ["leaves the match", why];
+  const over = row.overridden ? make("span", { class: "why override" }, `overridden, counts as ${row.meant}: ${plain(row.overridden)}`) : null;
+  return ["decides: ", make("b", {}, row.choice), SOURCES[row.source] ?? "", over, failed, why];
+};
+
+export class Log {
+  constructor(meta) {
+    this.meta = meta;
+    this.place = find("log");
+    this.seats = new Map(meta.players.map((player, seat) => [player.name, seat]));
+    this.most = 400;
+  }
+
+  row(one) {
+    const seat = this.seats.get(one.player) ?? 0, h = one.judged ?? one.h;
+    return make("tr", { "data-n": one.n },
+      make("td", { class: "num" }, number(one.n)), make("td", { class: "num" }, number(one.round + 1)),
+      make("td", { class: "by" }, mark(seat), " ", make("span", { class: "who", title: plain(one.player) }, plain(one.player, 40))),
+      make("td", { class: "what" }, ...what(this.meta, one).filter((part) => part !== null)),
+      make("td", { class: "num" }, h === null || h === undefined ? "" : h.toFixed(3)),
+      make("td", { class: "num" }, one.calls ? (one.unknown ? "?" : number(one.tokens)) : ""),
+      make("td", { class: "num" }, one.calls ? number(one.seconds, 2) : ""));
+  }
+
+  // Show the moves of a frame: those that are there stay, a gap is said, what lies after the moment goes.
+  show(rows, at) {
+    const scroller = find("log-scroll");
+    const bottom = scroller.scrollHeight - scroller.scrollTop - scroller.clientHeight < 40;
+    for (let last = this.place.lastElementChild; last && Number(last.dataset.n) > at; last = this.place.lastElementChild) last.remove();
+    const newest = Number(this.place.lastElementChild?.dataset.n ?? 0);
+    if (!rows.length || rows[0].n > newest + 1 || newest < rows[0].n - 1) this.place.replaceChildren();
+    const have = Number(this.place.lastElementChild?.dataset.n ?? 0);
+    this.place.append(...rows.filter((row) => row.n > have).map((row) => this.row(row)));
+    while (this.place.childElementCount > this.most) this.place.firstElementChild.remove();
+    find("earlier").hidden = this.first <= 1;
+    if (bottom || !this.shown) scroller.scrollTop = scroller.scrollHeight;
+    this.shown = true;
+  }
+
+  before(rows) {
+    const first = this.first;
+    this.place.prepend(...rows.filter((row) => row.n < first).map((row) => this.row(row)));
+    this.most = Math.max(this.most, this.place.childElementCount + 100);
+    find("earlier").hidden = this.first <= 1;
+  }
+
+  get first() { return Number(this.place.firstElementChild?.dataset.n ?? 1); }
+}

@@ -1,0 +1,203 @@
+// One match: live while it is played, and any moment of it again.
+import { address, asked, fill, find, get, make, number, plain, say, typing } from "./common.js";
+import { drawChart } from "./chart.js";
+import { drawLanes } from "./lanes.js";
+import { Log } from "./log.js";
+import { Chooser } from "./matches.js";
+
+const run = asked.get("run") ?? "";
+const page = { meta: null, frame: null, log: null, starts: [], follow: false, timer: null, cursor: null, abort: null, source: null, wanted: null };
+const here = () => ({ run, match: page.meta?.match ?? asked.get("match") });
+
+const draw = (frame) => {
+  page.frame = frame;
+  const { meta } = page, slider = find("slider");
+  slider.max = frame.total;
+  slider.value = frame.at;
+  slider.setAttribute("aria-valuetext", `move ${frame.at} of ${frame.total}, round ${frame.round}`);
+  const reading = frame.read < frame.total ? ` · reading ${number((100 * frame.read) / frame.total)} %` : "";
+  find("where").textContent = `move ${number(frame.at)} of ${number(frame.total)} · round ${number(frame.round)}${reading}`;
+  const kind = frame.ended ? "finished" : frame.playing ? "playing" : "stopped";
+  find("state").className = `chip ${kind}`;
+  find("state").textContent = kind;
+  find("follow").hidden = frame.ended;
+  find("follow").setAttribute("aria-pressed", String(page.follow && !frame.ended));
+  drawLanes(find("lanes"), meta, frame, moveLane);
+  page.log.show(frame.log, frame.at);
+  page.cursor?.(frame.at);
+  for (const beat of find("story").children) beat.classList.toggle("later", Number(beat.dataset.round) > frame.round);
+};
+
+const moveLane = (seat, start) => {
+  page.starts = page.meta.players.map((_, at) => (at === seat ? start : page.starts[at] ?? null));
+  if (page.starts.every((one) => one === null)) page.starts = [];
+  go(page.frame.at);
+};
+const starts = () => (page.starts.length ? page.frame.lanes.map((lane, at) => page.starts[at] ?? lane.start).join(",") : null);
+
+// Go to a moment. Only the last one wanted is drawn.
+const go = async (at, wait = null) => {
+  page.wanted = page.target = at;
+  if (page.abort) return;
+  page.abort = true;
+  try {
+    while (page.wanted !== null) {
+      const wanted = page.wanted;
+      page.wanted = null;
+      draw(await get("frame", { ...here(), at: wanted, starts: starts(), wait }));
+    }
+    say(null);
+  } catch (error) { say(error); pause(); } finally { page.abort = null; }
+};
+
+// From where a step goes: the moment on its way, if one is, so that quick presses all count.
+const step = (by) => {
+  leave(); pause();
+  const from = page.abort ? page.target : page.frame.at;
+  go(Math.max(0, Math.min(page.frame.total, from + by)));
+};
+const round = async (by) => {
+  leave(); pause();
+  try { const told = await get("round", { ...here(), round: page.frame.round + (by > 0 ? 1 : page.frame.at ? 0 : 1) });
+    let at = told.at;
+    if (by < 0 && at >= page.frame.at) at = (await get("round", { ...here(), round: page.frame.round - 1 })).at;
+    go(by > 0 ? Math.min(page.frame.total, at + 1) : Math.max(0, at));
+  } catch (error) { say(error); }
+};
+
+const pause = () => {
+  clearTimeout(page.timer);
+  page.timer = null;
+  find("play").textContent = "▶";
+  find("play").setAttribute("aria-label", "Play");
+};
+const play = () => {
+  if (page.timer) return pause();
+  leave();
+  find("play").textContent = "❚❚";
+  find("play").setAttribute("aria-label", "Pause");
+  let from = page.frame.at >= page.frame.total ? 0 : page.frame.at, started = performance.now(), speed = find("speed").value;
+  const tick = async () => {
+    if (find("speed").value !== speed) { speed = find("speed").value; from = page.frame.at; started = performance.now(); }
+    const at = Math.min(page.frame.total, from + Math.floor(((performance.now() - started) * speed) / 1000));
+    if (at !== page.frame.at) await go(at);
+    if (!page.timer) return;
+    if (page.frame.at >= page.frame.total) pause(); else page.timer = setTimeout(tick, Math.max(40, 1000 / speed / 2));
+  };
+  page.timer = setTimeout(tick, 0);
+};
+
+// Live: frames come by themselves; the story and the figure are drawn again now and then.
+const watch = () => {
+  if (page.source || page.frame.ended) return;
+  page.follow = true;
+  page.source = new EventSource(address("/api/live", here()));
+  page.source.addEventListener("frame", (event) => {
+    const frame = JSON.parse(event.data);
+    say(null);
+    if (page.starts.length) go(frame.total); else draw(frame);
+    if (frame.ended && frame.read >= frame.total) { leave(); finish(); } else retell();
+  });
+  page.source.addEventListener("trouble", (event) => say(JSON.parse(event.data).error));
+  page.source.addEventListener("error", () => say("The dashboard does not answer: is 'mashq view' still running?"));
+  page.source.addEventListener("open", () => say(null));
+  find("follow").setAttribute("aria-pressed", "true");
+};
+const leave = () => {
+  page.source?.close();
+  page.source = null;
+  page.follow = false;
+  find("follow").setAttribute("aria-pressed", "false");
+};
+const finish = async () => { await go(page.frame.total); await Promise.all([figure(), story()]); page.chooser?.refresh(); };
+
+let retold = 0;
+const retell = () => {
+  if (performance.now() - retold < 1500) return;
+  retold = performance.now();
+  figure();
+  story();
+};
+
+const figure = async () => {
+  try {
+    const told = await get("chart", { ...here(), metric: find("metric").value });
+    page.cursor = drawChart(find("chart"), told, page.frame.total);
+    page.cursor?.(page.frame.at);
+  } catch (error) { say(error); }
+};
+
+const story = async () => {
+  try {
+    const told = await get("story", { ...here(), most: find("most").value });
+    fill(find("story"), ...told.beats.map(([at, , sentence, weight]) => make("li",
+      { "data-round": at, class: `${weight >= 0.8 ? "weighty" : ""}${at > page.frame.round ? " later" : ""}` },
+      make("button", { type: "button", onclick: async () => {
+        leave(); pause();
+        try { const told = await get("round", { ...here(), round: at + 1 }); go(told.at); } catch (error) { say(error); }
+      } }, `round ${number(at)}`),
+      make("span", { class: "said" }, plain(sentence, 600)))));
+    find("story-of").textContent = told.of > told.beats.length ? `${number(told.beats.length)} of ${number(told.of)} beats, those that matter most.`
+      : told.of ? "" : "Nothing has happened yet.";
+  } catch (error) { say(error); }
+};
+
+// A long match is read behind the page: draw as it goes.
+const readOn = async () => {
+  while (page.frame.read < page.frame.total && !page.source) {
+    await new Promise((done) => setTimeout(done, 30));
+    if (!page.timer) await go(page.frame.at >= page.frame.read || page.frame.ended && !page.touched ? page.frame.total : page.frame.at, 1);
+  }
+};
+
+const facts = () => {
+  const { meta } = page, vision = meta.rules.vision;
+  const seen = { never: "vision off", review: "rivals see a player after it reviewed", always: "rivals always see each other" }[vision.when];
+  const guide = meta.guide === "judge" ? "guide is the judge" : `guide ${plain(meta.guide, 40)}`;
+  const cell = meta.cell.map(([key, value]) => `${plain(key)} = ${plain(String(value))}`);
+  const told = [...cell, `${number(meta.items)} items`, `judge ${plain(meta.detector)}`, guide, `turn ${meta.rules.turn}`, `keep ${meta.rules.keep}`,
+    seen, `Q = ${meta.alpha}·H − ${meta.beta}·P`, `P counts ${meta.resources.join(", ")}`];
+  fill(find("facts"), ...told.map((one) => make("span", {}, one)));
+};
+
+const keys = (event) => {
+  if (typing(event)) return;
+  const slider = event.target === find("slider"), button = event.target.tagName === "BUTTON";
+  const action = {
+    " ": button ? null : play, ArrowLeft: event.shiftKey ? () => round(-1) : () => step(-1),
+    ArrowRight: event.shiftKey ? () => round(1) : () => step(1), Home: () => step(-Infinity), End: () => step(Infinity),
+    l: () => (page.follow ? leave() : watch()), "[": () => page.chooser?.turn(-1), "]": () => page.chooser?.turn(1),
+  }[event.key];
+  if (!action || (event.target.closest(".scroll, .story") && /Home|End/.test(event.key))) return;
+  if (slider || event.key === " " || event.key.startsWith("Arrow") || /Home|End/.test(event.key)) event.preventDefault();
+  page.touched = true;
+  action();
+};
+
+const begin = async () => {
+  page.meta = await get("match", { run, match: asked.get("match") });
+  const { meta } = page;
+  document.title = `${plain(meta.id, 60)} · mashq`;
+  find("name").textContent = plain(meta.id, 120);
+  find("simulated").hidden = !meta.simulated;
+  find("to-compare").href = address("/compare", { a: run });
+  facts();
+  page.log = new Log(meta);
+  const at = asked.get("at");
+  draw(await get("frame", { ...here(), at: at ?? null }));
+  for (const [name, action] of Object.entries({ first: () => step(-Infinity), back: () => step(-1), play, next: () => step(1), last: () => step(Infinity), follow: () => (page.follow ? leave() : watch()) })) {
+    find(name).addEventListener("click", () => { page.touched = true; action(); });
+  }
+  find("slider").addEventListener("input", () => { page.touched = true; leave(); pause(); go(Number(find("slider").value)); });
+  find("metric").addEventListener("change", figure);
+  find("most").addEventListener("change", story);
+  find("earlier").addEventListener("click", async () => {
+    try { page.log.before((await get("frame", { ...here(), at: page.log.first - 1, log: 100 })).log); } catch (error) { say(error); }
+  });
+  document.addEventListener("keydown", keys);
+  if (!page.frame.ended && at === null) watch();
+  if (meta.matches > 1 || meta.kind !== "match" || meta.trials > 1) page.chooser = new Chooser(run, meta);
+  await Promise.all([figure(), story(), readOn()]);
+  if (page.frame.ended) { figure(); story(); }
+};
+begin().catch(say);

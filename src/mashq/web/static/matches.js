@@ -1,0 +1,64 @@
+// The chooser of a run with many matches: a page of them at a time.
+import { address, find, get, make, number, plain, say, score } from "./common.js";
+
+export class Chooser {
+  constructor(run, meta) {
+    this.run = run;
+    this.meta = meta;
+    this.rows = [];
+    find("chooser").hidden = false;
+    find("matches").addEventListener("change", () => this.choose(find("matches").value));
+    find("earlier-match").addEventListener("click", () => this.turn(-1));
+    find("later-match").addEventListener("click", () => this.turn(1));
+    this.refresh();
+  }
+
+  async refresh() {
+    try {
+      this.rows = [];
+      let after = -1, told = null;
+      do {
+        told = await get("matches", { run: this.run, after });
+        this.rows.push(...told.matches);
+        after = told.matches.at(-1)?.position ?? after;
+      } while (told.matches.length && !this.rows.some((row) => row.id === this.meta.match) && this.rows.length < 5000);
+      this.more = told.begun > this.rows.length;
+      this.draw(told);
+    } catch (error) { say(error); }
+  }
+
+  draw(told) {
+    const label = (row) => {
+      const cell = row.cell.map(([key, value]) => `${plain(key, 30)}=${plain(String(value), 20)}`).join(" ");
+      const how = row.ended === null ? "playing" : row.winner ? `${plain(row.winner, 20)} ★ ${score(Math.max(...row.q.map((one) => one[1] ?? -9)))}` : "tied";
+      return `${plain(row.id, 30)} · ${cell ? cell + " · " : ""}${how}`;
+    };
+    const options = this.rows.map((row) => make("option", { value: row.id, selected: row.id === this.meta.match }, label(row)));
+    if (this.more) options.push(make("option", { value: "\u0000more" }, `… ${number(told.begun - this.rows.length)} more`));
+    find("matches").replaceChildren(...options);
+    find("earlier-match").disabled = this.at <= 0;
+    find("later-match").disabled = this.at >= this.rows.length - 1 && !this.more;
+  }
+
+  get at() { return this.rows.findIndex((row) => row.id === this.meta.match); }
+
+  async turn(by) {
+    if (by > 0 && this.at === this.rows.length - 1 && this.more) await this.load();
+    const next = this.rows[this.at + by];
+    if (next) this.choose(next.id);
+  }
+
+  async load() {
+    try {
+      const told = await get("matches", { run: this.run, after: this.rows.at(-1)?.position ?? -1 });
+      this.rows.push(...told.matches);
+      this.more = told.begun > this.rows.length && told.matches.length > 0;
+      this.draw(told);
+    } catch (error) { say(error); }
+  }
+
+  choose(match) {
+    if (match === "\u0000more") { this.load(); return; }
+    location.assign(address("/match", { run: this.run, match }));
+  }
+}

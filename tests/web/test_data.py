@@ -1,0 +1,190 @@
+"""What the dashboard answers: the numbers of the report, the texts as they are, a page at a time."""
+
+import shutil
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+import mashq
+from mashq.arena.match import load
+from mashq.arena.setting import score_rules_of
+from mashq.errors import StoreError
+from mashq.protocol.score import Refusals, score
+from mashq.web import queries
+from mashq.web.library import Library
+from mashq.web.scores import final
+from mashq.web.stage import Theatre
+from tests.arena.helpers import rows
+from tests.web.client import Dashboard
+from tests.web.conftest import NASTY
+
+
+def test_the_runs_are_listed_newest_first_and_filtered(view: Dashboard) -> None:
+    told = view.api("runs")
+    assert {run["id"] for run in told["runs"]} == {"real", "deeper/no-reviews", "nasty", "simulated", "trials"}
+    started = [run["started"] for run in told["runs"]]
+    assert started == sorted(started, reverse=True)
+    assert [run["id"] for run in view.api("runs", simulated="yes", text="c simulated/c")["runs"]] == ["simulated"]
+    assert {run["id"] for run in view.api("runs", simulated="no")["runs"]} == {"real", "deeper/no-reviews", "nasty"}
+    assert view.api("runs", text="no such thing")["of"] == 0
+    assert view.api("runs", state="playing")["of"] == 0 and view.api("runs", state="finished")["of"] == 5
+    assert len(told["detectors"]) == 1 and view.api("runs", detector=told["detectors"][0])["of"] == 5
+    assert view.api("runs", detector="another")["of"] == 0
+
+
+@pytest.mark.parametrize("name", ["real", "simulated"])
+def test_the_final_figures_are_those_of_show(view: Dashboard, runs: Path, name: str) -> None:
+    shown = mashq.show(runs / name)
+    told = view.api("frame", run=name, match="0")
+    assert told["ended"] and told["at"] == told["total"] == rows(runs / name, "SELECT count(*) FROM events")[0][0]
+    assert told["final"]["winner"] == shown["winner"] and told["final"]["items"] == shown["items"]
+    for own, other in zip(told["final"]["players"], shown["players"], strict=True):
+        for key in (
+            "h",
+            "h_before_review",
+            "calls",
+            "tokens",
+            "reviews",
+            "seconds",
+            "dollars",
+            "penalty",
+            "q",
+            "q_min",
+        ):
+            assert own[key] == (None if other[key] is None else pytest.approx(other[key])), key
+        assert own["answer_rate"] == pytest.approx(other["answer_rate"])
+    listed = view.api("summary", run=name)
+    assert listed["winner"] == shown["winner"]
+    assert [p["q"] for p in listed["players"]] == pytest.approx([p["q"] for p in shown["players"]])
+
+
+@pytest.mark.parametrize("refusals", ["intersection", "penalised", "answered"])
+def test_sums_in_the_database_score_like_the_rows(runs: Path, refusals: Refusals) -> None:
+    from dataclasses import replace
+
+    played = load(runs / "simulated")
+    rules = replace(score_rules_of(played.config), refusals=refusals)
+    expected = score(played.results, rules)
+    with queries.opened(runs / "simulated", finished=True) as connection:
+        found = final(connection, "0", rules)
+    assert found is not None and found["winner"] == expected.winner and found["items"] == expected.items
+    assert found["dropped"] == len(expected.dropped) > 0
+    for own, row in zip(found["players"], expected.players, strict=True):
+        assert own["q"] == pytest.approx(row.q) and own["penalty"] == pytest.approx(row.penalty)
+
+
+def test_any_moment_can_be_asked_for(view: Dashboard) -> None:
+    whole = view.api("frame", run="real", match="0")
+    start = view.api("frame", run="real", match="0", at=0)
+    assert (start["at"], start["round"], start["log"], start["final"]) == (0, 1, [], None)
+    assert all(cell[2] == "pending" for lane in start["lanes"] for cell in lane["cells"])
+    middle = view.api("frame", run="real", match="0", at=9, log=5)
+    assert middle["at"] == 9 and [row["n"] for row in middle["log"]] == [5, 6, 7, 8, 9]
+    assert sum(player["done"] for player in middle["players"]) == sum(
+        row["kind"] == "answer" for row in view.api("frame", run="real", match="0", at=9, log=200)["log"]
+    )
+    assert whole["at"] > 9 and view.api("round", run="real", match="0", round=2)["at"] > 0
+    drawn = view.api("chart", run="real", match="0", metric="tokens")
+    assert [values[-1] for values in drawn["values"]] == [player["tokens"] for player in whole["players"]]
+    beats = view.api("story", run="real", match="0", most=5)["beats"]
+    assert 0 < len(beats) <= 5 and all(len(beat) == 5 for beat in beats)
+
+
+def test_a_run_of_many_matches_has_a_chooser(view: Dashboard) -> None:
+    told = view.api("matches", run="trials")
+    assert [row["id"] for row in told["matches"]] == ["0", "1", "2"] and told["ended"] == 3
+    assert all(row["winner"] in ("A", "B", None) for row in told["matches"])
+    assert [row["id"] for row in view.api("matches", run="trials", after=1)["matches"]] == ["2"]
+    firsts = [view.api("frame", run="trials", match=match)["final"]["players"][0]["q"] for match in "012"]
+    assert len(set(firsts)) == 3
+    assert view.api("summary", run="trials")["players"][0]["q"] == pytest.approx(sum(firsts) / 3)
+    assert view.refused("frame", run="trials", match="7") == (404, "there is no such match in this run")
+
+
+def test_an_item_shows_its_versions_prompts_and_costs(view: Dashboard, runs: Path) -> None:
+    shown = [view.api("item", run="real", match="0", item=at) for at in range(6)]
+    assert [told["item"]["id"] for told in shown] == [f"item-{at}" for at in range(6)]
+    versions = [one for told in shown for player in told["players"] for one in player["versions"]]
+    stored = rows(runs / "real", "SELECT count(*) FROM events WHERE kind IN ('answer', 'rewrite')")[0][0]
+    assert len(versions) == stored
+    attempts = [row for told in shown for player in told["players"] for row in player["attempts"]]
+    assert len(attempts) == rows(runs / "real", "SELECT count(*) FROM attempts")[0][0]
+    assert any(row["outcome"] != "ok" for row in attempts) and any(one["kind"] == "rewrite" for one in versions)
+    decided = [one for told in shown for player in told["players"] for one in player["decisions"]]
+    assert len([one for one in decided if one["current"]]) == 12, "every round has its decision"
+    first = shown[0]["players"][0]["attempts"][0]
+    prompt = view.api("prompt", run="real", digest=first["prompt"])["messages"]
+    assert shown[0]["item"]["text"] in prompt[-1][1]
+    marked = [view.api("spans", run="real", match="0", seq=one["seq"])["spans"] for one in versions]
+    low, high = min(versions, key=lambda v: v["h"] or 1.0), max(versions, key=lambda v: v["h"] or 0.0)
+    assert marked[versions.index(low)] and not marked[versions.index(high)]
+
+
+def test_a_simulated_answer_has_nothing_to_check(view: Dashboard) -> None:
+    told = view.api("item", run="simulated", match="0", item=0)
+    assert told["simulated"] and told["players"][0]["versions"][0]["simulated"]
+    seq = told["players"][0]["versions"][0]["seq"]
+    assert "simulated" in view.api("spans", run="simulated", match="0", seq=seq)["why"]
+
+
+def test_long_texts_are_cut_and_given_whole_when_asked(view: Dashboard) -> None:
+    told = view.api("item", run="nasty", match="0", item=2)["item"]
+    assert len(told["text"]) == 4000 and told["length"] > 1_000_000
+    status, body, headers = view.get("/api/text?run=nasty&match=0&what=source&number=2")
+    assert status == 200 and len(body.decode()) == told["length"]
+    assert headers["content-type"].startswith("text/plain") and headers["x-content-type-options"] == "nosniff"
+    assert view.api("item", run="nasty", match="0", item=1)["item"]["text"].startswith(NASTY[1])
+
+
+def test_two_runs_are_compared(view: Dashboard) -> None:
+    told = view.api("compare", a="real", b="deeper/no-reviews")
+    assert told["same_items"] and ["rules.R", 2, 0] in told["settings"]
+    assert [player["reviews"] for player in told["runs"][1]["players"]] == [0, 0]
+    changed = view.api("differences", a="real", b="deeper/no-reviews", player="A")["items"]
+    gaps = [abs(after - before) for _, _, before, after in changed]
+    assert gaps == sorted(gaps, reverse=True) and all(gaps)
+
+
+def test_bad_questions_get_a_sentence(view: Dashboard) -> None:
+    assert view.refused("frame", match="0") == (400, "the request does not name its run")
+    assert view.refused("frame", run="nothing", match="0") == (404, "there is no such run here")
+    assert view.refused("item", run="real", match="0", item=99)[0] == 404
+    assert view.refused("frame", run="real", match="0", at="x")[0] == 400
+    assert view.refused("chart", run="real", match="0", metric="passwd")[0] == 400
+    assert view.get("/api/text?run=real&match=0&what=manifest&number=0")[0] == 404
+    assert view.get("/api/nothing")[0] == 404 and view.get("/static/../app.py")[0] == 404
+
+
+def test_looking_changes_nothing_in_a_finished_run(runs: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "runs" / "copy"
+    shutil.copytree(runs / "real", copy)
+    for end in ("-wal", "-shm"):
+        (copy / f"run.db{end}").unlink(missing_ok=True)
+    before = {path.name: path.stat().st_mtime_ns for path in copy.iterdir()}
+    theatre = Theatre(Library(tmp_path / "runs"))
+    projector = theatre.projector("copy", "0")
+    assert projector.advance(30) and projector.result() is not None
+    assert {path.name: path.stat().st_mtime_ns for path in copy.iterdir()} == before
+
+
+def test_a_damaged_move_is_a_sentence(runs: Path, tmp_path: Path) -> None:
+    shutil.copytree(runs / "real", tmp_path / "bad")
+    connection = sqlite3.connect(tmp_path / "bad" / "run.db")
+    connection.execute("UPDATE events SET move = '[1, 2' WHERE seq = (SELECT max(seq) FROM events)")
+    connection.commit()
+    connection.close()
+    with pytest.raises(StoreError, match="bad holds a move that cannot be read"):
+        Theatre(Library(tmp_path)).projector("bad", "0").advance(30)
+
+
+def test_a_damaged_run_is_a_sentence(runs: Path, tmp_path: Path) -> None:
+    from tests.web.client import dashboard
+
+    shutil.copytree(runs / "real", tmp_path / "bad")
+    (tmp_path / "bad" / "run.db").write_bytes(b"SQLite format 3\0" + b"junk" * 500)
+    with pytest.raises(sqlite3.DatabaseError):
+        sqlite3.connect(tmp_path / "bad" / "run.db").execute("SELECT * FROM events")
+    with dashboard(tmp_path) as found:
+        status, why = found.refused("frame", run="bad", match="0")
+    assert status == 409 and "cannot be" in why and "\n" not in why
