@@ -248,8 +248,8 @@ def articles(count: int, words: list[str]) -> list[Pair]:
     def text(tokens: int) -> str:
         return " ".join(draw.choices(words, cum_weights=frequency, k=max(4, round(tokens / 1.2))))
 
-    lengths = [min(4096, max(60, round(draw.lognormvariate(6.397, 0.5)))) for _ in range(count)]
-    return [Pair(text(length - 30 - length // 8), text(length // 8)) for length in lengths]
+    lengths = [min(4096, max(100, round(draw.lognormvariate(6.397, 0.5)))) for _ in range(count)]
+    return [Pair(text(length - 75 - length // 8), text(length // 8)) for length in lengths]  # the prompt has 75
 
 
 def whole(tensors: dict[str, Any], count: int, rounds: int) -> None:

@@ -84,8 +84,9 @@ def _texts(node: ast.expr, file: str, functions: Functions) -> Iterator[str]:
 def _assigned(name: str, file: str) -> Iterator[ast.expr]:
     """The texts a variable of this name is given in a file."""
     for node in ast.walk(ast.parse((SOURCE / file).read_text("utf-8"))):
-        named = isinstance(node, ast.Assign) and [ast.unparse(target) for target in node.targets] == [name]
-        if named and isinstance(node.value, ast.Constant | ast.JoinedStr):
+        if not isinstance(node, ast.Assign) or not isinstance(node.value, ast.Constant | ast.JoinedStr):
+            continue
+        if [ast.unparse(target) for target in node.targets] == [name]:
             yield node.value
 
 

@@ -319,7 +319,7 @@ def parse(text: str, source: str, overrides: Sequence[str] = ()) -> Config:
     if not isinstance(document, dict):
         raise ConfigError(f"{source} holds no configuration: it must be a mapping with 'players'")
     try:
-        plain = cast(dict[str, Any], _plain(document))
+        plain = cast(dict[str, Any], _plain(cast(object, document)))
     except (TypeError, ValueError, RecursionError) as error:
         raise ConfigError(
             f"{source} holds something no setting can be ({error}): use plain keys and values"
@@ -355,7 +355,7 @@ def values_of(option: str) -> tuple[str, list[Any]]:
     if not isinstance(found, list) or not found:
         raise ConfigError(f"--over {option!r}: write it as key=value,value, for example rules.T=0.8,0.9")
     try:
-        return path, cast(list[Any], _plain(found))
+        return path, cast(list[Any], _plain(cast(object, found)))
     except (TypeError, ValueError, RecursionError) as error:
         raise ConfigError(f"--over {path} holds something no setting can be ({error}): use plain values") from None
 

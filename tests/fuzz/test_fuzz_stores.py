@@ -6,9 +6,9 @@ import json
 import random
 import shutil
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -25,9 +25,9 @@ from mashq.protocol.resources import Spend
 from tests.arena.helpers import write_items
 
 FILES = ("run.db", "manifest.json")
-SMALL = settings(
-    max_examples=60, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck)
-)
+CALM = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.function_scoped_fixture]
+SMALL = settings(max_examples=60, deadline=None, derandomize=True, database=None, suppress_health_check=CALM)
+VALUES: list[object] = [None, "", "x", -1, 0, 7, 0.5, 1e300, 10**30, True, [], {}, [[]], "\ud800", float("nan")]
 Damage = Callable[[Path, random.Random], None]
 
 
@@ -55,9 +55,9 @@ class Stopping:
     def __init__(self, after: int) -> None:
         self.left = after
 
-    def batch(self, total: int, done: int) -> None: ...
+    def batch(self, matches: int, done: int) -> None: ...
     def ended(self, fixture: object) -> None: ...
-    def moved(self, *_: object) -> None:
+    def moved(self, fixture: object, state: object, seat: object, move: object) -> None:
         """One move less to make."""
         self.left -= 1
         if not self.left:
@@ -188,17 +188,20 @@ def mutated(text: str, rng: random.Random) -> str:
     if rng.random() < 0.25 and isinstance(inside, dict):
         del inside[key]
     else:
-        inside[key] = rng.choice(
-            (None, "", "x", -1, 0, 7, 0.5, 1e300, 10**30, True, [], {}, [[]], "\ud800", float("nan"))
-        )
+        inside[key] = rng.choice(VALUES)
     return json.dumps(document, ensure_ascii=rng.random() < 0.9)
 
 
-def _places(document: Any) -> Iterator[tuple[Any, Any]]:
-    keys = document if isinstance(document, dict) else range(len(document)) if isinstance(document, list) else ()
+def _places(document: object) -> Iterator[tuple[Any, Any]]:
+    keys: Iterable[Any] = ()
+    if isinstance(document, dict):
+        keys = cast(dict[str, object], document)
+    elif isinstance(document, list):
+        keys = range(len(cast(list[object], document)))
+    inside = cast(Any, document)
     for key in keys:
-        yield document, key
-        yield from _places(document[key])
+        yield inside, key
+        yield from _places(inside[key])
 
 
 class closed:
@@ -242,7 +245,8 @@ def test_an_unfinished_one_is_one_sentence_or_goes_on(unfinished: Path, tmp_path
     @given(st.integers(0, 2**32))
     def search(seed: int) -> None:
         run = hurt(unfinished, tmp_path / "hurt", seed, DAMAGES[kind])
-        for look in (mashq.show, mashq.resume, mashq.show, lambda run: list(verify(run))):
+        looks: list[Callable[[Path], object]] = [mashq.show, mashq.resume, mashq.show, lambda run: list(verify(run))]
+        for look in looks:
             try:
                 look(run)
             except MashqError as error:

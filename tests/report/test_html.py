@@ -134,7 +134,7 @@ def test_a_match_shows_all_that_a_score_must_not_hide(match_html: str) -> None:
 @pytest.mark.parametrize(
     ("kind", "words"),
     [
-        ("trials", ["Means ± standard deviation over the trials", "of 2 trials"]),
+        ("trials", ["Means ± standard deviation over the trials", "of 2 trials", "By the mean Q of the trials"]),
         ("sweep", ["Q under every setting", "rules.T", "ΔQ ± 95%"]),
         ("tournament", ["is rated first", "Who beat whom", "Q (ref.)"]),
         ("game", ["The game with vision: never", "Equilibrium", "The price of disclosure"]),
@@ -160,7 +160,7 @@ def test_what_company_vision_and_disclosure_change_is_drawn() -> None:
     assert said.headline == "Company or vision changes how some play"
     assert [block.name for block in section.blocks if isinstance(block, Figure)] == ["vision-h", "vision-q"]
     row = {"vision": "review", "policy": "a", "against": "b", "seat": 0, "q": change, "h": small}
-    document = {"policies": ["a", "b"], "games": {}, "disclosure": [row], "finished": True}
+    document: dict[str, Any] = {"policies": ["a", "b"], "games": {}, "disclosure": [row], "finished": True}
     _, (price,) = sections_games.game({**document, "alpha": 1, "beta": 0.1, "items": 9, "trials": 1})
     for block in (*section.blocks, *price.blocks):
         if isinstance(block, Figure):

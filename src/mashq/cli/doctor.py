@@ -92,9 +92,10 @@ def env_file(path: Path, named: set[str | None]) -> Iterator[Said]:
         text = path.read_text("utf-8", "replace")
     except OSError:  # what cannot be read here is no way to a key for this user; its owner is told
         return
-    found = [name for name in re.findall(r"^\s*(?:export\s+)?(\w+)\s*=\s*\S", text, re.MULTILINE) if name in named]
+    there: list[str] = re.findall(r"^\s*(?:export\s+)?(\w+)\s*=\s*\S", text, re.MULTILINE)
+    found = [name for name in dict.fromkeys(there) if name in named]
     if found:
-        yield False, f"{path} holds {', '.join(dict.fromkeys(found))} and can be read by others", f"chmod 600 {path}"
+        yield False, f"{path} holds {', '.join(found)} and can be read by others", f"chmod 600 {path}"
 
 
 def runs(path: Path) -> Iterator[Said]:

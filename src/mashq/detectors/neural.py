@@ -31,7 +31,7 @@ torch: Any = need("torch")
 Part = tuple[Sequence[int], Sequence[Sequence[int]]]  # numbers, and the token ids of the text of each
 
 BUDGET = {"cpu": 1024, "cuda": 65536}  # tokens a batch; on CPUs, what lies between two products stays in the cache
-_PART = 64  # texts made into tokens at a time, while the device scores those before
+_PART = 32  # texts made into tokens at a time, while the device scores those before
 _MOST_SHIFT = 0.01
 
 _PARK = (
@@ -149,8 +149,8 @@ class Neural(ABC):
             self._model = quick_model
 
     def _run(self, tokens: Tokens, texts: Sequence[str]) -> list[float]:
-        """The model's score of each text, the longest first."""
-        order = sorted(range(len(texts)), key=lambda i: -len(texts[i]))
+        """The model's score of each text; the shortest are read first, so that the device has work early."""
+        order = sorted(range(len(texts)), key=lambda i: len(texts[i]))
         numbers = [order[at : at + _PART] for at in range(0, len(order), _PART)]
 
         def part(some: list[int]) -> Part:

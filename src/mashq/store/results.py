@@ -60,7 +60,8 @@ def read(connection: sqlite3.Connection, match: str) -> tuple[PlayerResult, ...]
 
 def _player(seat: tuple[Any, ...], items: list[ItemResult]) -> PlayerResult:
     player, threshold, most, stopped, shared = seat
-    if not (isinstance(player, str) and isinstance(shared, str) and is_number(threshold) and is_number(most)):
+    texts = all(isinstance(text, str) for text in (player, shared, stopped or ""))
+    if not (texts and is_number(threshold, 1) and is_number(most)):
         raise ValueError(f"a seat is {seat!r:.80}")
     return PlayerResult(player, tuple(items), Spend.from_json(json.loads(shared)), threshold, most, stopped)
 

@@ -292,7 +292,10 @@ def read_attempts(path: Path, match: str | None = None) -> list[dict[str, Any]]:
             rows = TALLY
         query = f"""SELECT player, purpose, {sums} FROM ({rows}) WHERE ?1 IS NULL OR match = ?1
           GROUP BY player, purpose ORDER BY player, purpose"""
-        return _dicts(connection.execute(query, (match,)))
+        found = _dicts(connection.execute(query, (match,)))
+        if any(value is None for row in found for value in row.values()):
+            raise ValueError("the counts of its attempts are not whole")
+        return found
 
 
 def read_unstated(path: Path, match: str) -> dict[str, int]:

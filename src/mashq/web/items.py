@@ -13,7 +13,7 @@ from mashq.detectors.grounding import Grounding
 from mashq.web import queries
 from mashq.web.stage import Projector
 
-CUT, LONGEST_CHECKED, PATIENCE = 4000, 200_000, 0.4
+CUT, LONGEST_CHECKED, PATIENCE = 4000, 200_000, 0.15
 
 
 def item_document(projector: Projector, position: int) -> dict[str, Any]:

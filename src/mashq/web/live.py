@@ -2,8 +2,8 @@
 
 Contract: while somebody watches a match, one task looks at its file a few times a second (less often the more there
 are; at the file's date first, which costs nothing when nothing was written), reads the new moves once and hands one
-small frame to everybody. A viewer that is slow misses frames, never holds up the others: a frame says all there is, so
-nothing is lost by it.
+small frame to everybody. A viewer that is slow misses frames, never holds up the others: a frame says all there is,
+so nothing is lost by it.
 """
 
 import asyncio

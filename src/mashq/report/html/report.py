@@ -37,12 +37,14 @@ def report(runs: Sequence[Path], detectors: Sequence[str] = ()) -> Report:
     matches: list[Facts] = []
     for number, path in enumerate(runs, start=1):
         season = load_season(path)
+        if detectors and season.manifest.get("season", {}).get("trials", 1) > 1:
+            raise ConfigError(f"{path} has several trials: --detector is for reports of single matches")
         if season.kind == "match":
             own = facts(season)
             matches.append(own)
             chapters.append(match_chapter(own, f"run{number}", _judges(season, own, detectors)))
         elif detectors:
-            raise ConfigError(f"{path} is a {season.kind}: --detector is for reports of matches")
+            raise ConfigError(f"{path} is a {season.kind}: --detector is for reports of single matches")
         else:
             chapters.append(season_chapter(season, f"run{number}"))
     return Report(chapters, comparison(chapters, matches) if len(chapters) > 1 else None, matches)

@@ -36,9 +36,25 @@ def result(facts: Facts) -> Section:
         blocks.append(Table("differences", tables.differences(judged), said))
     if facts.document["kind"] == "trials":
         blocks.append(Table("trials", _trials(facts), "Means ± standard deviation over the trials, and trials won."))
+        blocks.append(Prose(_two_ways(facts)))
     said = [line for line in tables.sentences(judged) if over or not line.startswith(("Winner:", "A tie:"))]
     noted = [f"Note: {note}" for note in facts.document["notes"] if note not in judged["notes"]]
     return Section("result", "The result", [*blocks, Prose([*said, *noted], listed=True)])
+
+
+def _two_ways(facts: Facts) -> list[str]:
+    """The mean of the trials' Q beside the Q of items averaged over trials, which everything else here is."""
+    said = "Everything else in this report averages an item over its trials first, then scores, as mashq score does."
+    first = next(iter(facts.document["differences"]), None)
+    if first is None or first["low"] is None:
+        return [said]
+    known = labels(facts.names)
+    lead = (
+        f"By the mean Q of the trials {known[first['a']]} leads {known[first['b']]} by {first['dq']:.4f} (95%: "
+        f"{first['low']:.4f} to {first['high']:.4f})."
+    )
+    differ = facts.document["winner"] != (facts.judged or {})["winner"]
+    return [f"{lead} {said}" + (" The two ways do not have the same winner." if differ else "")]
 
 
 def _trials(facts: Facts) -> Grid:

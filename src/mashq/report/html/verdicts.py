@@ -131,7 +131,7 @@ def _figure(facts: Facts, players: list[dict[str, Any]], known: dict[str, str]) 
         return None
     told = "; ".join(f"{row['player']} {row['q']:.4f} ({row['low']:.4f} to {row['high']:.4f})" for row in rows)
     caption = (
-        "Q of each player with its 95% interval. Players share their items, so the interval of a difference is "
-        "narrower than two of these suggest."
+        "Q of each player with its 95% interval. Players share their items, so whether two differ is not to be read "
+        "from these: it is in the table of differences."
     )
     return Figure("q-intervals", charts.q_intervals(rows, shown), caption, f"Q by player: {told}.")

@@ -175,16 +175,16 @@ const keys = (event) => {
 };
 
 const begin = async () => {
-  page.meta = await get("match", { run, match: asked.get("match") });
-  const { meta } = page;
+  const at = asked.get("at"), wanted = { run, match: asked.get("match") };
+  const [meta, first] = await Promise.all([get("match", wanted), get("frame", { ...wanted, at })]);
+  page.meta = meta;
   document.title = `${plain(meta.id, 60)} · mashq`;
   find("name").textContent = plain(meta.id, 120);
   find("simulated").hidden = !meta.simulated;
   find("to-compare").href = address("/compare", { a: run });
   facts();
   page.log = new Log(meta);
-  const at = asked.get("at");
-  draw(await get("frame", { ...here(), at: at ?? null }));
+  draw(first);
   for (const [name, action] of Object.entries({ first: () => step(-Infinity), back: () => step(-1), play, next: () => step(1), last: () => step(Infinity), follow: () => (page.follow ? leave() : watch()) })) {
     find(name).addEventListener("click", () => { page.touched = true; action(); });
   }
