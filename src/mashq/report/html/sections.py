@@ -5,7 +5,7 @@ from typing import Any
 
 from mashq.report import score as tables
 from mashq.report.grid import Grid
-from mashq.report.html import charts
+from mashq.report.html import charts, repeats
 from mashq.report.html.facts import Facts
 from mashq.report.html.labels import labels
 from mashq.report.html.parts import Block, Figure, Line, Prose, Section, Slider, Table
@@ -19,7 +19,6 @@ RESOURCES = {
     "seconds": ("seconds an item", ".2f"),
     "dollars": ("dollars an item", ".6f"),
 }
-TRIALS = {"h": 4, "tokens": 0, "reviews": 1, "seconds": 1, "q": 4}
 
 
 def result(facts: Facts) -> Section:
@@ -35,43 +34,13 @@ def result(facts: Facts) -> Section:
         said = "Differences in Q, paired by item: sure where the 95% interval leaves zero out."
         blocks.append(Table("differences", tables.differences(judged), said))
     if facts.document["kind"] == "trials":
-        blocks.append(Table("trials", _trials(facts), "Means ± standard deviation over the trials, and trials won."))
-        blocks.append(Prose(_two_ways(facts)))
+        blocks.append(
+            Table("trials", repeats.table(facts), "Means ± standard deviation over the trials, and trials won.")
+        )
+        blocks.append(Prose(repeats.two_ways(facts)))
     said = [line for line in tables.sentences(judged) if over or not line.startswith(("Winner:", "A tie:"))]
     noted = [f"Note: {note}" for note in facts.document["notes"] if note not in judged["notes"]]
     return Section("result", "The result", [*blocks, Prose([*said, *noted], listed=True)])
-
-
-def _two_ways(facts: Facts) -> list[str]:
-    """The mean of the trials' Q beside the Q of items averaged over trials, which everything else here is."""
-    said = "Everything else in this report averages an item over its trials first, then scores, as mashq score does."
-    first = next(iter(facts.document["differences"]), None)
-    if first is None or first["low"] is None:
-        return [said]
-    known = labels(facts.names)
-    lead = (
-        f"By the mean Q of the trials {known[first['a']]} leads {known[first['b']]} by {first['dq']:.4f} (95%: "
-        f"{first['low']:.4f} to {first['high']:.4f})."
-    )
-    differ = facts.document["winner"] != (facts.judged or {})["winner"]
-    return [f"{lead} {said}" + (" The two ways do not have the same winner." if differ else "")]
-
-
-def _trials(facts: Facts) -> Grid:
-    known = labels(facts.names)
-    rows = [
-        [
-            known[p["name"]],
-            *(_with_sd(p[key], p["sd"][key], digits) for key, digits in TRIALS.items()),
-            number(p["wins"]),
-        ]
-        for p in facts.document["players"]
-    ]
-    return Grid(["player", "H", "tokens", "reviews", "seconds", "Q", "won"], rows)
-
-
-def _with_sd(mean: float | None, spread: float | None, digits: int) -> str:
-    return number(mean, digits) + ("" if spread is None else f" ± {number(spread, digits)}")
 
 
 def beta(facts: Facts) -> Section:
