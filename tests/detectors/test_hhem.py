@@ -67,7 +67,7 @@ def test_scores_equal_the_published_architecture(folder: Path, tensors: dict[str
     assert small(folder).score([pair]) == [pytest.approx(expected, abs=1e-5)]
 
 
-@pytest.mark.parametrize(("precision", "shift"), [("bf16", 0.02), ("int8", 0.05)])
+@pytest.mark.parametrize(("precision", "shift"), [("bf16", 0.02), ("mixed", 0.03), ("int8", 0.05)])
 def test_lower_precisions_stay_close(folder: Path, precision: str, shift: float) -> None:
     exact, low = small(folder), small(folder, precision)
     assert low.score(PAIRS) == pytest.approx(exact.score(PAIRS), abs=shift)
@@ -78,6 +78,7 @@ def test_lower_precisions_stay_close(folder: Path, precision: str, shift: float)
 def test_order_batch_and_company_do_not_matter(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     alone = [small(folder).score([pair])[0] for pair in PAIRS]
     monkeypatch.setitem(neural.BUDGET, "cpu", 64)
+    monkeypatch.setattr(neural, "_PART", 2)
     detector = small(folder)
     assert detector.score(PAIRS[::-1]) == pytest.approx(alone[::-1], abs=1e-5)
     doubled = detector.score([*PAIRS, *PAIRS])
@@ -112,7 +113,7 @@ def test_long_texts_are_attended_to_in_parts(folder: Path, monkeypatch: pytest.M
 def test_a_score_that_is_no_number_is_an_error(tmp_path: Path) -> None:
     tensors = small_t5.hhem()
     tensors["t5.transformer.encoder.block.0.layer.1.DenseReluDense.wo.weight"][0, 0] = float("nan")
-    for precision in ("fp32", "bf16", "int8"):
+    for precision in ("fp32", "bf16", "mixed", "int8"):
         with pytest.raises(DetectorError, match="hhem gave nan for the answer 'a bridge'"):
             small(small_t5.save(tmp_path, tensors), precision).score(PAIRS)
 
@@ -128,7 +129,7 @@ def test_what_a_low_precision_loses_is_worked_out_in_fp32(folder: Path, monkeypa
     assert detector.score(PAIRS) == pytest.approx(exact, abs=1e-6)
 
 
-@pytest.mark.parametrize(("precision", "device"), [("fp16", "cpu"), ("int8", "cuda")])
+@pytest.mark.parametrize(("precision", "device"), [("fp16", "cpu"), ("int8", "cuda"), ("mixed", "cuda")])
 def test_a_precision_the_device_lacks_is_refused(folder: Path, precision: str, device: str) -> None:
     with pytest.raises(ConfigError, match=f"precision {precision} is not for {device}"):
         Hhem(str(folder), device=device, precision=precision, self_test=False)
