@@ -183,7 +183,7 @@ def text(found: dict[str, Any], form: Literal["table", "md", "latex"] = "table")
             ]
             rows.append([name, *cells])
         title = f"Q of the row against the column, vision: {when}"
-        parts += [written(Grid(["", *names], rows, title), form), prose(_told(game), form)]
+        parts += [written(Grid(["", *names], rows, title, wide=True), form), prose(_told(game), form)]
     if any(_moves(row) for row in found["disclosure"]):
         parts.append(written(_price(found), form))
     elif found["disclosure"]:
@@ -216,7 +216,8 @@ def _price(found: dict[str, Any]) -> Grid:
         cells += [f"{row[n]['value']:+.2f} ± {_half(row[n]):.2f}" if n in row else "?" for n in ("reviews", "tokens")]
         rows.append([row["vision"], safe(row["policy"], 16), safe(row["against"], 16), str(row["seat"] + 1), *cells])
     headings = ["vision", "policy", "against", "seat", "ΔQ", "ΔH", "Δreviews an item", "Δtokens an item"]
-    return Grid(headings, rows, "The price of disclosure: with snapshots shown minus without, paired by item", left=3)
+    title = "The price of disclosure: with snapshots shown minus without, paired by item"
+    return Grid(headings, rows, title, left=3, wide=True)
 
 
 def _moves(row: dict[str, Any]) -> bool:

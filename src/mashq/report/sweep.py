@@ -124,7 +124,9 @@ def text(found: dict[str, Any], form: Literal["table", "md", "latex"] = "table")
                 ]
             )
     headings = [*heads, "player", "H", "calls", "tokens", "reviews", "seconds", "P", "Q", "ΔQ ± 95%"]
-    return written(Grid(headings, rows, left=len(names) + 1), form) + "\n\n" + prose(_sentences(found), form)
+    return (
+        written(Grid(headings, rows, left=len(names) + 1, wide=True), form) + "\n\n" + prose(_sentences(found), form)
+    )
 
 
 def _signed(change: dict[str, Any]) -> str:

@@ -188,7 +188,7 @@ def text(found: dict[str, Any], form: Literal["table", "md", "latex"] = "table")
             ]
         )
     headings = ["", "player", "rating", "95%", "ranks", "first", "H", "tokens", "reviews", "seconds", "Q (ref.)"]
-    parts = [written(Grid(headings, rows, left=2), form)]
+    parts = [written(Grid(headings, rows, left=2, wide=True), form)]
     if 1 < len(found["players"]) <= 12:
         parts.append(written(_matrix(found), form))
     return "\n\n".join([*parts, prose(_sentences(found), form)])
@@ -205,7 +205,7 @@ def _matrix(found: dict[str, Any]) -> Grid:
             row.append("·" if one is None else f"{one['won']}-{one['tied']}-{one['lost']} ({one['predicted']:.0%})")
         rows.append(row)
     title = "Won-tied-lost against each (chance of winning that the ratings predict)"
-    return Grid(["", *(safe(name, 16) for name in names)], rows, title)
+    return Grid(["", *(safe(name, 16) for name in names)], rows, title, wide=True)
 
 
 def _sentences(found: dict[str, Any]) -> list[str]:

@@ -141,7 +141,7 @@ def text(found: dict[str, Any], form: Literal["table", "md", "latex"] = "table")
             ]
         )
     headings = ["player", "H ± sd", "calls", "tokens", "reviews", "seconds", "P", "Q ± sd", "95%", "won"]
-    return written(Grid(headings, rows), form) + "\n\n" + prose(list(_sentences(found)), form)
+    return written(Grid(headings, rows, wide=True), form) + "\n\n" + prose(list(_sentences(found)), form)
 
 
 def _with_sd(mean: float | None, spread: float | None, digits: int) -> str:

@@ -88,7 +88,7 @@ def text(found: dict[str, Any], form: Literal["table", "md", "latex"] = "table")
     said += _verdict(found)
     if not found["finished"]:
         said.append(f"Not all matches are played: go on with mashq resume {safe(found['run'])}")
-    return written(Grid(headings, rows, left=2), form) + "\n\n" + prose(said, form)
+    return written(Grid(headings, rows, left=2, wide=True), form) + "\n\n" + prose(said, form)
 
 
 def _cell(change: dict[str, Any] | None, digits: int) -> str:
