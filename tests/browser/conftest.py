@@ -19,9 +19,9 @@ CHROMIUM = next(
 Opener = Callable[..., "Page"]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Generator["Browser"]:
-    """The browser, started once."""
+    """The browser, started once a module: while it is there, its event loop runs, and no test beside may need one."""
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     if not CHROMIUM:
         pytest.skip("no Chromium on this machine: install chromium to run the browser tests")
