@@ -14,7 +14,8 @@ from collections import Counter
 from pathlib import Path
 
 from tests.torture import kills
-from tests.torture.virtual import Violation, trial
+from tests.torture.invariants import Violation
+from tests.torture.virtual import trial
 
 
 def one(seed: int) -> tuple[int, Counter[str], str]:

@@ -28,9 +28,11 @@ from mashq.config import Config, check
 from mashq.errors import ConfigError, StoreError
 from mashq.gateway.clock import RealClock
 from mashq.gateway.types import Clock
+from mashq.protocol.items import Item
 from mashq.protocol.score import PlayerResult, results_of
 from mashq.protocol.state import MatchState
 from mashq.store.run import Run, read_attempts, read_items, read_match, read_matches, read_moves, read_results
+from mashq.tasks.load import digest
 
 WORTH_PROCESSES = 10_000
 
@@ -121,6 +123,14 @@ class Season:
         return found
 
 
+def items_in(path: Path, manifest: Mapping[str, Any]) -> tuple[Item, ...]:
+    """The items of a run, seen to be those it was begun with: a file that lost its end may have lost some."""
+    items = read_items(path)
+    if manifest["digests"].get("items", "") not in ("", digest(items)):
+        raise StoreError(f"{path} is damaged (its items are not those it was begun with): restore it from a copy")
+    return items
+
+
 def fitted(path: Path, fixture: Fixture, found: Sequence[PlayerResult]) -> tuple[PlayerResult, ...]:
     """Stored results, seen to be those of this match: its players, each with the same items."""
     names = [player.name for player in fixture.config.players]
@@ -168,7 +178,7 @@ async def resume(
     if season.finished:
         return season
     config, clock = season.config, clock or RealClock()
-    table = Table(config, read_items(out), clock)
+    table = Table(config, items_in(out, season.manifest), clock)
     try:
         begun = season.manifest["detector"]["version"]
         if table.judge.version != begun:
@@ -217,7 +227,7 @@ async def join(out: Path, config: Config, *, base: Path | None = None, show: Sho
         **{p.prompts or BUILTIN: dict(prompts_of(config, p).texts) for p in fresh},
     }
     clock = RealClock()
-    table = Table(grown, read_items(out), clock)
+    table = Table(grown, items_in(out, season.manifest), clock)
     try:
         await table.check([grown], prompts)
         document = season.manifest | {
@@ -238,6 +248,10 @@ def load_season(out: Path) -> Season:
     """A run as it stands, finished or not."""
     manifest = read_match(out)
     checked(manifest.get("season", {}))
+    if manifest["ended"] is not None:
+        there, said = read_matches(out), manifest.get("matches")  # none in a run of an earlier version
+        if not all(there.values()) or (isinstance(said, int) and len(there) < said):
+            raise StoreError(f"{out} is damaged (it ended, and its record has no end): restore it from a copy")
     return Season(out, manifest, check(manifest["config"], f"{out}/manifest.json"))
 
 
@@ -268,7 +282,7 @@ async def _play(table: Table, stored: Run, season: Season, show: Shown | None, e
                     f"match {lacking[0]} was not recorded to its end: go on with 'mashq resume {stored.path}'"
                 )
     await stored.writer.synced()
-    manifest = season.manifest | {"ended": stamp(table.clock)}
+    manifest = season.manifest | {"ended": stamp(table.clock), "matches": len(read_matches(stored.path))}
     stored.write_manifest(manifest)
     return Season(season.path, manifest, season.config)
 
