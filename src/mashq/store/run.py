@@ -87,6 +87,10 @@ class Run:
         read_manifest(path)
         with reading(path) as connection:  # opening it to write makes what is missing: here that would be a loss
             lacking = [table for table in TABLES if not _has(connection, table)]
+            if not lacking and _stopped(path):  # its log may be torn, or of another moment than the file
+                (told,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
+                if told != "ok":
+                    raise ValueError(told)
         if lacking:
             raise StoreError(f"{path / DATABASE} has no table {lacking[0]!r}: restore it from a copy")
         return cls(path, clock, _locked(path))
@@ -360,6 +364,12 @@ class reading:
         self._connection.close()
         if isinstance(error, DAMAGE):
             raise StoreError(f"{self._path} is damaged ({error}): restore it from a copy") from None
+
+
+def _stopped(path: Path) -> bool:
+    """Whether the last one to write did not close the run."""
+    log = path / (DATABASE + "-wal")
+    return log.exists() and log.stat().st_size > 0
 
 
 def _locked(path: Path) -> IO[str]:
