@@ -1,11 +1,16 @@
 """CPU a model call: the gateway with its ledger and prices, beside bare aiohttp and what else a user would pick.
 
-Everything asks the same loopback server for the same reply, `--in-flight` at a time, and is charged the processor
-time of its own process (writer threads included). Peers that are not installed are left out, and said to be.
+Everything asks the same loopback server for the same reply, `--in-flight` at a time, and is charged the user and
+system time of its own process (writer threads included), never the server's. On a noisy machine seconds drift, so the
+peers take turns, each round in another order, and what counts is the ratio within a round: the median of them is
+printed, and beside it the ratio of the best rounds. Peers that are not installed are named.
+
+    python bench/gateway.py [--calls N] [--in-flight N …] [--repeats N] [--peers NAME …]
 """
 
 import argparse
 import asyncio
+import importlib.metadata
 import importlib.util
 import json
 import resource
@@ -20,8 +25,17 @@ from typing import Any
 
 from mashq.testing import FakeProvider
 
+MODEL = "gpt-4o-mini"
+NAME = f"openai/{MODEL}"
 PROMPT = "Summarise the passage below. " + "word " * 300
 PEERS = ("aiohttp", "mashq", "openai", "inspect_ai", "lm_eval")
+SLOW = {"openai", "inspect_ai"}  # milliseconds a call: a quarter of the calls tells as much
+CLAIMS = (("aiohttp", 2.5), ("inspect_ai", 0.1))  # what the gateway may cost at 64 in flight, times a peer
+AT = 64
+
+WARM = 60  # calls before the clock starts
+
+Rows = list[dict[str, float]]
 
 
 def cpu() -> float:
@@ -31,15 +45,16 @@ def cpu() -> float:
 
 
 async def spread(one: Any, calls: int, in_flight: int) -> tuple[float, float]:
-    """Run `calls` of `one`, some at a time; CPU and wall seconds."""
-    left = iter(range(calls))
+    """Run `calls` of `one`, some at a time, every connection already open; CPU and wall seconds."""
+    warm = max(2 * in_flight, WARM)
+    left = iter(range(warm))
 
     async def worker() -> None:
         for number in left:
             await one(number)
 
-    await asyncio.gather(*(worker() for _ in range(min(in_flight, 8))))  # warm up connections on a few
-    left = iter(range(calls))
+    await asyncio.gather(*(worker() for _ in range(in_flight)))
+    left = iter(range(warm, warm + calls))
     began, started = cpu(), time.perf_counter()
     await asyncio.gather(*(worker() for _ in range(in_flight)))
     return cpu() - began, time.perf_counter() - started
@@ -49,7 +64,7 @@ async def with_aiohttp(url: str, calls: int, in_flight: int) -> tuple[float, flo
     """The raw limit."""
     import aiohttp
 
-    body = {"model": "m", "messages": [{"role": "user", "content": PROMPT}], "max_tokens": 64, "temperature": 0.0}
+    body = {"model": MODEL, "messages": [{"role": "user", "content": PROMPT}], "max_tokens": 64, "temperature": 0.0}
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
 
         async def one(_number: int) -> None:
@@ -69,9 +84,9 @@ async def with_mashq(url: str, calls: int, in_flight: int) -> tuple[float, float
     from mashq.store.run import Run
 
     settings = {"base_url": url, "concurrency": in_flight, "price": {"input": 1.0, "output": 2.0}, "max_tokens": 64}
-    config = check({"players": [{"name": "A", "model": "openai/m"}], "models": {"openai/m": settings}})
+    config = check({"players": [{"name": "A", "model": NAME}], "models": {NAME: settings}})
     clock, facilities = RealClock(), Facilities()
-    endpoint = Endpoints(config, clock, 0, facilities)["openai/m"]
+    endpoint = Endpoints(config, clock, 0, facilities)[NAME]
     with (
         tempfile.TemporaryDirectory() as folder,
         closing(Run.create(Path(folder) / "run", clock, {"ended": None}, ())) as run,
@@ -89,19 +104,19 @@ async def with_mashq(url: str, calls: int, in_flight: int) -> tuple[float, float
 
 
 async def with_openai(url: str, calls: int, in_flight: int) -> tuple[float, float]:
-    """The provider's own client."""
-    import httpx
+    """The provider's own client, as it comes."""
     import openai
 
-    limits = httpx.Limits(max_connections=None)
-    client = openai.AsyncOpenAI(base_url=url, api_key="none", http_client=httpx.AsyncClient(limits=limits))
+    async with openai.AsyncOpenAI(base_url=url, api_key="none") as client:
 
-    async def one(_number: int) -> None:
-        messages: Any = [{"role": "user", "content": PROMPT}]
-        reply = await client.chat.completions.create(model="m", messages=messages, max_tokens=64, temperature=0.0)
-        assert reply.choices[0].message.content
+        async def one(_number: int) -> None:
+            messages: Any = [{"role": "user", "content": PROMPT}]
+            reply = await client.chat.completions.create(
+                model=MODEL, messages=messages, max_tokens=64, temperature=0.0
+            )
+            assert reply.choices[0].message.content
 
-    return await spread(one, calls, in_flight)
+        return await spread(one, calls, in_flight)
 
 
 async def with_inspect_ai(url: str, calls: int, in_flight: int) -> tuple[float, float]:
@@ -109,12 +124,15 @@ async def with_inspect_ai(url: str, calls: int, in_flight: int) -> tuple[float, 
     from inspect_ai.model import GenerateConfig, get_model  # pyright: ignore[reportMissingImports]
 
     config = GenerateConfig(max_connections=in_flight, max_tokens=64, temperature=0.0)
-    model = get_model("openai/m", base_url=url, api_key="none", config=config, responses_api=False)
+    model = get_model(NAME, base_url=url, api_key="none", config=config, responses_api=False)
 
     async def one(_number: int) -> None:
         assert (await model.generate(PROMPT)).completion
 
-    return await spread(one, calls, in_flight)
+    try:
+        return await spread(one, calls, in_flight)
+    finally:
+        await model.api.aclose()
 
 
 def with_lm_eval(url: str, calls: int, in_flight: int) -> tuple[float, float]:
@@ -126,7 +144,7 @@ def with_lm_eval(url: str, calls: int, in_flight: int) -> tuple[float, float]:
 
     os.environ.setdefault("OPENAI_API_KEY", "none")
     model = LocalChatCompletion(
-        model="m",
+        model=MODEL,
         base_url=url + "/chat/completions",
         num_concurrent=in_flight,
         max_gen_toks=64,
@@ -144,49 +162,85 @@ def with_lm_eval(url: str, calls: int, in_flight: int) -> tuple[float, float]:
             for n in range(count)
         ]
 
-    model.generate_until(requests(8), disable_tqdm=True)
+    model.generate_until(requests(WARM), disable_tqdm=True)
     began, started = cpu(), time.perf_counter()
     model.generate_until(requests(calls), disable_tqdm=True)
     return cpu() - began, time.perf_counter() - started
 
 
-def measure(peer: str, url: str, calls: int, in_flight: int) -> dict[str, float]:
-    """One peer in this process."""
-    found = globals()[f"with_{peer}"](url, calls, in_flight)
-    used, wall = asyncio.run(found) if asyncio.iscoroutine(found) else found
-    return {"cpu": 1e6 * used / calls, "rate": calls / wall}
+def measure(peer: str, url: str, calls: int, levels: list[int]) -> Rows:
+    """One peer in this process: microseconds of CPU a call, and calls a second, at each number in flight."""
+    rows: Rows = []
+    for in_flight in levels:
+        count = max(calls // (4 if in_flight == 1 else 1) // (4 if peer in SLOW else 1), 2 * in_flight)
+        found = globals()[f"with_{peer}"](url, count, in_flight)
+        used, wall = asyncio.run(found) if asyncio.iscoroutine(found) else found
+        rows.append({"cpu": 1e6 * used / count, "rate": count / wall})
+    return rows
+
+
+def rounds(peers: list[str], calls: int, levels: list[int], repeats: int) -> dict[str, list[Rows]]:
+    """Every peer in a process of its own, in turns, each round from another peer on: peer -> round -> level."""
+    found: dict[str, list[Rows]] = {peer: [] for peer in peers}
+    with FakeProvider(latency=0.0) as provider:
+        for turn in range(repeats):
+            for at in range(len(peers)):
+                peer = peers[(turn + at) % len(peers)]
+                command = [sys.executable, __file__, "--one", peer, provider.base_url, "--calls", str(calls)]
+                command += ["--in-flight", *map(str, levels)]
+                told = subprocess.run(command, capture_output=True, text=True, check=False)
+                if told.returncode:
+                    sys.exit(f"{peer} failed:\n{told.stderr}")
+                found[peer].append(json.loads(told.stdout.splitlines()[-1]))
+    return found
+
+
+def ratio(found: dict[str, list[Rows]], peer: str, other: str, level: int) -> tuple[float, float]:
+    """CPU of one over the other's: the median of the rounds' ratios, and that of each one's best round."""
+    pair = [[row[level]["cpu"] for row in found[name]] for name in (peer, other)]
+    return statistics.median(a / b for a, b in zip(*pair)), min(pair[0]) / min(pair[1])
+
+
+def table(found: dict[str, list[Rows]], levels: list[int]) -> None:
+    """A line a peer, at each number in flight."""
+    print("in flight  peer         CPU ms/call   x aiohttp (best)   calls/s")
+    for at, in_flight in enumerate(levels):
+        for peer, rows in found.items():
+            used, rate = (statistics.median(row[at][key] for row in rows) for key in ("cpu", "rate"))
+            middle, best = ratio(found, peer, "aiohttp", at)
+            print(f"{in_flight:9}  {peer:11}  {used / 1e3:11.3f}  {middle:10.2f} ({best:5.2f})  {rate:8,.0f}")
+
+
+def verdicts(found: dict[str, list[Rows]], levels: list[int]) -> None:
+    """What was promised, and whether it was kept here."""
+    for peer, most in CLAIMS if AT in levels and "mashq" in found else ():
+        if peer in found:
+            middle, best = ratio(found, "mashq", peer, levels.index(AT))
+            word = "kept" if middle <= most else "MISSED"
+            print(f"mashq over {peer} at {AT} in flight: {middle:.3f} (best {best:.3f}), at most {most}: {word}")
+        else:
+            print(f"mashq over {peer} at {AT} in flight: not measured, {peer} is not here")
 
 
 def main() -> None:
-    """Every peer, each in a process of its own, in turns."""
+    """Measure all that is installed and print it."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--calls", type=int, default=2000)
     parser.add_argument("--in-flight", type=int, nargs="*", default=[1, 16, 64, 256])
-    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--peers", nargs="*", default=PEERS, choices=PEERS)
     parser.add_argument("--one", nargs=2)
     options = parser.parse_args()
     if options.one is not None:
-        peer, url = options.one
-        print(json.dumps(measure(peer, url, options.calls, options.in_flight[0])))
+        print(json.dumps(measure(*options.one, options.calls, options.in_flight)))
         return
-    missing = [peer for peer in PEERS if importlib.util.find_spec(peer) is None]
-    with FakeProvider(latency=0.0) as provider:
-        print("in flight  peer         CPU us/call   x aiohttp   calls/s")
-        for in_flight in options.in_flight:
-            found: dict[str, list[dict[str, float]]] = {}
-            calls = options.calls if in_flight > 1 else options.calls // 4
-            for _ in range(options.repeats):
-                for peer in (name for name in PEERS if name not in missing):
-                    command = [sys.executable, __file__, "--one", peer, provider.base_url]
-                    command += ["--calls", str(calls), "--in-flight", str(in_flight)]
-                    told = subprocess.run(command, capture_output=True, text=True, check=True)
-                    found.setdefault(peer, []).append(json.loads(told.stdout.splitlines()[-1]))
-            raw = statistics.median(row["cpu"] for row in found["aiohttp"])
-            for peer, runs in found.items():
-                used, rate = (statistics.median(row[key] for row in runs) for key in ("cpu", "rate"))
-                print(f"{in_flight:9}  {peer:11}  {used:11.0f}  {used / raw:10.2f}  {rate:8,.0f}", flush=True)
-    if missing:
-        print(f"Not installed, so left out: {', '.join(missing)}.")
+    here = [peer for peer in PEERS if importlib.util.find_spec(peer) and peer in {"aiohttp", *options.peers}]
+    print(", ".join(f"{peer} {importlib.metadata.version(peer)}" for peer in here))
+    found = rounds(here, options.calls, options.in_flight, options.repeats)
+    table(found, options.in_flight)
+    verdicts(found, options.in_flight)
+    if missing := [peer for peer in PEERS if importlib.util.find_spec(peer) is None]:
+        print(f"Not installed, so not measured: {', '.join(missing)} (make peers installs and measures all).")
 
 
 if __name__ == "__main__":
