@@ -5,14 +5,16 @@ normaliser in every resample. An interval is the estimate plus or minus a multip
 multiple is the 95% point of the resampled |t| (never less than Student's): a symmetric bootstrap-t. A plain
 percentile interval is too short on such skewed scores when items are few. For few items, half an item's worth of the
 whole score range is added as well, for the rare failure a small sample has not met; it fades beyond 30 items.
+Very many items are drawn in bundles.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from statistics import NormalDist
 
 import numpy as np
-from scipy.special import stdtrit  # pyright: ignore[reportMissingTypeStubs]
 
+from mashq.analysis.bundles import bundled_view
 from mashq.analysis.results import Floats
 from mashq.analysis.scoring import View, figures, influence
 from mashq.protocol.score import TIE, ScoreRules
@@ -21,6 +23,7 @@ LEVEL = 0.95
 CHUNK = 1024
 MOST_CELLS = 10_000_000  # of a block of draws: 80 MB
 SMALL = 30.0
+MANY = 20_000  # degrees of freedom
 FEWEST = 5
 
 
@@ -47,21 +50,27 @@ def resample(
 ) -> Resampled:
     """Intervals of every player's Q and of the differences of `pairs`; some resamples are kept for curves."""
     now = figures(seen, rules).q[0]
-    parts = influence(seen, rules)
-    players, count = parts.shape
+    players, count = len(now), len(seen.items)
     first, second = np.array([a for a, _ in pairs], dtype=int), np.array([b for _, b in pairs], dtype=int)
     # One column for each player's Q and each difference: its value now, and its parts by item.
     value = np.concatenate([now, now[first] - now[second]])
-    part = np.concatenate([parts, parts[first] - parts[second]]).T - value
-    squares = part**2
+
+    def parts(of: View, under: ScoreRules) -> Floats:
+        own = influence(of, under)
+        return np.concatenate([own, own[first] - own[second]]).T - value
+
+    part = parts(seen, rules)
+    dealt, under = bundled_view(seen, rules, seed)
+    drawn_part = part if dealt is seen else parts(dealt, under)
+    size, squares = len(drawn_part), drawn_part**2
     ratios: list[Floats] = []
     wins = np.zeros(players)
     kept_h, kept_p = list[Floats](), list[Floats]()
-    for drawn in draws(count, resamples, seed):
-        found = figures(seen, rules, drawn)
+    for drawn in draws(size, resamples, seed):
+        found = figures(dealt, under, drawn)
         moved = np.concatenate([found.q, found.q[:, first] - found.q[:, second]], axis=1) - value
-        spread = drawn @ squares / count - (drawn @ part / count) ** 2
-        ratios.append(ratio(np.abs(moved), np.sqrt(np.maximum(spread, 0.0) / count)))
+        spread = drawn @ squares / size - (drawn @ drawn_part / size) ** 2
+        ratios.append(ratio(np.abs(moved), np.sqrt(np.maximum(spread, 0.0) / size)))
         wins += _wins(found.q)
         if sum(len(block) for block in kept_h) < keep:
             kept_h.append(found.h)
@@ -99,7 +108,12 @@ def half_width(error: Floats, ratios: Floats, count: int, alpha: float, level: f
 
 
 def _student(at: float, freedom: int) -> float:
-    """A quantile of Student's t."""
+    """A quantile of Student's t; of very many degrees of freedom by its expansion around the normal one."""
+    if freedom >= MANY:
+        z = NormalDist().inv_cdf(at)
+        return z + (z**3 + z) / (4 * freedom) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * freedom**2)
+    from scipy.special import stdtrit  # pyright: ignore[reportMissingTypeStubs]
+
     return float(stdtrit(freedom, at))
 
 

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from mashq.analysis import bundles
 from mashq.analysis.flips import Stretch, chance_along, envelope, pareto, simplex_shares
 from mashq.analysis.intervals import LEVEL, Resampled, resample
 from mashq.analysis.results import Results
-from mashq.analysis.scoring import Figures, View, figures, view
+from mashq.analysis.scoring import Figures, View, figures, scores, view
 from mashq.errors import DataError
 from mashq.protocol.resources import RESOURCES
 from mashq.protocol.score import TIE, Refusals, ScoreRules
@@ -63,7 +64,7 @@ def judge(results: Results, options: Options, notes: Sequence[str] = ()) -> dict
         "items": None if results.totals else len(seen.items),
         "trials": results.trials,
         "level": LEVEL,
-        "players": [_player(results, seen, now, found, seat) for seat in range(len(results.players))],
+        "players": [_player(results, rules, now, found, seat) for seat in range(len(results.players))],
         "winner": winner,
         "tied": tied,
         "differences": _differences(results.players, q, pairs, found),
@@ -72,7 +73,7 @@ def judge(results: Results, options: Options, notes: Sequence[str] = ()) -> dict
         "simplex": _simplex(results.players, seen, now, rules, options.seed),
         "chance_along_beta": _chance(results.players, found, rules),
         "pareto": [results.players[seat] for seat in pareto(now.h[0].tolist(), now.penalty[0].tolist())],
-        "pareto_by": _fronts(results, seen, now),
+        "pareto_by": _fronts(results, rules, now),
         "views": views,
         "dropped": _dropped(results),
         "notes": said,
@@ -123,8 +124,8 @@ def _winner(players: Sequence[str], q: Any) -> tuple[str | None, list[str]]:
     return (leaders[0], []) if len(leaders) == 1 else (None, leaders)
 
 
-def _player(results: Results, seen: View, now: Figures, found: Resampled | None, seat: int) -> dict[str, Any]:
-    keep = np.isin(np.array(results.items), np.array(seen.items))
+def _player(results: Results, rules: ScoreRules, now: Figures, found: Resampled | None, seat: int) -> dict[str, Any]:
+    keep = scores(results, rules.refusals)
     totals: dict[str, float | None] = {}
     for name in RESOURCES:
         own = results.costs[name][seat, keep]
@@ -204,9 +205,9 @@ def _chance(players: Sequence[str], found: Resampled | None, rules: ScoreRules) 
     ]
 
 
-def _fronts(results: Results, seen: View, now: Figures) -> dict[str, list[str]]:
+def _fronts(results: Results, rules: ScoreRules, now: Figures) -> dict[str, list[str]]:
     """The accuracy-cost Pareto front of each resource that all players have."""
-    keep = np.isin(np.array(results.items), np.array(seen.items))
+    keep = scores(results, rules.refusals)
     fronts: dict[str, list[str]] = {}
     for name in RESOURCES:
         own = results.costs[name][:, keep]
@@ -289,6 +290,8 @@ def _doubts(results: Results, seen: View, rules: ScoreRules, found: Resampled | 
         said.append(f"{len(seen.items)} items are too few for an interval.")
     elif len(seen.items) < 30:
         said.append(f"Only {len(seen.items)} items: the intervals are wide, and rightly so.")
+    if found is not None:
+        said += bundles.told(len(seen.items))
     if results.trials > 1:
         said.append(f"Up to {results.trials} trials of an item are averaged first: items are the unit.")
     if len(results.players) == 1 and rules.reference is None:

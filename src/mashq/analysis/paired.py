@@ -9,9 +9,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from mashq.analysis.bundles import bundled
 from mashq.analysis.intervals import FEWEST, draws, half_width, ratio
 from mashq.analysis.results import Floats, Results
-from mashq.analysis.scoring import influence, view
+from mashq.analysis.scoring import influence, scores, view
 from mashq.protocol.resources import RESOURCES
 from mashq.protocol.score import ScoreRules
 
@@ -65,12 +66,13 @@ def mean(values: Floats, seed: int = 0, alpha: float = 0.0) -> Difference:
         return Difference(middle)
     if not np.ptp(values) and not alpha:
         return Difference(middle, middle, middle)
-    part = (values - middle)[:, None]
+    part = bundled((values - middle)[None, :], seed).T
+    size = len(part)
     ratios: list[Floats] = []
-    for drawn in draws(count, RESAMPLES, seed):
-        moved = drawn @ part / count
-        spread = drawn @ part**2 / count - moved**2
-        ratios.append(ratio(np.abs(moved), np.sqrt(np.maximum(spread, 0.0) / count)))
+    for drawn in draws(size, RESAMPLES, seed):
+        moved = drawn @ part / size
+        spread = drawn @ part**2 / size - moved**2
+        ratios.append(ratio(np.abs(moved), np.sqrt(np.maximum(spread, 0.0) / size)))
     error = values.std(ddof=1, keepdims=True) / np.sqrt(count)
     half = float(half_width(error, np.concatenate(ratios), count, alpha)[0])
     return Difference(middle, middle - half, middle + half)
@@ -83,7 +85,7 @@ def _parts(condition: Condition, player: str) -> tuple[tuple[str, ...], dict[str
     known = {name: weight for name, weight in condition.rules.weights.items() if _is_known(results, name)}
     rules = replace(condition.rules, weights=known)
     seen = view(results, rules.refusals, tuple(known))
-    keep = np.isin(np.array(results.items), np.array(seen.items))
+    keep = scores(results, rules.refusals)
     h = results.h_penalised if rules.refusals == "penalised" else results.h
     values = {name: results.costs[name][seat, keep] for name in RESOURCES}
     return seen.items, {"h": h[seat, keep], "q": influence(seen, rules)[seat], **values}

@@ -4,17 +4,18 @@ Each repeat has a Q of its own, under its own normaliser, and each item has a pa
 item's parts are averaged over the repeats, so that items stay the unit, and their mean over items is the mean Q.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
 
+from mashq.analysis.bundles import bundled
 from mashq.analysis.intervals import draws
 from mashq.analysis.paired import Difference, mean
-from mashq.analysis.results import Floats, Results, from_match
-from mashq.analysis.scoring import figures, influence, view
-from mashq.protocol.score import TIE, PlayerResult, ScoreRules
+from mashq.analysis.results import Floats, Match, Results, from_match
+from mashq.analysis.scoring import figures, influence, scores, view
+from mashq.protocol.score import TIE, ScoreRules
 
 RESAMPLES = 2000
 
@@ -32,7 +33,7 @@ class Repeats:
     p_win: Floats
 
 
-def repeats(matches: Iterable[Sequence[PlayerResult]], rules: ScoreRules, seed: int = 0) -> Repeats | None:
+def repeats(matches: Iterable[Match], rules: ScoreRules, seed: int = 0) -> Repeats | None:
     """From the results of each repeat, one at a time; None when none has a score."""
     total, count, players = None, 0, ()
     h, penalty = np.zeros(0), np.zeros(0)
@@ -69,7 +70,7 @@ def _parts(results: Results, rules: ScoreRules) -> tuple[Floats, Floats, Floats]
     if not seen.items:
         return None
     now = figures(seen, own)
-    keep = np.isin(np.array(results.items), np.array(seen.items))
+    keep = scores(results, rules.refusals)
     q = now.q[0][:, None]
     parts = np.repeat(q, len(results.items), axis=1)
     parts[:, keep] += (influence(seen, own) - q) * len(results.items) / len(seen.items)
@@ -78,7 +79,7 @@ def _parts(results: Results, rules: ScoreRules) -> tuple[Floats, Floats, Floats]
 
 def _chances(part: Floats, seed: int) -> Floats:
     """The share of resamples of the items in which each player is best, ties shared."""
-    wins = np.zeros(len(part))
+    wins, part = np.zeros(len(part)), bundled(part, seed)
     for drawn in draws(part.shape[1], RESAMPLES, seed):
         q = drawn @ part.T / part.shape[1]
         best = q >= q.max(axis=1, keepdims=True) - TIE

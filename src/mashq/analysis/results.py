@@ -11,12 +11,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from mashq.analysis.columns import OK, STATUSES, UNANSWERED, Columns, columns_of
 from mashq.errors import DataError
 from mashq.protocol.resources import RESOURCES
 from mashq.protocol.score import PlayerResult
 
 Floats = NDArray[np.float64]
-STATUSES = ("ok", "refused", "failed", "unanswered")
+Match = Sequence[PlayerResult] | Sequence[Columns]
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,17 +120,18 @@ def from_rows(rows: Iterable[Row], *, totals: bool = False) -> Results:
         )
 
 
-def from_match(results: Sequence[PlayerResult]) -> Results:
+def from_match(results: Match) -> Results:
     """Results of a played match; what belongs to no item is spread over all of them."""
     return from_matches([results])
 
 
-def from_matches(trials: Iterable[Sequence[PlayerResult]]) -> Results:
+def from_matches(trials: Iterable[Match]) -> Results:
     """Results of the trials of a match, added up one at a time: the same players and items in each."""
     tally: _Tally | None = None
     for results in trials:
-        tally = tally or _Tally(tuple(p.name for p in results), tuple(row.item for row in results[0].items))
-        tally.add(results)
+        players = tuple(own if isinstance(own, Columns) else columns_of([own])[0] for own in results)
+        tally = tally or _Tally(tuple(own.name for own in players), players[0].items)
+        tally.add(players)
     if tally is None:
         raise DataError("there are no results: play the match first")
     return tally.results()
@@ -145,19 +147,19 @@ class _Tally:
         self._sums = {name: np.zeros(shape) for name in RESOURCES}
         self._known = {name: np.zeros(shape) for name in RESOURCES}
 
-    def add(self, results: Sequence[PlayerResult]) -> None:
+    def add(self, players: Sequence[Columns]) -> None:
         self._trials += 1
-        for seat, player in enumerate(results):
-            share = {name: player.shared.amount(name).total / len(player.items) for name in RESOURCES}
-            for at, row in enumerate(player.items):
-                self._answered[seat, at] += row.status == "ok"
-                self._usable[seat, at] += row.status in ("ok", "unanswered")
-                self._h[seat, at] += (row.h or 0.0) if row.status == "ok" else 0.0
-                for name in RESOURCES:
-                    own = row.spend.amount(name)
-                    if own.is_known:
-                        self._sums[name][seat, at] += own.total + share[name]
-                        self._known[name][seat, at] += 1
+        for seat, own in enumerate(players):
+            cells = seat, slice(len(own.items))
+            answered = own.status == OK
+            self._answered[cells] += answered
+            self._usable[cells] += answered | (own.status == UNANSWERED)
+            self._h[cells] += np.where(answered, np.nan_to_num(own.values["h"]), 0.0)
+            for name in RESOURCES:
+                total, known = own.amount(name)
+                share = own.shared.amount(name).total / max(len(own.items), 1)
+                self._sums[name][cells] += np.where(known, np.asarray(total + share, dtype=np.float64), 0.0)
+                self._known[name][cells] += known
 
     def results(self) -> Results:
         usable = np.where(self._usable > 0, self._usable, np.nan)

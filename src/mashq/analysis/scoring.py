@@ -6,6 +6,7 @@ the ratio of totals where all players did the same items, and the fair form of i
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import compress
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +17,7 @@ from mashq.protocol.score import Refusals, ScoreRules
 
 @dataclass(frozen=True, slots=True, eq=False)
 class View:
-    """What a rule for refusals scores: values and where they count, players x items (only the items that count)."""
+    """What a rule for refusals scores: values and how often they count, players x items (only those that count)."""
 
     items: tuple[str, ...]
     h: Floats
@@ -35,14 +36,18 @@ class Figures:
     costs: Mapping[str, Floats]
 
 
+def scores(results: Results, refusals: Refusals) -> NDArray[np.bool_]:
+    """Which items a rule for refusals scores."""
+    return np.asarray((results.usable.all if refusals == "intersection" else results.present.any)(axis=0))
+
+
 def view(results: Results, refusals: Refusals, counted: tuple[str, ...]) -> View:
     """The part of the results that a rule for refusals scores."""
+    keep = scores(results, refusals)
     if refusals == "intersection":
-        keep = np.asarray(results.usable.all(axis=0))
         h = results.h[:, keep]
         ones = np.ones(h.shape)
         return _view(results, keep, h, ones, counted, ones)
-    keep = np.asarray(results.present.any(axis=0))
     h = (results.h_penalised if refusals == "penalised" else results.h)[:, keep]
     return _view(results, keep, h, (~np.isnan(h)).astype(float), counted, results.present[:, keep].astype(float))
 
@@ -50,7 +55,7 @@ def view(results: Results, refusals: Refusals, counted: tuple[str, ...]) -> View
 def _view(
     results: Results, keep: NDArray[np.bool_], h: Floats, h_counts: Floats, counted: tuple[str, ...], costs: Floats
 ) -> View:
-    items = tuple(item for item, kept in zip(results.items, keep, strict=True) if kept)
+    items = results.items if keep.all() else tuple(compress(results.items, keep.tolist()))
     known = {name: np.nan_to_num(results.costs[name][:, keep]) for name in counted}
     return View(items, np.nan_to_num(h), h_counts, known, costs)
 
@@ -76,7 +81,7 @@ def _share(name: str, cost: Floats, rules: ScoreRules, items: int) -> Floats:
 
 def _mean(drawn: Floats, values: Floats, counts: Floats) -> Floats:
     """The mean over the items that count, by resample and player; NaN where none was drawn."""
-    if counts.all():
+    if (counts == 1).all():
         return drawn @ values.T / drawn.sum(axis=1, keepdims=True)
     total = drawn @ counts.T
     return np.divide(drawn @ (values * counts).T, total, out=np.full(total.shape, np.nan), where=total > 0)

@@ -101,6 +101,7 @@ def read_source(source: Path, renames: dict[str, str]) -> "tuple[Results, ScoreR
         return results, ScoreRules(weights=dict(DEFAULTS)), notes
     from mashq.arena.match import load_season
     from mashq.arena.setting import score_rules_of
+    from mashq.report.columns import results_of
 
     season = load_season(source)
     if season.kind != "match":
@@ -108,7 +109,7 @@ def read_source(source: Path, renames: dict[str, str]) -> "tuple[Results, ScoreR
     notes = [] if season.finished else ["This match is not finished: items not yet answered count 0."]
     if season.manifest["simulated"]:
         notes.append("SIMULATED: no real model answered some of this; those scores, costs and times are drawn.")
-    begun = (played.results for played in season.fixtures_played())
+    begun = (results_of(played) for played in season.fixtures_played())
     return from_matches(begun), score_rules_of(season.config), notes
 
 

@@ -5,6 +5,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
+from mashq.analysis.bundles import told
+from mashq.analysis.columns import Columns, scored
 from mashq.analysis.judgement import Options, judge
 from mashq.analysis.results import from_match
 from mashq.arena.llm_judge import REFEREE
@@ -12,7 +16,8 @@ from mashq.arena.match import Played
 from mashq.arena.setting import score_rules_of
 from mashq.errors import DataError
 from mashq.protocol.resources import Amount, Unknown
-from mashq.protocol.score import PlayerResult, PlayerScore, Refusals, Score, ScoreRules, score
+from mashq.protocol.score import PlayerScore, Refusals, Score, ScoreRules
+from mashq.report.columns import results_of
 from mashq.store.run import read_last_error, read_lost, read_refusals, read_unstated
 
 RESAMPLES = 2000
@@ -22,8 +27,9 @@ REFUSALS: tuple[Refusals, ...] = ("intersection", "penalised", "answered")
 def document(played: Played) -> dict[str, Any]:
     """The result of a match; an unknown is None."""
     rules = score_rules_of(played.config)
-    results = played.results
-    result = score(results, rules)
+    results = results_of(played)
+    result = scored(results, rules)
+    doubt = _doubt(results, rules)
     models = {player.name: player for player in played.config.players}
     return {
         "run": str(played.path),
@@ -51,31 +57,36 @@ def document(played: Played) -> dict[str, Any]:
             }
             for own, row in zip(results, result.players, strict=True)
         ],
-        **_doubt(results, rules),
+        **{name: doubt[name] for name in ("differences", "p_win", "envelope")},
         "winner": result.winner if played.finished else None,
         "tied": list(result.tied) if played.finished else [],
         "attempts": _attempts(played.attempts, [row.name for row in result.players]),
         "referee": _referee(played.attempts),
         "dropped": [{"item": item, "by": list(by)} for item, by in result.dropped],
-        "views": [_view(rule, score(results, replace(rules, refusals=rule))) for rule in REFUSALS],
-        "notes": [*result.notes, *_troubles(played)],
+        "views": [
+            _view(rule, scored(results, replace(rules, refusals=rule)) if result.dropped else result)
+            for rule in REFUSALS
+        ],
+        "notes": [*result.notes, *doubt["notes"], *_troubles(played, results)],
     }
 
 
-def _guided(player: PlayerResult) -> dict[str, Any]:
+def _guided(player: Columns) -> dict[str, Any]:
     """The guide's scores, where the guide is not the judge; and what was gained on the guide but not on the judge."""
-    rows = [row for row in player.items if row.guide is not None and row.h is not None]
-    if not rows:
+    h, guide = player.values["h"], player.values["guide"]
+    both = ~(np.isnan(h) | np.isnan(guide))
+    count = int(both.sum())
+    if not count:
         return {"h_guide": None, "h_guide_before_review": None, "overfit": None}
-    after = math.fsum(row.guide or 0.0 for row in rows) / len(rows)
-    before = math.fsum(row.guide_first or 0.0 for row in rows) / len(rows)
-    gained = math.fsum((row.h or 0.0) - (row.h_first or 0.0) for row in rows) / len(rows)
+    before_review = np.nan_to_num(player.values["guide_first"][both])
+    after, before = math.fsum(guide[both].tolist()) / count, math.fsum(before_review.tolist()) / count
+    gained = math.fsum((h[both] - np.nan_to_num(player.values["h_first"][both])).tolist()) / count
     return {"h_guide": after, "h_guide_before_review": before, "overfit": after - before - gained}
 
 
-def _doubt(results: Sequence[PlayerResult], rules: ScoreRules) -> dict[str, Any]:
+def _doubt(results: Sequence[Columns], rules: ScoreRules) -> dict[str, Any]:
     """How sure the result is: intervals of the differences, chances of winning, and who leads at which beta."""
-    empty: dict[str, Any] = {"differences": [], "p_win": {}, "envelope": []}
+    empty: dict[str, Any] = {"differences": [], "p_win": {}, "envelope": [], "notes": []}
     if not results[0].items:
         return empty
     try:
@@ -83,7 +94,12 @@ def _doubt(results: Sequence[PlayerResult], rules: ScoreRules) -> dict[str, Any]
     except DataError:
         return empty
     chances = {player["name"]: player["p_win"] for player in found["players"]}
-    return {"differences": found["differences"], "p_win": chances, "envelope": found["envelope"]}
+    return {
+        "differences": found["differences"],
+        "p_win": chances,
+        "envelope": found["envelope"],
+        "notes": told(found["items"]),
+    }
 
 
 def figures(row: PlayerScore) -> dict[str, Any]:
@@ -142,16 +158,15 @@ def _referee(rows: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
     return {name: sum(row[name] for row in own) for name in ("opened", "failed", "unresolved", "tokens", "seconds")}
 
 
-def _troubles(played: Played) -> list[str]:
+def _troubles(played: Played, results: Sequence[Columns]) -> list[str]:
     """What went wrong for a player, in a sentence each."""
     notes: list[str] = []
     path, match = played.path, played.fixture.id
     unstated = read_unstated(path, match) if played.config.guided_by == "confidence" else {}
     for name, count in unstated.items():
         notes.append(f"{name} stated no confidence with {count} answer(s); each was guided as if it had said 0.5.")
-    for player in played.results:
-        failed = sum(row.status == "failed" for row in player.items)
-        refused = sum(row.status == "refused" for row in player.items)
+    for player in results:
+        failed, refused = player.count("failed"), player.count("refused")
         if failed:
             why = read_last_error(path, match, player.name) or "no reason was given"
             notes.append(f"{player.name} failed {failed} of {len(player.items)} items; the last error: {why}")

@@ -17,6 +17,7 @@ from mashq.arena.match import Season
 from mashq.arena.setting import score_rules_of
 from mashq.errors import DataError
 from mashq.protocol.score import ScoreRules
+from mashq.report.columns import ended_results
 from mashq.report.grid import Grid, written
 from mashq.report.score import prose
 from mashq.report.text import number, safe
@@ -59,7 +60,9 @@ def _meetings(season: Season) -> dict[str, Meetings]:
             cell = dict(fixture.cell)
             found.setdefault(cell["vision"], {}).setdefault(cell["seats"], []).append(fixture)
     return {
-        when: {seats: from_matches(season.results(f.id) for f in fixtures) for seats, fixtures in pairs.items()}
+        when: {
+            seats: from_matches(ended_results(season, f.id) for f in fixtures) for seats, fixtures in pairs.items()
+        }
         for when, pairs in found.items()
     }
 

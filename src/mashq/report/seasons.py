@@ -1,37 +1,30 @@
-"""A run of any kind as one document, and as text."""
+"""A run of any kind as one document, and as text. The modules of other kinds than the run's are not loaded."""
 
-from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 from mashq.arena.match import Season
-from mashq.report import document as match
-from mashq.report import game, sweep, tournament, trials, vision
 
 Document = dict[str, Any]
-DOCUMENTS: dict[str, Callable[[Season], Document]] = {
-    "sweep": sweep.document,
-    "tournament": tournament.document,
-    "game": game.document,
-    "vision": vision.document,
-}
-TEXTS: dict[str, Callable[[Document], str]] = {
-    "trials": trials.text,
-    "sweep": sweep.text,
-    "tournament": tournament.text,
-    "game": game.text,
-    "vision": vision.text,
-}
 
 
 def document(season: Season) -> Document:
     """What `--json` prints of a run."""
-    if season.kind == "match":
-        if season.manifest.get("season", {}).get("trials", 1) > 1:
-            return trials.document(season)
+    kind = season.kind
+    if kind == "match" and season.manifest.get("season", {}).get("trials", 1) > 1:
+        kind = "trials"
+    if kind == "match":
+        from mashq.report import document as match
+
         return match.document(next(season.fixtures_played()))
-    return DOCUMENTS[season.kind](season)
+    return _module(kind).document(season)
 
 
 def text(found: Document) -> str:
     """A document for a person."""
-    return TEXTS[found["kind"]](found)
+    return _module(found["kind"]).text(found)
+
+
+def _module(kind: str) -> Any:
+    """The report of a kind of run has its name."""
+    return import_module(f"mashq.report.{kind}")

@@ -11,6 +11,7 @@ from mashq.arena.match import Season
 from mashq.arena.setting import score_rules_of
 from mashq.config import changed
 from mashq.errors import DataError
+from mashq.report.columns import ended_results
 from mashq.report.document import RESAMPLES
 from mashq.report.grid import Grid, written
 from mashq.report.score import prose
@@ -53,7 +54,7 @@ def document(season: Season) -> dict[str, Any]:
             continue
         config = changed(season.config, cell)
         rules = score_rules_of(config)
-        results = from_matches(season.results(match) for match in ended)
+        results = from_matches(ended_results(season, match) for match in ended)
         conditions.append(Condition(results, rules))
         found.append(_cell(cell, conditions, Options(rules, resamples=RESAMPLES), len(ended)))
     return {

@@ -16,6 +16,7 @@ from mashq.config import Config
 from mashq.errors import DataError
 from mashq.protocol.resources import RESOURCES
 from mashq.protocol.score import TIE, ScoreRules
+from mashq.report.columns import ended_results
 from mashq.report.grid import Grid, written
 from mashq.report.score import prose
 from mashq.report.text import number, safe
@@ -74,7 +75,7 @@ def _meetings(season: Season) -> list[Meeting]:
         if there.get(fixture.id):
             by_pair.setdefault(dict(fixture.cell)["seats"], []).append(fixture)
     return [
-        (seats, from_matches(season.results(fixture.id) for fixture in fixtures))
+        (seats, from_matches(ended_results(season, fixture.id) for fixture in fixtures))
         for seats, fixtures in by_pair.items()
     ]
 

@@ -10,12 +10,14 @@ from collections.abc import Sequence
 from statistics import fmean, stdev
 from typing import Any, Literal
 
+from mashq.analysis import bundles
+from mashq.analysis.columns import Columns, scored
 from mashq.analysis.flips import envelope
 from mashq.analysis.paired import Difference
 from mashq.analysis.repeats import Repeats, repeats
 from mashq.arena.match import Season
 from mashq.arena.setting import score_rules_of
-from mashq.protocol.score import PlayerResult, score
+from mashq.report.columns import ended_results
 from mashq.report.document import figures
 from mashq.report.grid import Grid, written
 from mashq.report.score import flips, prose
@@ -36,15 +38,15 @@ def document(season: Season) -> dict[str, Any]:
     each: list[list[dict[str, Any]]] = []
     same: set[str] = set()
 
-    def told(results: Sequence[PlayerResult]) -> Sequence[PlayerResult]:
-        result = score(results, rules)
+    def told(results: Sequence[Columns]) -> Sequence[Columns]:
+        result = scored(results, rules)
         each.append([figures(row) for row in result.players])
         same.add(repr([(row.h, row.penalty) for row in result.players]))
         if result.winner is not None:
             wins[result.winner] += 1
         return results
 
-    found = repeats((told(season.results(match)) for match in ended), rules)
+    found = repeats((told(ended_results(season, match)) for match in ended), rules)
     players = [
         {
             "name": player.name,
@@ -62,6 +64,7 @@ def document(season: Season) -> dict[str, Any]:
     notes = [] if found is not None else ["No trial has a score yet."]
     if items < 30:
         notes.append(f"Only {items} items: the intervals are wide, and rightly so.")
+    notes += [] if found is None else bundles.told(items)
     if len(each) > 1 and len(same) == 1:
         notes.append("All trials are the same: at temperature 0 a repeat tells nothing new.")
     return {

@@ -8,6 +8,7 @@ from mashq.analysis.paired import Condition, differences
 from mashq.analysis.results import Results, from_matches
 from mashq.arena.match import Season
 from mashq.arena.setting import score_rules_of
+from mashq.report.columns import ended_results
 from mashq.report.grid import Grid, written
 from mashq.report.score import prose
 from mashq.report.text import safe
@@ -27,7 +28,7 @@ def document(season: Season) -> dict[str, Any]:
         if there.get(fixture.id):
             cell = dict(fixture.cell)
             ended.setdefault((cell["condition"], cell["seats"]), []).append(fixture.id)
-    results = {key: from_matches(season.results(match) for match in matches) for key, matches in ended.items()}
+    results = {key: from_matches(ended_results(season, match) for match in matches) for key, matches in ended.items()}
     players: list[dict[str, Any]] = []
     for at, player in enumerate(season.config.players):
         own = {

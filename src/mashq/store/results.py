@@ -3,6 +3,7 @@
 import json
 import sqlite3
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from math import inf
 from typing import Any, get_args
 
@@ -37,11 +38,7 @@ def statements(match: str, results: Sequence[PlayerResult]) -> Iterator[Statemen
 
 def read(connection: sqlite3.Connection, match: str) -> tuple[PlayerResult, ...] | None:
     """The results of a match from its rows; None when it has none, because it has not ended."""
-    if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'seats'").fetchone():
-        return None
-    seats = connection.execute(
-        "SELECT player, threshold, max_reviews, stopped, shared FROM seats WHERE match = ? ORDER BY seat", (match,)
-    ).fetchall()
+    seats = read_seats(connection, match)
     if not seats:
         return None
     rows = connection.execute(
@@ -55,15 +52,23 @@ def read(connection: sqlite3.Connection, match: str) -> tuple[PlayerResult, ...]
         if seat not in range(len(seats)):
             raise ValueError(f"there is no seat {seat!r:.40}")
         items[seat].append(_item(row[1], row[2:]))
-    return tuple(_player(seat, own) for seat, own in zip(seats, items, strict=True))
+    return tuple(replace(seat, items=tuple(own)) for seat, own in zip(seats, items, strict=True))
 
 
-def _player(seat: tuple[Any, ...], items: list[ItemResult]) -> PlayerResult:
+def read_seats(connection: sqlite3.Connection, match: str) -> list[PlayerResult]:
+    """The players of a match that has ended, without their items; none when it has not."""
+    if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'seats'").fetchone():
+        return []
+    query = "SELECT player, threshold, max_reviews, stopped, shared FROM seats WHERE match = ? ORDER BY seat"
+    return [_player(seat) for seat in connection.execute(query, (match,)).fetchall()]
+
+
+def _player(seat: tuple[Any, ...]) -> PlayerResult:
     player, threshold, most, stopped, shared = seat
     texts = all(isinstance(text, str) for text in (player, shared, stopped or ""))
     if not (texts and is_number(threshold, 1) and is_number(most)):
         raise ValueError(f"a seat is {seat!r:.80}")
-    return PlayerResult(player, tuple(items), Spend.from_json(json.loads(shared)), threshold, most, stopped)
+    return PlayerResult(player, (), Spend.from_json(json.loads(shared)), threshold, most, stopped)
 
 
 def _item(item: str, values: tuple[Any, ...]) -> ItemResult:
