@@ -31,7 +31,16 @@ from mashq.gateway.types import Clock
 from mashq.protocol.items import Item
 from mashq.protocol.score import PlayerResult, results_of
 from mashq.protocol.state import MatchState
-from mashq.store.run import Run, read_attempts, read_items, read_match, read_matches, read_moves, read_results
+from mashq.store.run import (
+    Run,
+    read_attempts,
+    read_items,
+    read_match,
+    read_matches,
+    read_moves,
+    read_results,
+    unclosed,
+)
 from mashq.tasks.load import digest
 
 WORTH_PROCESSES = 10_000
@@ -131,6 +140,15 @@ def items_in(path: Path, manifest: Mapping[str, Any]) -> tuple[Item, ...]:
     return items
 
 
+def sound(path: Path) -> None:
+    """See that a run that was not closed agrees with itself: its files may be torn, or of two moments."""
+    from mashq.arena.verify import verify  # it is made of what is here
+
+    wrong = next((finding for finding in verify(path) if finding.wrong), None)
+    if wrong is not None:
+        raise StoreError(f"{path} is damaged ({wrong.check}: {wrong.wrong}): restore it from a copy")
+
+
 def fitted(path: Path, fixture: Fixture, found: Sequence[PlayerResult]) -> tuple[PlayerResult, ...]:
     """Stored results, seen to be those of this match: its players, each with the same items."""
     names = [player.name for player in fixture.config.players]
@@ -188,7 +206,7 @@ async def resume(
             )
         first = next(batches(config, season.manifest.get("season", {}), season.results))
         await table.check([fixture.config for fixture in first[:1]], season.manifest["prompts"])
-        with closing(Run.open(out, clock)) as stored:
+        with closing(Run.open(out, clock, sound)) as stored:
             stored.notice_losses()
             return await _play(table, stored, season, show, executor)
     finally:
@@ -237,7 +255,7 @@ async def join(out: Path, config: Config, *, base: Path | None = None, show: Sho
             "models": table.endpoints.described(),
             "simulated": table.endpoints.simulated,
         }
-        with closing(Run.open(out, clock)) as stored:
+        with closing(Run.open(out, clock, sound)) as stored:
             stored.write_manifest(document)
             return await _play(table, stored, Season(out, document, grown), show, None)
     finally:
@@ -245,13 +263,21 @@ async def join(out: Path, config: Config, *, base: Path | None = None, show: Sho
 
 
 def load_season(out: Path) -> Season:
-    """A run as it stands, finished or not."""
-    manifest = read_match(out)
-    checked(manifest.get("season", {}))
-    if manifest["ended"] is not None:
-        there, said = read_matches(out), manifest.get("matches")  # none in a run of an earlier version
+    """A run as it stands, finished or not; a finished one is seen to have its end."""
+    season = read_season(out)
+    if season.finished:
+        there, said = read_matches(out), season.manifest.get("matches")  # none in a run of an earlier version
         if not all(there.values()) or (isinstance(said, int) and len(there) < said):
             raise StoreError(f"{out} is damaged (it ended, and its record has no end): restore it from a copy")
+        if unclosed(out):
+            sound(out)
+    return season
+
+
+def read_season(out: Path) -> Season:
+    """A run as its manifest has it, whatever its record says."""
+    manifest = read_match(out)
+    checked(manifest.get("season", {}))
     return Season(out, manifest, check(manifest["config"], f"{out}/manifest.json"))
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from mashq.arena.llm_judge import REFEREE
-from mashq.arena.match import Played, load_season
+from mashq.arena.match import Played, read_season
 from mashq.gateway.types import spend_of
 from mashq.protocol.game import to_move
 from mashq.protocol.resources import Spend
@@ -52,7 +52,7 @@ class Finding:
 def verify(path: Path) -> Iterator[Finding]:
     """Check a run, one finding at a time."""
     yield Finding("file", _file(path))
-    season = load_season(path)
+    season = read_season(path)
     yield Finding("manifest", _manifest(season.manifest))
     digest = season.manifest["digests"].get("items")
     yield Finding("items", "" if tasks.digest(read_items(path)) == digest else "their digest is not the manifest's")
@@ -67,7 +67,7 @@ def verify(path: Path) -> Iterator[Finding]:
 
 def _file(path: Path) -> str:
     with reading(path) as connection:
-        (told,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+        (told,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
     return "" if told == "ok" else f"SQLite says: {told}"
 
 

@@ -10,7 +10,7 @@ import hashlib
 import json
 import os
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import IO, Any, cast
@@ -82,18 +82,21 @@ class Run:
         return run
 
     @classmethod
-    def open(cls, path: Path, clock: Clock) -> "Run":
-        """Open a run to go on with it."""
+    def open(cls, path: Path, clock: Clock, sound: Callable[[Path], None] | None = None) -> "Run":
+        """Open a run to go on with it; `sound` is asked about one that was not closed, before anything changes it."""
         read_manifest(path)
-        with reading(path) as connection:  # opening it to write makes what is missing: here that would be a loss
-            lacking = [table for table in TABLES if not _has(connection, table)]
-            if not lacking and _stopped(path):  # its log may be torn, or of another moment than the file
-                (told,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
-                if told != "ok":
-                    raise ValueError(told)
-        if lacking:
-            raise StoreError(f"{path / DATABASE} has no table {lacking[0]!r}: restore it from a copy")
-        return cls(path, clock, _locked(path))
+        lock = _locked(path)
+        try:
+            with reading(path) as connection:  # opening it to write makes what is missing: here that would be a loss
+                lacking = [table for table in TABLES if not _has(connection, table)]
+            if lacking:
+                raise StoreError(f"{path / DATABASE} has no table {lacking[0]!r}: restore it from a copy")
+            if unclosed(path) and sound is not None:
+                sound(path)
+        except StoreError:
+            lock.close()
+            raise
+        return cls(path, clock, lock)
 
     def record(self, match: str, position: int = 0) -> "MatchRecord":
         """The record of one match of the run."""
@@ -366,7 +369,7 @@ class reading:
             raise StoreError(f"{self._path} is damaged ({error}): restore it from a copy") from None
 
 
-def _stopped(path: Path) -> bool:
+def unclosed(path: Path) -> bool:
     """Whether the last one to write did not close the run."""
     log = path / (DATABASE + "-wal")
     return log.exists() and log.stat().st_size > 0
