@@ -1,58 +1,55 @@
-"""`python -m tests.torture`: thousands of faulty matches on a virtual clock, then hundreds of real kills.
+"""`python -m tests.torture`: thousands of faulty matches on a virtual clock, hundreds of real kills, every mishap.
 
-Prints what was met and the seed of anything that was violated; the exit code says which.
+Prints what was met and the seed of anything that was violated; the exit code is 1 when something was.
 """
 
 import argparse
 import multiprocessing
 import os
-import shutil
 import sys
-import tempfile
 import time
 from collections import Counter
-from pathlib import Path
+from collections.abc import Iterable
 
-from tests.torture import kills
-from tests.torture.invariants import Violation
-from tests.torture.virtual import trial
+from tests.torture.seeds import Found, killed, mishap, virtual
 
 
-def one(seed: int) -> tuple[int, Counter[str], str]:
-    """A trial in a folder of its own, in memory where the system has such."""
-    root = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
-    folder = Path(tempfile.mkdtemp(prefix="torture-", dir=root))
-    try:
-        return seed, trial(seed, folder / "t"), ""
-    except Violation as violation:
-        return seed, Counter(), str(violation)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+def told(what: str, found: Iterable[Found], total: int) -> list[str]:
+    """Print how it goes and what came of it; what was violated."""
+    met, violated, started = Counter[str](), list[str](), time.monotonic()
+    every = max(1, total // 10)
+    for done, (seen, wrong) in enumerate(found, start=1):
+        met += seen
+        if wrong:
+            violated.append(wrong)
+            print(f"VIOLATION {wrong}", flush=True)
+        if done % every == 0 and done < total:
+            print(f"{what}: {done} of {total}, {time.monotonic() - started:.0f} s", flush=True)
+    figures = ", ".join(f"{name} {count}" for name, count in sorted(met.items()) if not name.startswith("fault "))
+    faults = ", ".join(f"{name[6:]} {count}" for name, count in sorted(met.items()) if name.startswith("fault "))
+    took = f"{total} seeds in {time.monotonic() - started:.0f} s"
+    print(f"{what}: {took}, {len(violated)} violation(s); {figures}; faults: {faults}", flush=True)
+    return violated
 
 
 def main() -> None:
     """The long form."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("--matches", type=int, default=10_000)
-    parser.add_argument("--kills", type=int, default=300)
+    parser.add_argument("--matches", type=int, default=10_000, help="seeds on the virtual clock")
+    parser.add_argument("--kills", type=int, default=300, help="seeds with real kills")
+    parser.add_argument("--mishaps", type=int, default=70, help="seeds of mishaps, each kind in turn")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
     options = parser.parse_args()
-    met: Counter[str] = Counter()
     violated: list[str] = []
-    started = time.monotonic()
-    with multiprocessing.get_context("spawn").Pool() as pool:
-        seeds = range(options.seed, options.seed + options.matches)
-        for done, (_seed, found, wrong) in enumerate(pool.imap_unordered(one, seeds, chunksize=10), start=1):
-            met += found
-            if wrong:
-                violated.append(wrong)
-                print(wrong, flush=True)
-            if done % 1000 == 0:
-                print(f"{done} matches, {time.monotonic() - started:.0f} s, {dict(met)}", flush=True)
-    print(f"Virtual clock: {options.matches} matches, {dict(met)}, {len(violated)} violation(s).", flush=True)
-    with tempfile.TemporaryDirectory() as folder:
-        report = kills.torture(options.kills, options.seed, Path(folder))
-    print(f"Real kills: {report}")
+    with multiprocessing.get_context("spawn").Pool(options.jobs) as pool:
+        for name, play, count, chunk in (
+            ("Virtual clock", virtual, options.matches, 10),
+            ("Real kills", killed, options.kills, 1),
+            ("Mishaps", mishap, options.mishaps, 1),
+        ):
+            seeds = range(options.seed, options.seed + count)
+            violated += told(name, pool.imap_unordered(play, seeds, chunk), count) if count else []
     sys.exit(1 if violated else 0)
 
 

@@ -1,4 +1,11 @@
-"""Real processes killed with SIGKILL while they play against a provider with every fault, then gone on with."""
+"""Real processes killed with SIGKILL while they play against the loopback provider, then gone on with.
+
+`trial(seed, folder)` is one match, killed once or twice; which of three plans of faults it meets is the seed's:
+
+    every     every fault there is: the ledger's law holds
+    passing   faults that go by when the request is sent again: it ends where the match without faults or kills ends
+    one       every fault, and only for A: B's moves are those of the match without
+"""
 
 import json
 import os
@@ -7,69 +14,112 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
+from unittest.mock import patch
 
 import mashq
-from mashq.arena.verify import verify
 from mashq.testing import FakeProvider
-from tests.arena.helpers import check_ledger, http_config, rows, sent_twice, write_items
-from tests.arena.test_http_match import EVERY_FAULT
+from mashq.testing.faults import BODIES, ERRORS, TURNS, WIRE
+from tests.arena.helpers import http_config, rows, write_items
+from tests.torture import invariants
+from tests.torture.invariants import Violation
 
+MASHQ = (sys.executable, "-m", "mashq")
 KEY = "sk-torture-0123456789abcdef"
+SLOW = {"hang": 0.004, "endless": 0.004, "slow_drip": 0.01}
+TIMES = {"retry_after": 0.01, "drip": 0.0002, "hang": 1.5}
+FINAL = frozenset({"400", "401", "404"})  # sent again, they would be no better
+PLANS = ("every", "passing", "one")
 
 
-@dataclass(frozen=True)
-class Report:
-    """What the killing showed."""
-
-    kills: int
-    before_the_end: int
-    unresolved: int
-    twice: int
-
-
-def torture(kills: int, seed: int, folder: Path) -> Report:
-    """Kill and go on `kills` times, some matches twice over; raises AssertionError when something does not hold."""
-    rng = random.Random(seed)
-    data = write_items(folder / "items.jsonl", 5)
-    landed = unresolved = twice = 0
-    os.environ["TORTURE_KEY"] = KEY
-    with FakeProvider(seed=seed, latency=0.005, faults={"rates": EVERY_FAULT}) as provider:
-        config = http_config(provider.base_url, data)
-        for model in config["models"].values():
-            model["api_key_env"] = "TORTURE_KEY"
-        (folder / "match.yaml").write_text(json.dumps(config))
-        done = 0
-        while done < kills:
-            run, before = folder / f"killed-{done}", len(provider.hits())
-            command = ["run", str(folder / "match.yaml"), "--out", str(run)]
-            for again in range(rng.choice((1, 1, 2))):
-                killed = _killed(command if not again else ["resume", str(run)], rng.uniform(0.3, 1.6))
-                done += killed
-                twice += bool(again and killed)
-                if not killed or not (run / "manifest.json").exists():
-                    break
-            if not (run / "manifest.json").exists():
-                continue
-            landed += not mashq.show(run)["finished"]
-            mashq.resume(run)
-            check_ledger(run, provider.hits()[before:], killed=True)
-            assert not sent_twice(run), f"{run}: a call with an acknowledged reply was sent again"
-            assert not [finding for finding in verify(run) if finding.wrong]
-            for path in run.iterdir():
-                assert KEY.encode() not in path.read_bytes(), f"the key is in {path}"
-            unresolved += rows(run, "SELECT count(*) FROM attempts WHERE outcome IS NULL")[0][0]
-    return Report(done, landed, unresolved, twice)
+def trial(seed: int, folder: Path) -> Counter[str]:
+    """One match, killed and gone on with; what it met. Violation says what does not hold."""
+    folder.mkdir(parents=True)
+    try:
+        with patch.dict(os.environ, TORTURE_KEY=KEY), FakeProvider(seed=seed, latency=0.004) as provider:
+            return _killed_and_gone_on(seed, folder, provider)
+    except Violation as violation:
+        raise Violation(f"seed {seed}: {violation}") from violation
+    except Exception as error:
+        raise Violation(f"seed {seed}: {type(error).__name__}: {error}") from error
 
 
-def _killed(arguments: list[str], after: float) -> bool:
-    """Whether it was still playing when it was killed."""
-    command = [sys.executable, "-m", "mashq", *arguments, "--json"]
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
-        deadline = time.monotonic() + after
-        while process.poll() is None and time.monotonic() < deadline:
-            time.sleep(0.005)
+def _killed_and_gone_on(seed: int, folder: Path, provider: FakeProvider) -> Counter[str]:
+    rng, plan = random.Random(seed), PLANS[seed % len(PLANS)]
+    config = settings(provider.base_url, write_items(folder / "items.jsonl", rng.randint(2, 5)), plan)
+    (folder / "match.yaml").write_text(json.dumps(config))  # JSON is YAML
+    run, whole = folder / "run", folder / "whole"
+    mashq.play(config, whole)
+    began = len(provider.hits())
+    provider.configure(**faults(plan, rng.choice((0.1, 0.3, 0.5))))
+    met: Counter[str] = Counter()
+    for command in (["run", str(folder / "match.yaml"), "--out", str(run)], ["resume", str(run)])[
+        : rng.randint(1, 2)
+    ]:
+        moment = len(provider.hits()) + rng.randint(0, began) if rng.random() < 0.8 else None
+        if not killed(command, provider, moment, rng.uniform(0, 0.03 if moment is not None else 1.0)):
+            break
+        met["kills"] += 1
+        if not (run / "manifest.json").exists():
+            met["before the run began"] += 1
+            break
+    if not (run / "manifest.json").exists():
+        mashq.play(config, run)
+    before = invariants.written(run)
+    met["before the end"] += not mashq.show(run)["finished"]
+    mashq.resume(run)
+    hits = provider.hits()[began:]
+    invariants.law(run, len(hits), killed=True)
+    invariants.kept(before, run)
+    invariants.sums(run)
+    invariants.once(run)
+    invariants.no_key(run, KEY)
+    if plan == "passing":
+        invariants.same(run, whole)
+    if plan == "one":
+        invariants.apart(run, whole, "A")
+    unresolved = rows(run, "SELECT count(*) FROM attempts WHERE outcome IS NULL")[0][0]
+    met.update({f"plan {plan}": 1, "attempts": len(hits), "unresolved": unresolved})
+    met.update(Counter(f"fault {hit['fault']}" for hit in hits))
+    return met
+
+
+def settings(base_url: str, data: Path, plan: str) -> dict[str, Any]:
+    """The match: under `every` the models decide; else the rule does, which does not see what was spent."""
+    config = http_config(base_url, data)
+    retry = {"attempts": 50 if plan == "passing" else 4, "base": 0.005, "cap": 0.01, "retry_after_cap": 0.02}
+    for name, model in config["models"].items():
+        sick = plan != "one" or name == "my/alpha"
+        config["models"][name] = model | {
+            "api_key_env": "TORTURE_KEY",
+            "timeout": 1.0 if sick else 60.0,
+            "retry": retry,
+        }
+    for player in config["players"]:
+        player["policy"] = "llm" if plan == "every" else "rule"
+    config["rules"] = {"show_seconds": False, "vision": {"when": "review" if plan == "every" else "never"}}
+    return config
+
+
+def faults(plan: str, rate: float) -> dict[str, Any]:
+    """The provider's plan: each of its faults, at a common rate; those that take long seldom."""
+    kinds = ERRORS | BODIES | WIRE | TURNS
+    common = sorted(kinds - set(SLOW) - (FINAL | TURNS if plan == "passing" else set[str]()))
+    rates = SLOW | {kind: round(rate / len(common), 4) for kind in common}
+    return {"models": {"alpha": {"rates": rates}}, **TIMES} if plan == "one" else {"rates": rates, **TIMES}
+
+
+def killed(
+    arguments: list[str], provider: FakeProvider, moment: int | None, after: float, program: Sequence[str] = MASHQ
+) -> bool:
+    """Kill a command soon after so many requests arrived, or after its start; whether it was still at work."""
+    with subprocess.Popen([*program, *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        while process.poll() is None and moment is not None and len(provider.hits()) < moment:
+            time.sleep(0.004)
+        time.sleep(after)
         if process.poll() is not None:
             return False
         os.kill(process.pid, signal.SIGKILL)

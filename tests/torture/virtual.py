@@ -14,11 +14,12 @@ import shutil
 from collections import Counter
 from collections.abc import Generator, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from mashq.arena import match, table
+from mashq.arena import manifest, match, table
 from mashq.config import BudgetConfig, Config, check
 from mashq.detectors import base
 from mashq.detectors.base import Pair
@@ -157,6 +158,7 @@ class Full:
         _fsync(file)
 
 
+_digest, _versions = cache(manifest.package_digest), cache(manifest._versions)  # pyright: ignore[reportPrivateUsage]
 _commit, _attempt, _fsync = Writer._commit, HttpBackend.attempt, os.fsync  # pyright: ignore[reportPrivateUsage]
 
 
@@ -189,6 +191,8 @@ def played_over(line: Line, watcher: Cut | Full | None = None) -> Generator[None
         stack.enter_context(patch.object(table, "reach", reached))
         stack.enter_context(patch.object(base, "load", loaded))
         stack.enter_context(patch.object(Writer, "_commit", commit))
+        stack.enter_context(patch.object(manifest, "package_digest", _digest))  # the same for all, and slow
+        stack.enter_context(patch.object(manifest, "_versions", _versions))
         if isinstance(watcher, Full):
             stack.enter_context(patch.object(os, "fsync", watcher.fsync))
         yield
@@ -221,9 +225,10 @@ class Trial:
         self.met.update({f"fault {kind}": count for kind, count in line.met.items()})
         if cut.hits is not None:
             if self.rng.random() < 0.25:
-                shutil.copytree(self.folder / "cut", self.folder / "torn")
-                self.torn(cut.hits)
+                self.torn("cut", cut.hits)
             self.gone_on("cut", cut.hits)
+        if self.rng.random() < 0.1:
+            self.torn("run", line.hits)
         if self.rng.random() < 0.15:
             self.full()
         if self.rng.random() < 0.2 and len(self.config.players) > 1 and self.config.rules.vision.when == "never":
@@ -268,22 +273,27 @@ class Trial:
         if (self.folder / "full" / "manifest.json").exists():
             self.gone_on("full", line.hits)
 
-    def torn(self, hits: int) -> None:
-        """A file of a stopped run loses its end: a clear error, or a match of what is left, right in itself."""
-        run = self.folder / "torn"
+    def torn(self, source: str, hits: int) -> None:
+        """A file of a run loses its end: a clear error, or a match of what is left, right in itself."""
+        run = self.folder / f"torn-{source}"
+        shutil.copytree(self.folder / source, run)
         opened = rows(run, "SELECT count(*) FROM attempts")[0][0]
-        path = run / self.rng.choice(("run.db", "run.db-wal", "run.db-wal", "run.db-wal", "manifest.json"))
-        os.truncate(path, self.rng.randint(0, path.stat().st_size))
+        path = run / self.rng.choice(("run.db", "run.db-wal", "run.db-wal", "manifest.json"))
+        size = path.stat().st_size if path.exists() else 0
+        if not size:
+            return
+        cut = self.rng.randrange(size)
+        os.truncate(path, cut // 4096 * 4096 if self.rng.random() < 0.3 else cut)
         line = self.line()
         try:
             left = len(attempts_in(run))
-            self._resume("torn", line)
+            self._resume(run.name, line)
         except MashqError:
             self.met["torn refused"] += 1
             return
         invariants.law(run, hits + line.hits, killed=True, lost=opened - left)
         invariants.sums(run)
-        self.ends_as_the_whole("torn")
+        self.ends_as_the_whole(run.name)
         self.met["torn resumed"] += 1
 
     def ends_as_the_whole(self, name: str) -> None:

@@ -361,6 +361,10 @@ class reading:
         if not self._path.exists():
             raise StoreError(f"{self._path} is missing: the run directory is incomplete")
         self._connection = connect(self._path, readonly=True)
+        (page,) = self._connection.execute("PRAGMA page_size").fetchone()
+        if self._path.stat().st_size % page:  # SQLite would read zeros for what is missing
+            self._connection.close()
+            raise StoreError(f"{self._path} is damaged (its last page is not whole): restore it from a copy")
         return self._connection
 
     def __exit__(self, kind: object, error: object, trace: object) -> None:
