@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import threading
+import time
 from pathlib import Path
 from typing import Any, cast
 
@@ -151,9 +153,14 @@ def test_a_player_that_raises_or_returns_junk_loses_its_turn_only(
     assert result["players"][1]["answer_rate"] == 1.0
 
 
+class MyAnswer(Answer):
+    """What a player may think an answer is."""
+
+
 @pytest.mark.parametrize(
     ("made", "error"),
     [
+        (MyAnswer("ok", "x"), "the player returned MyAnswer"),
         (Answer("ok", cast(str, None)), "impossible fields"),
         (Answer(cast(Any, "great"), "x"), "impossible fields"),
         (Answer("ok", "x", 7.0, simulated=True), "impossible fields"),
@@ -269,6 +276,30 @@ async def test_answers_that_wait_are_scored_together() -> None:
     assert await asyncio.gather(*(referee.score(Pair("s", str(h))) for h in wanted)) == wanted
     referee.close()
     assert sum(sizes) == 100 and len(sizes) < 10
+
+
+async def test_a_quick_detector_is_called_in_place_and_a_slow_one_is_not() -> None:
+    threads: list[str] = []
+    pause = 0.0
+
+    class Varying:
+        name, version = "varying", "1"
+
+        def score(self, pairs: list[Pair]) -> list[float]:
+            threads.append(threading.current_thread().name)
+            time.sleep(pause)
+            return [0.5] * len(pairs)
+
+    referee = Referee(Varying())  # pyright: ignore[reportArgumentType]
+    here = threading.current_thread().name
+    for _ in range(20):
+        assert await referee.score(Pair("s", "a")) == 0.5
+    assert threads[0] != here and here in threads
+    pause = 0.01
+    for _ in range(3):
+        assert await referee.score(Pair("s", "a")) == 0.5
+    assert here not in threads[-2:]
+    referee.close()
 
 
 def test_a_detector_that_fails_stops_the_match_and_keeps_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,7 @@ from mashq.gateway.types import Call, Completion, Message, Outcome, Request, Usa
 from mashq.protocol import UNKNOWN, Answer, Item
 from mashq.protocol.resources import Amount, Spend
 from mashq.protocol.score import ItemResult, PlayerResult
-from mashq.store import ledger
+from mashq.store import db, ledger
 from mashq.store import run as store
 from mashq.store.db import Writer
 from mashq.store.ledger import entries
@@ -261,3 +261,34 @@ async def test_many_writers_waiting_share_one_commit(tmp_path: Path) -> None:
     await asyncio.gather(*(book.open(CALL, REQUEST, "m", WORST, durable=True) for _ in range(200)))
     run.close()
     assert read_attempts(tmp_path / "run")[0]["opened"] == 200
+
+
+async def test_a_loop_that_waits_commits_by_itself_and_in_order_with_the_thread(tmp_path: Path) -> None:
+    writer = Writer(tmp_path / "run.db")
+    for n in range(3000):
+        writer.put("INSERT INTO prompts VALUES (?, ?)", (f"{n:05}", "x"))
+        if n % 7 == 0:
+            await writer.durable()
+            other = sqlite3.connect(tmp_path / "run.db")
+            assert other.execute("SELECT count(*), max(digest) FROM prompts").fetchone() == (n + 1, f"{n:05}")
+            other.close()
+    writer.close()
+
+
+async def test_the_log_of_a_long_run_is_cut_while_it_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(db, "SOME", 50)
+    monkeypatch.setattr(db, "LARGE", 200_000)
+    monkeypatch.setattr(db, "PAUSE", 0.001)
+    writer = Writer(tmp_path / "run.db")
+    largest, log = 0, tmp_path / "run.db-wal"
+    for n in range(600):
+        writer.put("INSERT INTO prompts VALUES (?, ?)", (str(n), "x" * 5000))
+        await (writer.synced() if n % 20 == 0 else writer.durable())
+        largest = max(largest, log.stat().st_size)
+    assert largest < 3_000_000, "600 x 5000 letters and their pages are 6 MB and more"
+    reader = sqlite3.connect(tmp_path / "run.db")
+    assert reader.execute("SELECT count(*) FROM prompts").fetchone() == (600,)
+    reader.close()
+    writer.close()

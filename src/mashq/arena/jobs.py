@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from mashq.arena.executors import rarely_collecting
 from mashq.arena.fixtures import Fixture
 from mashq.arena.table import Begun, Table
 from mashq.config import Config
@@ -92,7 +93,8 @@ class Home:
 async def do(table: Table, job: Job, kit: Kit, wire: Wire) -> None:
     """Play a job to its end."""
     record = MatchRecord(Home(wire), table.clock, job.id, job.position)
-    await table.play(job.fixture(), record, kit.prompts, job.begun, _unwatched)
+    with rarely_collecting():
+        await table.play(job.fixture(), record, kit.prompts, job.begun, _unwatched)
 
 
 def _unwatched(_state: MatchState, _seat: int | None, _move: Move | None) -> None:

@@ -7,7 +7,7 @@ trouble becomes a value in its own record and never touches another's.
 
 import asyncio
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from mashq.arena.referee import NoVerdict, Scorer
@@ -17,6 +17,7 @@ from mashq.gateway.budgets import OutOfBudget, Purse
 from mashq.gateway.door import Endpoint, Model
 from mashq.gateway.types import Call, Clock, Ledger
 from mashq.players.base import Draft, Player
+from mashq.protocol.frozen import changed
 from mashq.protocol.game import Ruling, apply, observe, ruling, to_move
 from mashq.protocol.items import Item
 from mashq.protocol.moves import CHOICES, Answer, Decision, Move, Rewrite, Stop
@@ -65,35 +66,49 @@ class Match:
     _early: dict[tuple[int, int], asyncio.Task[Move]] = field(
         default_factory=dict[tuple[int, int], "asyncio.Task[Move]"]
     )
+    _closing: "asyncio.Future[None]" = field(init=False)
 
     async def play(self) -> MatchState:
         """Play to the end."""
-        shared = self.state.rules.shared_budget.is_set
         try:
-            while steps := to_move(self.state):
-                if shared:  # a shared budget is drawn on in seat order, whatever the speed of the players
-                    for seat in steps:
-                        await self._turn(seat)
-                else:
-                    await self._together(steps)
+            if self.state.rules.shared_budget.is_set:
+                await self._in_order()
+            else:
+                await self._together()
         finally:
             for task in self._early.values():
                 task.cancel()
             await asyncio.gather(*self._early.values(), return_exceptions=True)
         return self.state
 
-    async def _together(self, seats: Iterable[int]) -> None:
+    async def _in_order(self) -> None:
+        """A shared budget is drawn on in seat order, whatever the speed of the players."""
+        while steps := to_move(self.state):
+            round_ = self.state.round
+            for seat in steps:
+                while self.state.round == round_ and seat in to_move(self.state):
+                    await self._step(seat)
+
+    async def _together(self) -> None:
+        self._closing = asyncio.get_running_loop().create_future()
         try:
             async with asyncio.TaskGroup() as group:
-                for seat in seats:
-                    group.create_task(self._turn(seat))
+                for seat in range(len(self.state.players)):
+                    group.create_task(self._seated(seat))
         except BaseExceptionGroup as errors:
             raise errors.exceptions[0] from None
 
-    async def _turn(self, seat: int) -> None:
-        round_ = self.state.round
-        while self.state.round == round_ and seat in to_move(self.state):
+    async def _seated(self, seat: int) -> None:
+        """All turns of one seat; whoever makes the last move of a round wakes those who rest."""
+        while (phase := self.state.players[seat].phase) != "done":
+            if phase == "rest":
+                await self._closing
+                continue
+            round_ = self.state.round
             await self._step(seat)
+            if self.state.round != round_:
+                closed, self._closing = self._closing, asyncio.get_running_loop().create_future()
+                closed.set_result(None)
 
     async def _step(self, seat: int) -> None:
         seen = observe(self.state, seat)
@@ -120,7 +135,7 @@ class Match:
         for position in range(player.position + (seen.step == "answer"), last + 1):
             if (seat, position) not in self._early:
                 item = self.state.items[player.order[position]]
-                early = replace(
+                early = changed(
                     seen, step="answer", round=position, item=item, position=position, answer="", h=None, reviews=0
                 )
                 self._early[seat, position] = asyncio.create_task(self._made(seat, early))
@@ -129,7 +144,7 @@ class Match:
         """The player's move, with what it cost."""
         model = self._model(seat, seen)
         move = await self._move(seat, seen, model)
-        return replace(move, spend=model.spend)
+        return changed(move, spend=model.spend)
 
     async def _move(self, seat: int, seen: Observation, model: Model) -> Move:
         """The player's move, scored; whatever goes wrong in the player is its own failed move."""
@@ -161,15 +176,14 @@ class Match:
         if isinstance(draft, Decision):
             return draft
         if draft.status != "ok" or seen.item is None:
-            return replace(draft, h=None)
+            return changed(draft, h=None)
         drawn = draft.simulated and self.contestants[seat].endpoint.backend.simulated and draft.h is not None
-        if not drawn:
-            draft = replace(draft, simulated=False, h=None)
         if isinstance(draft, Answer) and draft.text_first is not None and not drawn:
             first = await self._scores(seen, seen.item, draft.text_first, draft.confidence, None)
-            draft = replace(draft, h_first=first[0], judged_first=first[1])
-        h, judged = await self._scores(seen, seen.item, draft.text, draft.confidence, draft.h)
-        return replace(draft, h=h, judged=judged)
+            draft = changed(draft, h_first=first[0], judged_first=first[1])
+        told = draft.h if drawn else None
+        h, judged = await self._scores(seen, seen.item, draft.text, draft.confidence, told)
+        return changed(draft, h=h, judged=judged, simulated=bool(drawn))
 
     async def _scores(
         self, seen: Observation, item: Item, text: str, confidence: float | None, drawn: float | None
@@ -209,7 +223,7 @@ class Match:
 
 def unusable(seen: Observation, draft: object) -> str:
     """Why a player's return value cannot be its move, or nothing."""
-    if not isinstance(draft, WANTED[seen.step]):
+    if type(draft) is not WANTED[seen.step]:  # nor a class of its own making that only descends from it
         return f"the player returned {type(draft).__name__} when asked to {seen.step}"
     given: Any = draft  # what its fields hold is anyone's guess: a player is foreign code
     if isinstance(draft, Decision):

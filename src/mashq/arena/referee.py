@@ -1,7 +1,11 @@
-"""The referee: scores answers with the detector, in batches, off the event loop."""
+"""The referee: scores answers with the detector, in batches, off the event loop.
+
+A detector that takes no more time than handing the answer to a thread would is called in place.
+"""
 
 import asyncio
 import math
+import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol
 
@@ -9,6 +13,7 @@ from mashq.detectors.base import Detector, Pair
 from mashq.errors import DetectorError
 
 MOST = 512
+QUICK = 0.0002  # seconds a call: less than it takes to wake a thread and come back
 
 
 class NoVerdict(DetectorError):
@@ -35,9 +40,12 @@ class Referee:
         self._waiting: list[tuple[Pair, asyncio.Future[float]]] = []
         self._thread = ThreadPoolExecutor(1, "mashq-referee")
         self._busy: asyncio.Task[None] | None = None
+        self._took = math.inf
 
     async def score(self, pair: Pair, round_: int = 0, item: str | None = None) -> float:
         """H of one answer; where it was given does not matter to a detector."""
+        if self._took < QUICK and self._busy is None:
+            return self._checked([pair])[0]
         future: asyncio.Future[float] = asyncio.get_running_loop().create_future()
         self._waiting.append((pair, future))
         if self._busy is None:
@@ -62,12 +70,14 @@ class Referee:
 
     def _checked(self, pairs: list[Pair]) -> list[float]:
         name = self.detector.name
+        began = time.perf_counter()
         try:
             scores = self.detector.score(pairs)
         except DetectorError:
             raise
         except Exception as error:
             raise DetectorError(f"the detector {name!r} failed ({type(error).__name__}: {error})") from error
+        self._took = time.perf_counter() - began
         if len(scores) != len(pairs):
             raise DetectorError(f"the detector {name!r} gave {len(scores)} scores for {len(pairs)} answers")
         for h in scores:

@@ -170,11 +170,14 @@ class Model:
         endpoint = self.endpoint
         if pause:
             await self.clock.sleep(pause)
-        async with endpoint.limiter.slot() as queued:
+        queued = await endpoint.limiter.enter()
+        try:
             attempt = await self.ledger.open(call, request, endpoint.name, worst, durable=endpoint.backend.durable)
             outcome = endpoint.priced(await endpoint.backend.attempt(request, call))
             waited = pause + queued
             self.ledger.close(attempt, outcome, waited)
+        finally:
+            endpoint.limiter.leave()
         self.spend += spend_of(Entry(attempt, endpoint.name, worst, outcome, waited))
         return outcome
 
@@ -213,5 +216,5 @@ def _fraction(seed: int, call: Call, failures: int) -> float:
 
 
 def _hash(*parts: object) -> int:
-    text = "\x1f".join(str(part) for part in parts)
+    text = "\x1f".join(map(str, parts))
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8])

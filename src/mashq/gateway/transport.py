@@ -180,8 +180,10 @@ class HttpBackend:
 
     def without_key(self, completion: Completion, usage: Usage) -> tuple[Completion, Usage]:
         """A reply and its usage as they may be kept."""
-        text, stop = self.redacted(completion.text), self.redacted(completion.stop)
-        return replace(completion, text=text, stop=stop), replace(usage, raw=self.redacted(usage.raw))
+        text, stop, raw = (self.redacted(said) for said in (completion.text, completion.stop, usage.raw))
+        if (text, stop, raw) == (completion.text, completion.stop, usage.raw):
+            return completion, usage
+        return replace(completion, text=text, stop=stop), replace(usage, raw=raw)
 
     def _line(self, text: str) -> str:
         """`text` as one short line without the key, which errors echo; cut last, so that no part of it is left."""

@@ -7,6 +7,7 @@ from mashq.gateway.types import Count
 from mashq.protocol.resources import UNKNOWN
 
 MOST_TOKENS = 10**12
+SORTED = json.JSONEncoder(sort_keys=True).encode
 
 
 def as_object(value: object) -> dict[str, object] | None:
@@ -34,11 +35,11 @@ def count(value: object) -> Count:
 def kept(document: object) -> str:
     """JSON as it was sent, to keep beside what was read from it (cut when absurdly long)."""
     try:
-        return json.dumps(document, ensure_ascii=True, sort_keys=True)[:2000]
+        return SORTED(document)[:2000]
     except RecursionError:
         return ""
 
 
 def whole(text: str) -> str:
     """Text that can be stored and sent on: lone surrogates, which JSON can smuggle in, are replaced."""
-    return text.encode("utf-8", "replace").decode("utf-8")
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")

@@ -12,12 +12,13 @@ of different seats arrive within a round cannot matter.
 
 from bisect import bisect_left, insort
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import cast
 
+from mashq.protocol.frozen import changed
 from mashq.protocol.items import Item
 from mashq.protocol.moves import Answer, Choice, Decision, Move, Rewrite, Stop
-from mashq.protocol.resources import Spend
+from mashq.protocol.resources import FREE, Spend
 from mashq.protocol.rules import Rules, Seat
 from mashq.protocol.state import (
     BINS,
@@ -33,8 +34,8 @@ from mashq.protocol.state import (
     fresh_player,
 )
 
-FREE = Spend()
 NO_MEMORY = Memory()
+WANTED: dict[str, type[Answer | Decision | Rewrite]] = {"answer": Answer, "decide": Decision, "review": Rewrite}
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,7 @@ def initial(items: Sequence[Item], rules: Rules, seats: Sequence[Seat]) -> Match
             raise ValueError(f"the order of player {seat.name!r} is not a permutation of the {len(items)} items")
     players = tuple(fresh_player(seat, rules, len(items)) for seat in seats)
     state = MatchState(tuple(items), rules, players)
-    return state if items else replace(state, players=tuple(replace(p, phase="done") for p in players))
+    return state if items else changed(state, players=tuple(changed(p, phase="done") for p in players))
 
 
 def to_move(state: MatchState) -> dict[int, Step]:
@@ -132,10 +133,9 @@ def apply(state: MatchState, moves: Mapping[int, Move]) -> MatchState:
 
 def _moved(state: MatchState, seat: int, move: Move) -> PlayerState:
     player = state.players[seat]
-    wanted = {"answer": Answer, "decide": Decision, "review": Rewrite}.get(player.phase)
+    wanted = WANTED.get(player.phase)
     if isinstance(move, Stop) and wanted is not None:
-        player = _charge(state.rules, player, move.spend)
-        return replace(player, phase="rest", stopped=move.reason, reviewing=None)
+        return _charge(state.rules, player, move.spend, phase="rest", stopped=move.reason, reviewing=None)
     if wanted is None or not isinstance(move, wanted):
         raise ValueError(f"player {player.name!r} is to {player.phase}, not to {type(move).__name__.lower()}")
     if isinstance(move, Answer):
@@ -149,16 +149,16 @@ def _answered(rules: Rules, player: PlayerState, move: Answer) -> PlayerState:
     at = player.position
     work = player.items[at]
     usable = move.status == "ok" and move.h is not None
-    done = replace(
-        work,
-        status=move.status,
-        text=move.text,
-        h=move.h,
-        text_first=move.text if move.text_first is None else move.text_first,
-        h_first=move.h if move.h_first is None else move.h_first,
-        judged=move.judged,
-        judged_first=move.judged if move.judged_first is None else move.judged_first,
-        spend=work.spend + move.spend,
+    done = ItemState(
+        move.status,
+        move.text,
+        move.h,
+        move.text if move.text_first is None else move.text_first,
+        move.h if move.h_first is None else move.h_first,
+        move.judged,
+        move.judged if move.judged_first is None else move.judged_first,
+        work.reviews,
+        work.spend + move.spend,
     )
     ranked, reviewable, firsts = player.ranked, player.reviewable, player.firsts
     if usable:
@@ -167,7 +167,7 @@ def _answered(rules: Rules, player: PlayerState, move: Answer) -> PlayerState:
         ranked = _inserted(ranked, entry)
         if player.max_reviews > 0:
             reviewable = _inserted(reviewable, entry)
-    return replace(
+    return changed(
         player,
         items=_with(player.items, at, done),
         ranked=ranked,
@@ -182,16 +182,15 @@ def _answered(rules: Rules, player: PlayerState, move: Answer) -> PlayerState:
 
 
 def _decided(state: MatchState, player: PlayerState, move: Decision, ruled: Ruling) -> PlayerState:
-    if move.spend != FREE:
-        if ruled.choice == "review" and state.rules.turn == "single" and player.position < len(state.items):
-            player = _charge_item(player, cast(int, ruled.position), move.spend)
-        else:
-            player = _charge(state.rules, player, move.spend)
     if ruled.choice == "review":
-        return replace(player, phase="review", reviewing=ruled.position, reviewed=True)
-    if ruled.choice == "end":
-        return replace(player, phase="rest", ended=True)
-    return replace(player, phase="rest" if state.rules.turn == "cycle" else "answer")
+        changes: dict[str, object] = {"phase": "review", "reviewing": ruled.position, "reviewed": True}
+    elif ruled.choice == "end":
+        changes = {"phase": "rest", "ended": True}
+    else:
+        changes = {"phase": "rest" if state.rules.turn == "cycle" else "answer"}
+    if ruled.choice == "review" and state.rules.turn == "single" and player.position < len(state.items):
+        return _charge_item(player, cast(int, ruled.position), move.spend, **changes)
+    return _charge(state.rules, player, move.spend, **changes)
 
 
 def _rewritten(state: MatchState, player: PlayerState, move: Rewrite) -> PlayerState:
@@ -200,9 +199,9 @@ def _rewritten(state: MatchState, player: PlayerState, move: Rewrite) -> PlayerS
     old = cast(float, work.h)
     kept = move.status == "ok" and move.h is not None and (state.rules.keep == "latest" or move.h > old)
     h = cast(float, move.h) if kept else old
-    cost = replace(move.spend, reviews=move.spend.reviews + 1)
+    cost = changed(move.spend, reviews=move.spend.reviews + 1)
     reviews = work.reviews + 1
-    done = replace(
+    done = changed(
         work,
         text=move.text if kept else work.text,
         h=h,
@@ -214,19 +213,20 @@ def _rewritten(state: MatchState, player: PlayerState, move: Rewrite) -> PlayerS
     reviewable = _removed(player.reviewable, (old, at))
     if reviews < player.max_reviews:
         reviewable = _inserted(reviewable, (h, at))
-    player = replace(
+    spend = player.spend + cost
+    again = state.rules.turn == "cycle" and h < player.threshold and reviews < player.max_reviews
+    again = again and _review_allowed(state, player, spend.reviews)
+    return changed(
         player,
         items=_with(player.items, at, done),
         ranked=ranked,
         reviewable=reviewable,
         h_sum=player.h_sum - old + h,
-        spend=player.spend + cost,
+        spend=spend,
         past=_with_review(player.past, old, h, cost),
+        phase="review" if again else "rest",
+        reviewing=at if again else None,
     )
-    again = state.rules.turn == "cycle" and h < player.threshold and reviews < player.max_reviews
-    if again and _review_allowed(state, player):
-        return player
-    return replace(player, phase="rest", reviewing=None)
 
 
 def _close_round(state: MatchState) -> MatchState:
@@ -238,14 +238,14 @@ def _close_round(state: MatchState) -> MatchState:
             continue
         shown = state.rules.vision.when
         if (player.reviewed and shown != "never") or (shown == "always" and player.stopped is None):
-            player = replace(player, snapshot=_snapshot(state, player))
+            player = changed(player, snapshot=_snapshot(state, player))
         if player.stopped is not None and player.snapshot is not None:
-            player = replace(player, snapshot=replace(player.snapshot, round=state.round, stopped=True))
+            player = changed(player, snapshot=changed(player.snapshot, round=state.round, stopped=True))
         start = "answer" if state.rules.turn == "cycle" else "decide"
         phase = start if _plays_on(state, player) else "done"
-        past = replace(player.past, rounds=player.past.rounds + 1) if player.reviewed else player.past
-        players.append(replace(player, phase=phase, reviewed=False, past=past))
-    return replace(state, players=tuple(players), round=state.round + 1)
+        past = changed(player.past, rounds=player.past.rounds + 1) if player.reviewed else player.past
+        players.append(changed(player, phase=phase, reviewed=False, past=past))
+    return MatchState(state.items, state.rules, tuple(players), state.round + 1)
 
 
 def _plays_on(state: MatchState, player: PlayerState) -> bool:
@@ -305,13 +305,14 @@ def _position_at_work(rules: Rules, player: PlayerState) -> int | None:
     return at if at < len(player.items) else None
 
 
-def _review_allowed(state: MatchState, player: PlayerState) -> bool:
+def _review_allowed(state: MatchState, player: PlayerState, made: int | None = None) -> bool:
+    """Whether one more review is within the budgets, after those made so far."""
     own, shared = player.budget.reviews, state.rules.shared_budget.reviews
     if own is None and shared is None:
         return True
     # A rival that has decided to review has reserved one.
     rivals = sum(p.spend.reviews + (p.reviewing is not None) for p in state.players if p.name != player.name)
-    after = player.spend.reviews + 1
+    after = (player.spend.reviews if made is None else made) + 1
     return (own is None or after <= own) and (shared is None or rivals + after <= shared)
 
 
@@ -327,29 +328,31 @@ def _position_of(state: MatchState, player: PlayerState, item_id: str | None) ->
     return None
 
 
-def _charge(rules: Rules, player: PlayerState, spend: Spend) -> PlayerState:
-    """Charge the item at work, or all items evenly when none is."""
+def _charge(rules: Rules, player: PlayerState, spend: Spend, **changes: object) -> PlayerState:
+    """Charge the item at work, or all items evenly when none is; with any other changes of the player."""
     position = _position_at_work(rules, player)
     if position is None:
-        return replace(player, spend=player.spend + spend, shared=player.shared + spend)
-    return _charge_item(player, position, spend)
+        return changed(player, spend=player.spend + spend, shared=player.shared + spend, **changes)
+    return _charge_item(player, position, spend, **changes)
 
 
-def _charge_item(player: PlayerState, position: int, spend: Spend) -> PlayerState:
+def _charge_item(player: PlayerState, position: int, spend: Spend, **changes: object) -> PlayerState:
+    if spend == FREE:
+        return changed(player, **changes)
     work = player.items[position]
-    items = _with(player.items, position, replace(work, spend=work.spend + spend))
-    return replace(player, items=items, spend=player.spend + spend)
+    items = _with(player.items, position, changed(work, spend=work.spend + spend))
+    return changed(player, items=items, spend=player.spend + spend, **changes)
 
 
 def _with(items: tuple[ItemState, ...], position: int, work: ItemState) -> tuple[ItemState, ...]:
-    changed = list(items)
-    changed[position] = work
-    return tuple(changed)
+    grown = list(items)
+    grown[position] = work
+    return tuple(grown)
 
 
 def _closed(spend: Spend) -> Spend:
     """What a player is shown of a cost: the attempts that were closed."""
-    return replace(spend, unresolved=0) if spend.unresolved else spend
+    return changed(spend, unresolved=0) if spend.unresolved else spend
 
 
 def _inserted(entries: tuple[tuple[float, int], ...], entry: tuple[float, int]) -> tuple[tuple[float, int], ...]:

@@ -7,7 +7,7 @@ A move carries the guide's score and what it cost, so that a recorded sequence o
 from dataclasses import dataclass, fields
 from typing import Literal, cast
 
-from mashq.protocol.resources import MOST, Spend, is_number
+from mashq.protocol.resources import FREE, MOST, Spend, is_number
 
 Status = Literal["ok", "refused", "failed"]
 Choice = Literal["continue", "review", "end"]
@@ -33,7 +33,7 @@ class Answer:
     h_first: float | None = None
     text_first: str | None = None
     judged_first: float | None = None
-    spend: Spend = Spend()
+    spend: Spend = FREE
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class Decision:
     previous_id: str | None = None
     source: Literal["llm", "rule", "fallback"] = "llm"
     reason: str = ""
-    spend: Spend = Spend()
+    spend: Spend = FREE
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class Rewrite:
     simulated: bool = False
     confidence: float | None = None
     judged: float | None = None
-    spend: Spend = Spend()
+    spend: Spend = FREE
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,12 +68,11 @@ class Stop:
     """The player leaves the match (it cannot pay for its next call); its unanswered items score 0."""
 
     reason: str
-    spend: Spend = Spend()
+    spend: Spend = FREE
 
 
 Move = Answer | Decision | Rewrite | Stop
 KINDS: dict[str, type[Move]] = {"answer": Answer, "decision": Decision, "rewrite": Rewrite, "stop": Stop}
-_FREE = Spend()
 _DEFAULTS = {
     kind: tuple((field.name, field.default) for field in fields(kind) if field.name != "spend")
     for kind in KINDS.values()
@@ -102,7 +101,7 @@ def to_json(move: Move) -> dict[str, object]:
         value: object = getattr(move, name)
         if value != default:
             document[name] = value
-    if move.spend != _FREE:
+    if move.spend != FREE:
         document["spend"] = move.spend.to_json()
     return document
 

@@ -78,6 +78,8 @@ class Spend:
     waited: float = 0.0
 
     def __add__(self, other: "Spend") -> "Spend":
+        if self is FREE:
+            return other
         return Spend(
             self.calls + other.calls,
             self.unresolved + other.unresolved,
@@ -138,6 +140,7 @@ class Spend:
         return cls(**values)
 
 
+FREE: Final = Spend()
 _COUNTS = frozenset({"calls", "unresolved", "failed", "unknown", "reviews"})
 _AMOUNTS = frozenset({"tokens_in", "tokens_out", "seconds", "dollars"})
 

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from mashq.protocol.resources import Amount, Spend, Unknown
+from mashq.protocol.resources import FREE, Amount, Spend, Unknown
 from mashq.protocol.state import MatchState
 
 Refusals = Literal["intersection", "penalised", "answered"]
@@ -41,7 +41,7 @@ class PlayerResult:
 
     name: str
     items: tuple[ItemResult, ...]
-    shared: Spend = Spend()
+    shared: Spend = FREE
     threshold: float = 0.0
     max_reviews: int = 0
     stopped: str | None = None

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from mashq.protocol.items import Item
-from mashq.protocol.resources import Spend
+from mashq.protocol.resources import FREE, Spend
 from mashq.protocol.rules import Budget, Keep, Rules, Seat, Turn, Vision
 
 ItemStatus = Literal["pending", "ok", "refused", "failed"]
@@ -29,7 +29,7 @@ class ItemState:
     judged: float | None = None
     judged_first: float | None = None
     reviews: int = 0
-    spend: Spend = Spend()
+    spend: Spend = FREE
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +84,8 @@ class PlayerState:
     reviewable: tuple[tuple[float, int], ...] = ()
     answered: int = 0
     h_sum: float = 0.0
-    spend: Spend = Spend()
-    shared: Spend = Spend()
+    spend: Spend = FREE
+    shared: Spend = FREE
     snapshot: Snapshot | None = None
     ended: bool = False
     stopped: str | None = None

@@ -1,10 +1,11 @@
-"""The SQLite file of a run, with one writer thread that commits in groups and one that syncs.
+"""The SQLite file of a run, written in groups, with a thread that writes what nobody waits for and one that syncs.
 
 `put` queues a statement and returns; `durable` waits until everything queued before it is in the file, where it
-outlives this process however it dies; `synced` waits until it also outlives the machine. The syncing goes on behind
-the commits all the time, so that nobody waits for a disk before each request. Statements are committed in the order
-they were queued, so whatever is in the file is a prefix of what happened. A write that fails (a full disk) fails
-every later one with the same clear error.
+outlives this process however it dies; `synced` waits until it also outlives the machine. What someone on an event
+loop waits for is committed there, at the end of the loop's turn: that is a write into the system's memory, quicker
+than handing it to a thread. The syncing goes on behind the commits all the time, so that nobody waits for a disk
+before each request. Statements are committed in the order they were queued, so whatever is in the file is a prefix of
+what happened. A write that fails (a full disk) fails every later one with the same clear error.
 """
 
 import asyncio
@@ -63,6 +64,7 @@ CREATE TABLE IF NOT EXISTS lost (match TEXT NOT NULL, attempts INTEGER NOT NULL,
 )
 GROUP = 512
 IDLE, PAUSE = 1.0, 0.05
+SOME, LARGE = 4096, 64 * 2**20  # statements between checkpoints, bytes of a log that is cut
 
 
 def connect(path: Path, *, readonly: bool = False) -> sqlite3.Connection:
@@ -114,11 +116,14 @@ class Writer:
         self._work, self._to_sync = threading.Event(), threading.Event()
         self._urgent = threading.Event()
         self._closing = False
-        self._poking = False
+        self._poking = self._awaited = False
+        self._committing = threading.Lock()
         self._error: StoreError | None = None
+        self._written = 0
         self._connection = connect(path)
         try:
             self._connection.executescript(SCHEMA)
+            self._connection.execute("PRAGMA wal_autocheckpoint=0")  # the syncing thread does it
             self._log = os.open(path.with_name(path.name + "-wal"), os.O_RDONLY)
         except (sqlite3.Error, UnicodeDecodeError, OSError) as error:
             self._connection.close()
@@ -174,12 +179,13 @@ class Writer:
     def _wait(self, *, synced: bool) -> asyncio.Future[None]:
         done = asyncio.get_running_loop().create_future()
         self._queue.append(_Wait(done, synced))
+        self._awaited = True
         self._poke()
         return done
 
     def _poke(self) -> None:
-        """Wake the writer; once for all that one turn of an event loop queues."""
-        if self._poking or self._work.is_set():
+        """See to what was queued; once for all that one turn of an event loop queues."""
+        if self._poking:
             return
         try:
             loop = asyncio.get_running_loop()
@@ -191,21 +197,32 @@ class Writer:
 
     def _poked(self) -> None:
         self._poking = False
-        self._work.set()
+        if self._awaited and self._committing.acquire(blocking=False):
+            try:
+                self._awaited = False
+                self._drain()
+            finally:
+                self._committing.release()
+        else:
+            self._work.set()
 
     def _write(self) -> None:
         while not (self._closing and not self._queue):
             self._work.wait(IDLE)
             self._work.clear()
-            while self._queue:
-                group = [self._queue.popleft() for _ in range(min(GROUP, len(self._queue)))]
-                self._commit([entry for entry in group if isinstance(entry, tuple)])
-                waits = [entry for entry in group if isinstance(entry, _Wait)]
-                self._tell([wait for wait in waits if not wait.synced])
-                self._syncs.extend(wait for wait in waits if wait.synced)
-                if self._syncs:
-                    self._urgent.set()
-                self._to_sync.set()
+            with self._committing:
+                self._drain()
+
+    def _drain(self) -> None:
+        while self._queue:
+            group = [self._queue.popleft() for _ in range(min(GROUP, len(self._queue)))]
+            self._commit([entry for entry in group if isinstance(entry, tuple)])
+            waits = [entry for entry in group if isinstance(entry, _Wait)]
+            self._tell([wait for wait in waits if not wait.synced])
+            self._syncs.extend(wait for wait in waits if wait.synced)
+            if self._syncs:
+                self._urgent.set()
+            self._to_sync.set()
 
     def _sync(self) -> None:
         """Sync behind the commits: at once for those who wait, else now and then."""
@@ -215,12 +232,25 @@ class Writer:
             self._to_sync.clear()
             self._urgent.clear()
             group = [self._syncs.popleft() for _ in range(len(self._syncs))]
-            if self._error is None:
-                try:
+            try:
+                if self._error is None:
                     os.fsync(self._log)
-                except OSError as error:
-                    self._error = self._told(error)
+                    self._checkpoint()
+            except (OSError, sqlite3.Error) as error:
+                self._error = self._told(error)
             self._tell(group)
+
+    def _checkpoint(self) -> None:
+        """Bring the log into the file now and then, while commits go on; they wait only when it is to be cut."""
+        if self._written < SOME:
+            return
+        self._written = 0
+        with contextlib.closing(connect(self._path)) as connection:
+            connection.execute("PRAGMA busy_timeout=0")
+            connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
+            if os.fstat(self._log).st_size > LARGE:
+                with self._committing:
+                    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def _tell(self, waits: list[_Wait]) -> None:
         """Let those who wait go on; one wake-up for all on the same loop."""
@@ -244,6 +274,7 @@ class Writer:
             for statement, values in statements:
                 self._connection.execute(statement, values)
             self._connection.execute("COMMIT")
+            self._written += len(statements)
         except Exception as error:  # noqa: BLE001 - whatever it is, those who wait must be told
             self._error = self._told(error)
             with contextlib.suppress(sqlite3.Error):

@@ -32,6 +32,7 @@ CLOSE = (
 
 MARK = "INSERT OR REPLACE INTO marks VALUES (?,?,?,?)"
 PROMPT = "INSERT OR IGNORE INTO prompts VALUES (?,?)"
+PLAIN = json.JSONEncoder(ensure_ascii=False).encode
 AHEAD = 128
 ENDS = (None, *get_args(Kind))
 COLUMNS: tuple[tuple[frozenset[type], tuple[str, ...]], ...] = (
@@ -89,7 +90,7 @@ class RunLedger:
     async def open(self, call: Call, request: Request, model: str, worst: Worst, *, durable: bool) -> int:
         """Write the attempt down before it leaves."""
         self._last = attempt = self._last + 1
-        messages = whole(json.dumps([[m.role, m.content] for m in request.messages], ensure_ascii=False))
+        messages = whole(PLAIN([[m.role, m.content] for m in request.messages]))
         digest = hashlib.blake2b(messages.encode(), digest_size=16).hexdigest()
         self._sink.put(PROMPT, (digest, messages))
         who = (call.match, call.round, call.player, call.item, call.purpose, call.n, call.ask)

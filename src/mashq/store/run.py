@@ -46,6 +46,7 @@ TALLY = """SELECT match, player, purpose, count(*) AS opened, count(outcome) AS 
   sum(coalesce(waited, 0)) AS waited FROM attempts WHERE 1 GROUP BY match, player, purpose"""
 COUNTS = ("opened", "closed", "unresolved", "failed", "tokens", "seconds", "waited")
 COUNTED = f"INSERT OR REPLACE INTO spent {TALLY.replace('WHERE 1', 'WHERE match = ?')}"
+STRICT = json.JSONEncoder(allow_nan=False).encode
 REFUSAL = "INSERT INTO refusals (time, player, method, path, status, reason) VALUES (?,?,?,?,?,?)"
 EVENT = "INSERT INTO events (match, round, player, kind, item, move, ruling, time) VALUES (?,?,?,?,?,?,?,?)"
 
@@ -164,7 +165,7 @@ class MatchRecord:
         if ruling is not None:
             meant = {"choice": ruling.choice, "position": ruling.position, "overridden": ruling.overridden}
             ruled = json.dumps(meant)
-        body = json.dumps(moves.to_json(move), allow_nan=False)
+        body = STRICT(moves.to_json(move))
         values = (self.match, round_, player, moves.kind_of(move), item, body, ruled, self.clock.now())
         self.sink.put(EVENT, values)
 
