@@ -39,6 +39,12 @@ MADE = """SELECT player, purpose, count(*), count(outcome), sum(outcome IS NULL)
   sum(outcome IS NOT NULL AND outcome NOT IN ('ok', 'refused')),
   sum(coalesce(tokens_in, 0) + coalesce(tokens_out, 0)) FROM attempts WHERE match = ?
   GROUP BY player, purpose ORDER BY player, purpose"""
+BY_ROUND = """SELECT charged.player, charged.round, calls, coalesce(made, 0) FROM
+  (SELECT player, round, sum(coalesce(json_extract(move, '$.spend.calls'), 0)) AS calls FROM events
+    WHERE match = ?1 GROUP BY player, round) AS charged
+  LEFT JOIN (SELECT player, round, count(outcome) AS made FROM attempts
+    WHERE match = ?1 GROUP BY player, round) AS own
+  ON own.player = charged.player AND own.round = charged.round WHERE calls > coalesce(made, 0)"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +102,7 @@ def _is(digest: str, messages: str) -> bool:
 
 
 def _costs(path: Path, match: str) -> str:
-    """Compare the moves' costs with the attempts'; attempts that led to no move yet are those of the last round."""
+    """Compare the moves' costs with the attempts'; before the end, some attempts have led to no move yet."""
     charged: dict[str, Spend] = {}
     for player, move in read_moves(path, match):
         charged[player] = charged.get(player, Spend()) + move.spend
@@ -113,10 +119,10 @@ def _costs(path: Path, match: str) -> str:
             return f"{player} was charged {told.calls + told.unresolved} attempts and made {made}"
         if ended and (told.tokens, told.unknown) != (cost.tokens, cost.unknown):
             return f"{player} was charged {told.tokens.total} tokens and used {cost.tokens.total}"
-        if told.calls > cost.calls:
-            return f"{player} was charged {told.calls} attempts and made only {cost.calls}"
-    extra = {name for name, cost in charged.items() if cost.calls} - set(spent)
-    return f"{min(extra)} was charged for attempts the ledger does not have" if extra else ""
+    with reading(path) as connection:
+        for player, round_, calls, made in connection.execute(BY_ROUND, (match,)):
+            return f"{player} was charged {calls} attempts in round {round_} and made only {made}"
+    return ""
 
 
 def _tally(path: Path, match: str) -> str:

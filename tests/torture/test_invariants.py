@@ -1,0 +1,169 @@
+"""The torture can fail: each invariant is broken on purpose, in a run's files or in the code, and found out."""
+
+import shutil
+import sqlite3
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mashq.gateway.redaction import Redaction
+from mashq.gateway.transport import HttpBackend
+from mashq.gateway.types import Call, Entry, Outcome, Request
+from mashq.store.db import Writer
+from mashq.store.ledger import RunLedger
+from tests.torture import invariants, virtual
+from tests.torture.invariants import Violation
+from tests.torture.wire import KEY
+
+GOOD = 1_000_002
+
+
+@pytest.fixture(scope="module")
+def good(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, int]:
+    """A match without faults, and how many requests arrived."""
+    trial = virtual.Trial(GOOD, tmp_path_factory.mktemp("good") / "t")
+    trial.faults = 0.0
+    line = trial.line()
+    trial._run("run", line)  # pyright: ignore[reportPrivateUsage]
+    return trial.folder / "run", line.hits
+
+
+def holds(run: Path, good: Path, hits: int) -> None:
+    """Every invariant of a run that ended without a kill."""
+    invariants.law(run, hits, killed=False)
+    invariants.sums(run)
+    invariants.kept(invariants.written(good), run)
+    invariants.once(run)
+    invariants.same(run, good)
+    invariants.no_key(run, KEY)
+
+
+def broken(good: Path, folder: Path, *statements: str) -> Path:
+    """A copy of a run in which someone changed something."""
+    run = folder / "broken"
+    shutil.copytree(good, run)
+    with closing(sqlite3.connect(run / "run.db")) as connection:
+        for statement in statements:
+            assert connection.execute(statement).rowcount, statement
+        connection.commit()
+    return run
+
+
+def test_a_good_run_holds(good: tuple[Path, int]) -> None:
+    holds(good[0], *good)
+
+
+@pytest.mark.parametrize(
+    ("statement", "check"),
+    [
+        ("DELETE FROM attempts WHERE id = 2", "law"),
+        ("UPDATE attempts SET outcome = NULL WHERE id = 2", "law"),
+        ("UPDATE attempts SET tokens_in = tokens_in + 1 WHERE id = 1", "sums"),
+        ("UPDATE attempts SET tokens_out = NULL WHERE id = 1", "sums"),
+        ("DELETE FROM events WHERE seq = (SELECT max(seq) FROM events)", "sums"),
+        ("UPDATE events SET move = json_set(move, '$.spend.calls', 9) WHERE seq = 1", "sums"),
+        ("UPDATE results SET calls = calls + 1 WHERE seat = 0 AND position = 0", "sums"),
+        ("UPDATE results SET h = 0.123 WHERE h IS NOT NULL", "sums"),
+        ("UPDATE spent SET opened = opened + 1", "sums"),
+        ("UPDATE items SET text = text || '.' WHERE position = 0", "sums"),
+        ("UPDATE attempts SET reply = 'another' WHERE id = 1", "kept"),
+        ("UPDATE events SET time = time + 1 WHERE seq = 1", "kept"),
+        ("DELETE FROM events WHERE seq = 1", "kept"),
+        ("UPDATE events SET round = round + 1 WHERE seq = 1", "same"),
+        (f"UPDATE attempts SET error = 'it is {KEY}' WHERE id = 1", "no_key"),
+        (f"UPDATE prompts SET messages = messages || '{KEY[-12:]}'", "no_key"),
+    ],
+)
+def test_a_broken_record_is_found_out(good: tuple[Path, int], tmp_path: Path, statement: str, check: str) -> None:
+    run, (whole, hits) = broken(good[0], tmp_path, statement), good
+    checks: dict[str, Callable[[], None]] = {
+        "law": lambda: invariants.law(run, hits, killed=False),
+        "sums": lambda: invariants.sums(run),
+        "kept": lambda: invariants.kept(invariants.written(whole), run),
+        "same": lambda: invariants.same(run, whole),
+        "no_key": lambda: invariants.no_key(run, KEY),
+    }
+    with pytest.raises(Violation):
+        checks[check]()
+
+
+def test_a_request_that_is_not_in_the_ledger_is_found_out(good: tuple[Path, int]) -> None:
+    with pytest.raises(Violation):
+        invariants.law(good[0], good[1] + 1, killed=True)
+
+
+def test_a_call_sent_again_is_found_out(good: tuple[Path, int], tmp_path: Path) -> None:
+    names = [row[1] for row in sqlite3.connect(good[0] / "run.db").execute("PRAGMA table_info(attempts)")][1:]
+    again = f"INSERT INTO attempts ({', '.join(names)}) SELECT {', '.join(names)} FROM attempts WHERE id = 1"
+    with pytest.raises(Violation):
+        invariants.once(broken(good[0], tmp_path, again))
+
+
+def test_a_key_in_any_file_is_found_out(good: tuple[Path, int], tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    shutil.copytree(good[0], run)
+    (run / "notes.txt").write_text(f"Bearer {KEY}")
+    with pytest.raises(Violation):
+        invariants.no_key(run, KEY)
+
+
+def test_another_players_moves_that_changed_are_found_out(good: tuple[Path, int], tmp_path: Path) -> None:
+    run = broken(good[0], tmp_path, "UPDATE events SET round = round + 1 WHERE seq = 1")
+    with pytest.raises(Violation):
+        invariants.apart(run, good[0], "nobody")
+
+
+def unredacted(_self: Redaction, text: str) -> str:
+    """A key is left where it is."""
+    return text
+
+
+async def unwaited(_self: Writer) -> None:
+    """A request leaves before its row is written."""
+
+
+def forgetful(_self: RunLedger, _call: Call) -> Sequence[Entry]:
+    """What a crashed process had paid for is not known any more."""
+    return ()
+
+
+async def twice(self: HttpBackend, request: Request, call: Call) -> Outcome:
+    """A request that fails is sent again behind the ledger's back."""
+    found = await _attempt(self, request, call)
+    return found if found.kind == "ok" else await _attempt(self, request, call)
+
+
+def charged(self: RunLedger, attempt: int, outcome: Outcome, waited: float) -> None:
+    """A failed attempt is not written down as closed."""
+    if outcome.kind not in ("dropped", "timeout"):
+        _close(self, attempt, outcome, waited)
+
+
+_attempt, _close = HttpBackend.attempt, RunLedger.close
+
+
+def trials(folder: Path) -> None:
+    """A few matches of the torture."""
+    for seed in range(2_000_000, 2_000_040):
+        virtual.trial(seed, folder / str(seed))
+
+
+@pytest.mark.parametrize(
+    ("owner", "name", "mutant", "says"),
+    [
+        (Redaction, "__call__", unredacted, "the key is in"),
+        (Writer, "durable", unwaited, "arrived, .* opened"),
+        (RunLedger, "history", forgetful, "was charged"),
+        (RunLedger, "close", charged, "closed, .* arrived"),
+        (virtual, "_attempt", twice, "replied, .* arrived"),
+    ],
+)
+def test_broken_code_is_found_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, mutant: Any, says: str
+) -> None:
+    monkeypatch.setattr(owner, name, mutant)
+    with pytest.raises(Violation, match=says):
+        trials(tmp_path)
