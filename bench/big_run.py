@@ -1,132 +1,180 @@
-"""A run directory of any size, written straight into its file: for looking at what the dashboard does with it.
+"""A run directory of any size, written straight into its file: for looking at what is done with it.
 
     python bench/big_run.py runs/big --moves 100000
     python bench/big_run.py runs/many --moves 100000 --matches 100
 
-The texts are nonsense of a usual length and the costs are drawn; it is marked as simulated, for nobody played it.
+It holds all that a played run holds: moves that follow the rules, the attempts behind them, and the rows that a match
+leaves when it ends, so that `mashq show`, `score` and `verify` take it for one. The texts are nonsense of a usual
+length and the costs are drawn; it is marked as simulated, for nobody played it.
 """
 
 import argparse
+import hashlib
+import heapq
 import json
 import random
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from mashq.config import check
+from mashq.protocol.items import Item
+from mashq.protocol.resources import Amount, Spend
+from mashq.protocol.score import ItemResult, PlayerResult
 from mashq.store.db import SCHEMA
 from mashq.store.results import statements
-from mashq.store.run import EVENT
+from mashq.store.run import COUNTED, EVENT
+from mashq.tasks.load import digest
 
 WORDS = ("the", "harbour", "ferry", "council", "agreed", "to", "spend", "on", "a", "new", "boat", "last", "year")
-EVENTS_AN_ITEM = 2.6  # an answer, a decision and some reviews
+EVENTS_AN_ITEM = 2.56  # an answer, a decision and some reviews
+T, R = 0.85, 3
+PROMPTS = 64
+PURPOSE = {"answer": "answer", "decision": "decision", "rewrite": "review"}
+ATTEMPT = """INSERT INTO attempts (id, match, round, player, item, purpose, n, ask, model, prompt, opened, worst_in,
+  worst_out, worst_seconds, worst_dollars, closed, outcome, tokens_in, tokens_out, usage, seconds, waited, dollars,
+  reply, stop, error)
+  VALUES (?,?,?,?,?,?,0,0,'simulated/big',?,?,2000,512,120.0,1.0,?,'ok',?,?,'',?,0.0,?,?,'stop','')"""
 
 
 def write(path: Path, moves: int, matches: int = 1, seed: int = 1) -> int:
     """Write the run; how many moves it has."""
     draw = random.Random(seed)
-    items = max(1, round(moves / matches / 2 / EVENTS_AN_ITEM))
+    items = [
+        Item(f"item-{at}", _text(draw, 120)) for at in range(max(1, round(moves / matches / 2 / EVENTS_AN_ITEM)))
+    ]
     path.mkdir(parents=True)
     connection = sqlite3.connect(path / "run.db", isolation_level=None)
     connection.execute("PRAGMA journal_mode=WAL")
     connection.executescript(SCHEMA)
     connection.execute("BEGIN")
-    rows = ((at, f"item-{at}", _text(draw, 120), None) for at in range(items))
+    rows = ((at, item.id, item.text, None) for at, item in enumerate(items))
     connection.executemany("INSERT INTO items VALUES (?,?,?,?)", rows)
+    prompts = [json.dumps([["user", _text(draw, 200)]]) for _ in range(PROMPTS)]
+    digests = [hashlib.blake2b(prompt.encode(), digest_size=16).hexdigest() for prompt in prompts]
+    connection.executemany("INSERT INTO prompts VALUES (?,?)", zip(digests, prompts, strict=True))
     for match in range(matches):
         connection.execute("INSERT INTO matches VALUES (?,?,?,?)", (str(match), match, 0.0, 1.0))
-        connection.executemany(EVENT, _moves(draw, str(match), items))
+        _match(connection, draw, match, items, digests)
     total: int = connection.execute("SELECT count(*) FROM events").fetchone()[0]
     connection.execute("COMMIT")
-    _manifest(path, items, matches)
-    _results(path, connection, matches)
     connection.close()
+    _manifest(path, items, matches)
     return total
 
 
-def _moves(draw: random.Random, match: str, items: int) -> Iterator[tuple[Any, ...]]:
-    for at in range(items):
-        for player, item in (("A", at), ("B", items - 1 - at)):
-            h = round(min(1.0, max(0.0, draw.gauss(0.8, 0.2))), 4)
-            yield _row(
-                match, at, player, "answer", item, {"status": "ok", "text": _text(draw, 40), "h": h}, None, draw
-            )
-            reviews = h < 0.7 and draw.random() < 0.8
-            ruling = {
-                "choice": "review" if reviews else "continue",
-                "position": at if reviews else None,
-                "overridden": "",
-            }
-            yield _row(match, at, player, "decision", item, {"choice": ruling["choice"]}, ruling, draw)
-            for _ in range(draw.randint(1, 3) if reviews else 0):
-                h = round(min(1.0, h + draw.random() * (1 - h)), 4)
-                move = {"status": "ok", "text": _text(draw, 40), "h": h}
-                yield _row(match, at, player, "rewrite", item, move, None, draw)
+def _match(
+    connection: sqlite3.Connection, draw: random.Random, match: int, items: Sequence[Item], digests: Sequence[str]
+) -> None:
+    """Play and write one match: its moves, attempts, results and counts."""
+    order = range(len(items))
+    players = (_Player("A", order, items, draw), _Player("B", order[::-1], items, draw))
+    attempt = match << 32
+
+    def moves() -> Iterator[tuple[Any, ...]]:
+        nonlocal attempt
+        for round_ in order:
+            for player in players:
+                for kind, item, move, ruling, spend in player.turn(round_):
+                    attempt += 1
+                    costs = (spend.tokens_in.total, spend.tokens_out.total, spend.seconds.total, spend.dollars.total)
+                    who = (attempt, str(match), round_, player.name, item, PURPOSE[kind])
+                    said = (digests[attempt % PROMPTS], float(round_), float(round_), *costs, move.get("text", "{}"))
+                    connection.execute(ATTEMPT, (*who, *said))
+                    body = json.dumps(move | {"spend": spend.to_json()})
+                    ruled = None if ruling is None else json.dumps(ruling)
+                    yield str(match), round_, player.name, kind, item, body, ruled, float(round_)
+
+    for row in moves():
+        connection.execute(EVENT, row)
+    for statement, values in statements(str(match), [player.result() for player in players]):
+        connection.execute(statement, values)
+    connection.execute(COUNTED, (str(match),))
 
 
-def _row(
-    match: str, round_: int, player: str, kind: str, item: int, move: dict[str, Any], ruling: Any, draw: random.Random
-) -> tuple[Any, ...]:
-    spend = {
-        "calls": 1,
-        "tokens_in": [draw.randint(200, 900), 1, 0, 0],
-        "tokens_out": [draw.randint(20, 90), 1, 0, 0],
-    }
-    spend["seconds"] = [round(draw.random() * 2, 3), 1, 0, 0]
-    said = None if ruling is None else json.dumps(ruling)
-    return match, round_, player, kind, f"item-{item}", json.dumps(move | {"spend": spend}), said, float(round_)
+class _Player:
+    """A player that answers, decides, and reviews its worst answer when that is bad; by the rules, in plain lists."""
+
+    def __init__(self, name: str, order: Sequence[int], items: Sequence[Item], draw: random.Random) -> None:
+        self.name, self._order, self._items, self._draw = name, order, items, draw
+        self._worst: list[tuple[float, int]] = []
+        self._done: list[ItemResult] = []
+
+    def turn(self, at: int) -> Iterator[tuple[str, str, dict[str, Any], dict[str, Any] | None, Spend]]:
+        """The moves of a round, each with its item, ruling and cost."""
+        item, h, spend = self._items[self._order[at]].id, self._drawn(), self._spend()
+        answer = {"status": "ok", "text": _text(self._draw, 40), "h": h}
+        self._done.append(ItemResult(item, "ok", h, h, spend, length=len(answer["text"])))
+        heapq.heappush(self._worst, (h, at))
+        yield "answer", item, answer, None, spend
+        reviews = bool(self._worst) and self._worst[0][0] < 0.7 and self._draw.random() < 0.8
+        choice, position = ("review", self._worst[0][1]) if reviews else ("continue", None)
+        spend = self._spend()
+        self._done[at] = replace(self._done[at], spend=self._done[at].spend + spend)
+        yield "decision", item, {"choice": choice}, {"choice": choice, "position": position, "overridden": ""}, spend
+        if position is not None:
+            yield from self._review(position)
+
+    def _review(self, at: int) -> Iterator[tuple[str, str, dict[str, Any], None, Spend]]:
+        """Rewrite an answer until it is good enough or may not be reviewed again."""
+        heapq.heappop(self._worst)
+        while True:
+            was, spend = self._done[at], self._spend()
+            h = round(min(1.0, was.h + self._draw.random() * (1 - was.h)), 4) if was.h is not None else 0.0
+            move = {"status": "ok", "text": _text(self._draw, 40), "h": h}
+            cost = was.spend + replace(spend, reviews=1)
+            self._done[at] = replace(was, h=h, spend=cost, length=len(move["text"]))
+            yield "rewrite", was.item, move, None, spend
+            if cost.reviews >= R:
+                return
+            if h >= T:
+                heapq.heappush(self._worst, (h, at))
+                return
+
+    def result(self) -> PlayerResult:
+        """Its results, in the order of the items."""
+        rows = [row for _, row in sorted(zip(self._order, self._done, strict=True), key=lambda pair: pair[0])]
+        return PlayerResult(self.name, tuple(rows), threshold=T, max_reviews=R)
+
+    def _drawn(self) -> float:
+        return round(min(1.0, max(0.0, self._draw.gauss(0.8, 0.2))), 4)
+
+    def _spend(self) -> Spend:
+        draw = self._draw
+        amounts = (
+            draw.randint(200, 900),
+            draw.randint(20, 90),
+            round(draw.random() * 2, 3),
+            draw.randint(1, 9) / 8192,
+        )
+        tokens_in, tokens_out, seconds, dollars = (Amount(total, 1) for total in amounts)
+        return Spend(1, tokens_in=tokens_in, tokens_out=tokens_out, seconds=seconds, dollars=dollars)
 
 
 def _text(draw: random.Random, words: int) -> str:
     return " ".join(draw.choices(WORDS, k=words)) + "."
 
 
-def _manifest(path: Path, items: int, matches: int) -> None:
+def _manifest(path: Path, items: Sequence[Item], matches: int) -> None:
     players = [{"name": "A", "model": "simulated/big"}, {"name": "B", "model": "simulated/big"}]
-    config = check({"players": players}).model_dump(mode="json")
+    config = check({"players": players, "rules": {"T": T, "R": R}}).model_dump(mode="json")
     document = {
         "format": 1,
         "started": "2026-01-01T00:00:00+00:00",
         "ended": "2026-01-01T01:00:00+00:00",
         "simulated": True,
         "seed": 0,
-        "items": items,
+        "items": len(items),
         "season": {"kind": "match", "trials": matches},
         "detector": {"name": "grounding", "version": "2"},
         "guide": "judge",
-        "digests": {},
+        "digests": {"items": digest(tuple(items))},
         "config": config,
         "prompts": {},
     }
     (path / "manifest.json").write_text(json.dumps(document), "utf-8")
-
-
-def _results(path: Path, connection: sqlite3.Connection, matches: int) -> None:
-    """The rows that a match leaves when it ends, from the dashboard's own fold of its moves."""
-    from mashq.protocol.resources import Amount, Spend
-    from mashq.protocol.score import ItemResult, PlayerResult
-    from mashq.web.library import Library
-    from mashq.web.stage import Theatre
-
-    theatre = Theatre(Library(path))
-    for match in range(matches):
-        projector = theatre.projector(path.name, str(match))
-        projector.advance(1e9)
-        reel, found = projector.reel, []
-        for seat, name in enumerate(reel.shape.scene.players):
-            rows: list[ItemResult] = []
-            for position in range(reel.shape.scene.items):
-                status, h, first, reviews = reel.cell(seat, position, len(reel))
-                cost = Amount(600 * (2 + reviews), 2 + reviews)
-                spend = Spend(2 + reviews, reviews=reviews, tokens_in=cost, tokens_out=cost, seconds=cost)
-                assert status == "ok"
-                rows.append(ItemResult(f"item-{position}", "ok", h, first, spend, length=200))
-            found.append(PlayerResult(name, tuple(rows), threshold=0.85, max_reviews=3))
-        connection.execute("BEGIN")
-        for statement, values in statements(str(match), found):
-            connection.execute(statement, values)
-        connection.execute("COMMIT")
 
 
 def main() -> None:

@@ -170,6 +170,8 @@ def _cut(amount: Amount, share: float) -> Amount:
 
 
 def _whole(value: Any) -> float:
-    """A number as Python's own; a count stays one."""
-    plain: float = value.item() if hasattr(value, "item") else value
-    return int(plain) if math.isfinite(plain) and plain == int(plain) else plain
+    """A number as Python's own; a count that a float holds is one again."""
+    if not hasattr(value, "item"):
+        return value
+    plain: float = value.item()
+    return int(plain) if abs(plain) < EXACT and plain == int(plain) else plain

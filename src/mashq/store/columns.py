@@ -29,7 +29,8 @@ USUAL: tuple[dict[str, str], ...] = (  # columns that are read together, or not 
         **{f"tokens_{way}_{part}": "0" for way in ("in", "out") for part in ("unknown", "worst")},
     },
     {"seconds_known": "calls", "seconds_unknown": "0", "seconds_worst": "0"},
-    {"dollars": "0", "dollars_known": "calls", "dollars_unknown": "0", "dollars_worst": "0"},
+    {"dollars": "0"},
+    {"dollars_known": "calls", "dollars_unknown": "0", "dollars_worst": "0"},
 )
 DEFAULTS = {name: usual for group in USUAL for name, usual in group.items()}
 CODED = "CASE status " + " ".join(f"WHEN '{status}' THEN {at}" for at, status in enumerate(STATUSES)) + " END"
