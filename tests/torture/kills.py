@@ -15,7 +15,8 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -39,7 +40,7 @@ def trial(seed: int, folder: Path) -> Counter[str]:
     """One match, killed and gone on with; what it met. Violation says what does not hold."""
     folder.mkdir(parents=True)
     try:
-        with patch.dict(os.environ, TORTURE_KEY=KEY), FakeProvider(seed=seed, latency=0.004) as provider:
+        with patch.dict(os.environ, TORTURE_KEY=KEY), served(seed, 0.004) as provider:
             return _killed_and_gone_on(seed, folder, provider)
     except Violation as violation:
         raise Violation(f"seed {seed}: {violation}") from violation
@@ -85,6 +86,16 @@ def _killed_and_gone_on(seed: int, folder: Path, provider: FakeProvider) -> Coun
     met.update({f"plan {plan}": 1, "attempts": len(hits), "unresolved": unresolved})
     met.update(Counter(f"fault {hit['fault']}" for hit in hits))
     return met
+
+
+@contextmanager
+def served(seed: int, latency: float) -> Generator[FakeProvider]:
+    """The loopback provider, given time to start on a busy machine."""
+    provider = FakeProvider(seed=seed, latency=latency).start(timeout=180)
+    try:
+        yield provider
+    finally:
+        provider.stop()
 
 
 def settings(base_url: str, data: Path, plan: str) -> dict[str, Any]:

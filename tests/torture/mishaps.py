@@ -25,7 +25,7 @@ from mashq.testing import FakeProvider
 from tests.arena.helpers import rows, write_items
 from tests.torture import invariants
 from tests.torture.invariants import Violation
-from tests.torture.kills import KEY, MASHQ, killed, settings
+from tests.torture.kills import KEY, MASHQ, killed, served, settings
 from tests.torture.tunnel import Tunnel, certificate
 
 ROOT = Path(__file__).parents[2]
@@ -269,7 +269,7 @@ def trial(seed: int, folder: Path) -> Counter[str]:
     happens, rng = MISHAPS[seed % len(MISHAPS)], random.Random(seed)
     latency, items = (0.6, 5) if happens is two else (0.01, rng.randint(2, 5))  # others must come while it plays
     try:
-        with patch.dict(os.environ, TORTURE_KEY=KEY), FakeProvider(seed=seed, latency=latency) as provider:
+        with patch.dict(os.environ, TORTURE_KEY=KEY), served(seed, latency) as provider:
             config = settings(provider.base_url, write_items(folder / "items.jsonl", items), "passing")
             for model in config["models"].values():
                 model["timeout"] = 60.0  # nothing here takes long by itself
