@@ -4,14 +4,19 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
 
-.PHONY: setup demo test check bench crash torture clean
+PEERS := $(VENV)/peers
+
+.PHONY: setup demo test check bench peers crash torture lock minimum pythons package sbom audit notes clean
 
 setup: $(STAMP)
 
-$(STAMP): pyproject.toml
+# The locked versions, each file checked against its hash; `make lock` takes newer ones.
+$(STAMP): pyproject.toml requirements/dev.lock
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet -e '.[dev]'
+	$(BIN)/python -m pip install --quiet --require-hashes -r requirements/dev.lock
+	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e .
+	$(BIN)/python -m tools.lock --check
 	touch $(STAMP)
 
 demo: $(STAMP)
@@ -42,6 +47,28 @@ torture: $(STAMP)
 
 crash: $(STAMP)
 	$(BIN)/python -m tests.arena.crash --kills 50
+
+# What a release needs: docs/releasing.md.
+lock: $(STAMP)
+	$(BIN)/python -m tools.lock
+
+minimum: $(STAMP)
+	$(BIN)/python -m tools.minimum
+
+pythons: $(STAMP)
+	$(BIN)/python -m tools.pythons
+
+package: $(STAMP)
+	$(BIN)/python -m tools.package
+
+sbom: $(STAMP)
+	$(BIN)/python -m tools.sbom
+
+audit: $(STAMP)
+	$(BIN)/python -m tools.audit
+
+notes: $(STAMP)
+	@$(BIN)/python -m tools.notes $(VERSION)
 
 clean:
 	rm -rf $(VENV) runs dist build .pytest_cache .ruff_cache .hypothesis
