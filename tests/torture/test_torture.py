@@ -1,9 +1,13 @@
 """The short form of the torture; `make torture` is the long one."""
 
 from pathlib import Path
+from typing import IO
 
 import pytest
 
+from mashq.errors import StoreError
+from mashq.gateway.clock import RealClock
+from mashq.store import run as store
 from tests.torture import kills, mishaps
 from tests.torture.virtual import trial
 
@@ -29,3 +33,28 @@ def test_real_kills_under_every_fault(tmp_path: Path, seed: int) -> None:
 @pytest.mark.parametrize("happens", mishaps.MISHAPS)
 def test_mishaps(tmp_path: Path, happens: mishaps.Mishap) -> None:
     mishaps.trial(mishaps.MISHAPS.index(happens), tmp_path / "trial")
+
+
+def test_a_run_begun_between_the_look_and_the_lock_is_left_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def late(path: Path) -> IO[str]:
+        (path / "manifest.json").write_text("another's")
+        return locked(path)
+
+    locked = store._locked  # pyright: ignore[reportPrivateUsage]
+    monkeypatch.setattr(store, "_locked", late)
+    with pytest.raises(StoreError, match="already used"):
+        store.Run.create(tmp_path / "run", RealClock(), {}, ())
+    assert (tmp_path / "run" / "manifest.json").read_text() == "another's"
+
+
+def test_a_run_that_could_not_begin_lets_go_of_its_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(_run: store.Run, _manifest: object) -> None:
+        raise StoreError("no space")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(store.Run, "write_manifest", full)
+        with pytest.raises(StoreError, match="no space"):
+            store.Run.create(tmp_path / "run", RealClock(), {}, ())
+    store.Run.create(tmp_path / "run", RealClock(), {"ended": None}, ()).close()

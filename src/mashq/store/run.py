@@ -73,13 +73,21 @@ class Run:
         if MANIFEST in found or not found <= LEFTOVERS:
             raise StoreError(f"{path} is already used: choose another --out, or run 'mashq resume {path}'")
         lock = _locked(path)
+        if (path / MANIFEST).exists():  # another process began it between the look and the lock
+            lock.close()
+            raise StoreError(f"{path} is already used: choose another --out, or run 'mashq resume {path}'")
         for name in LEFTOVERS - {LOCK}:  # of a run that died before it began: nothing was asked, nothing is lost
             (path / name).unlink(missing_ok=True)
         run = cls(path, clock, lock)
-        for position, item in enumerate(items):
-            run.writer.put("INSERT INTO items VALUES (?,?,?,?)", (position, item.id, item.text, item.reference))
-        run.writer.flush()
-        run.write_manifest(manifest)
+        try:
+            for position, item in enumerate(items):
+                run.writer.put("INSERT INTO items VALUES (?,?,?,?)", (position, item.id, item.text, item.reference))
+            run.writer.flush()
+            run.write_manifest(manifest)
+        except StoreError:
+            with contextlib.suppress(StoreError):  # it says the same
+                run.close()
+            raise
         return run
 
     @classmethod
