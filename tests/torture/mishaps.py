@@ -267,7 +267,7 @@ def trial(seed: int, folder: Path) -> Counter[str]:
     """One mishap; what came of it. Violation says what does not hold."""
     folder.mkdir(parents=True)
     happens, rng = MISHAPS[seed % len(MISHAPS)], random.Random(seed)
-    latency, items = (0.6, 5) if happens is two else (0.01, rng.randint(2, 5))  # others must come while it plays
+    latency, items = (0.4, 5) if happens is two else (0.01, rng.randint(2, 5))  # others must come while it plays
     try:
         with patch.dict(os.environ, TORTURE_KEY=KEY), served(seed, latency) as provider:
             config = settings(provider.base_url, write_items(folder / "items.jsonl", items), "passing")
