@@ -40,7 +40,17 @@ bench: $(STAMP)
 	$(BIN)/python bench/match.py
 	$(BIN)/python bench/engine.py
 	$(BIN)/python bench/season.py
-	$(BIN)/python bench/detectors.py
+	$(BIN)/python bench/store.py
+	$(BIN)/python bench/start.py
+	$(BIN)/python bench/view.py open
+	$(BIN)/python bench/detectors.py || echo "The neural detectors were not measured: pip install torch."
+
+# The gateway beside what else a user would pick, in an environment of their own.
+peers: $(STAMP)
+	$(PYTHON) -m venv $(PEERS)
+	$(PEERS)/bin/python -m pip install --quiet --upgrade pip
+	$(PEERS)/bin/python -m pip install --quiet -e . openai inspect_ai 'lm_eval[api]'
+	$(PEERS)/bin/python bench/gateway.py
 
 torture: $(STAMP)
 	$(BIN)/python -m tests.torture

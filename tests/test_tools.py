@@ -1,12 +1,13 @@
 """What the release tools say: lock, lowest versions, bill of materials, release notes, and what pip-audit told."""
 
+import json
 import re
 from typing import Any
 
 import pytest
 from packaging.requirements import Requirement
 
-from tools.audit import findings
+from tools.audit import verdict
 from tools.environments import LOCK, ROOT, normal, pins, project
 from tools.lock import unmet
 from tools.minimum import lowest
@@ -66,10 +67,18 @@ def test_notes_are_the_part_of_a_version() -> None:
     assert notes((ROOT / "CHANGELOG.md").read_text(), project()["version"])
 
 
-def test_advisories_are_named() -> None:
-    known = {"id": "PYSEC-1", "fix_versions": ["2.0"]}
-    packages: list[Any] = [
-        {"name": "a", "version": "1", "vulns": [known]},
-        {"name": "b", "version": "1", "vulns": []},
-    ]
-    assert findings({"dependencies": packages}) == ["a 1: PYSEC-1, fixed in 2.0"]
+def test_advisories_are_named_and_what_was_not_looked_up_is_not_called_sound() -> None:
+    bad = {"name": "a", "version": "1", "vulns": [{"id": "PYSEC-1", "fix_versions": ["2.0"]}]}
+    good: dict[str, Any] = {"name": "b", "version": "1", "vulns": []}
+    lost = {"name": "c", "skip_reason": "not found"}
+
+    def told(*packages: dict[str, Any]) -> tuple[str, int]:
+        return verdict(json.dumps({"dependencies": packages}), "")
+
+    assert told(bad, good) == ("a 1: PYSEC-1, fixed in 2.0\n1 advisories against 2 packages", 1)
+    assert told(good, lost) == ("0 advisories against 1 packages\nNOT CHECKED: c", 0)
+    assert told(lost)[0].startswith("NOT CHECKED") and told(lost)[1] == 0
+    assert verdict("", "no route\n") == (
+        "NOT CHECKED: pip-audit could not be run or got no answer from its advisory service (no route).",
+        0,
+    )

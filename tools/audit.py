@@ -26,6 +26,23 @@ def findings(told: dict[str, Any]) -> list[str]:
     ]
 
 
+def verdict(said: str, errors: str) -> tuple[str, int]:
+    """What pip-audit told, in words, and what to exit with. What it could not look up counts as not checked."""
+    try:
+        told = json.loads(said)
+    except ValueError:
+        why = (errors.strip().splitlines() or ["it said nothing"])[-1]
+        return f"NOT CHECKED: pip-audit could not be run or got no answer from its advisory service ({why}).", 0
+    packages = told["dependencies"]
+    skipped = [package["name"] for package in packages if "skip_reason" in package]
+    if len(skipped) == len(packages):
+        return "NOT CHECKED: the advisory service knows none of the packages, so it is not a whole one.", 0
+    known = findings(told)
+    lines = [*known, f"{len(known)} advisories against {len(packages) - len(skipped)} packages"]
+    lines += [f"NOT CHECKED: {', '.join(skipped)}"] if skipped else []
+    return "\n".join(lines), 1 if known else 0
+
+
 def main() -> None:
     """Ask, and say what was heard."""
     found = closure(frozenset(sys.argv[1:]))
@@ -35,18 +52,9 @@ def main() -> None:
         path.write_text("\n".join(lines) + "\n")
         command = [sys.executable, *COMMAND, "--format", "json", "-r", str(path)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
-    try:
-        told = json.loads(done.stdout)
-    except ValueError:
-        why = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
-        print(f"NOT CHECKED: pip-audit could not be run or got no answer from its advisory service ({why}).")
-        return
-    skipped = [package["name"] for package in told["dependencies"] if "skip_reason" in package]
-    known = findings(told)
-    print("\n".join([*known, f"{len(known)} advisories against {len(lines) - len(skipped)} packages"]))
-    if skipped:
-        print(f"Nothing is known about {', '.join(skipped)}.")
-    sys.exit(1 if known else 0)
+    words, code = verdict(done.stdout, done.stderr)
+    print(words)
+    sys.exit(code)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,113 @@
+"""How soon something is there: the command's help, the dashboard's first answer, a report on disk.
+
+    python bench/start.py [--repeats N] [--items N]
+
+Each in a process of its own, several times; prints the median and best wall seconds, the least processor time, and
+the ratio of the best to a bare Python that starts and ends, measured in turns with it. The peak memory is of one
+process.
+"""
+
+import argparse
+import http.client
+import json
+import os
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+SMALL = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Took:
+    """One process: wall and processor seconds, megabytes at most."""
+
+    wall: float
+    cpu: float
+    mb: float
+
+
+def once(command: list[str], *, serves: bool) -> Took:
+    """Run a command until it ends, or, if it serves, until its first page came whole."""
+    started = time.perf_counter()
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    assert process.stdout is not None
+    if serves:
+        found = re.search(r":(\d+)/", process.stdout.readline())
+        assert found is not None
+        connection = http.client.HTTPConnection("127.0.0.1", int(found[1]))
+        connection.request("GET", "/api/runs")
+        assert connection.getresponse().read()
+        wall = time.perf_counter() - started
+        process.terminate()
+    else:
+        process.stdout.read()
+        wall = 0.0
+    _, status, used = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    assert serves or process.returncode == 0, command
+    wall = wall or time.perf_counter() - started
+    return Took(wall, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024)
+
+
+def played(folder: Path, items: int) -> str:
+    """A simulated match of two players over so many items."""
+    folder.mkdir(parents=True)
+    with (folder / "items.jsonl").open("w") as file:
+        for n in range(items):
+            file.write(json.dumps({"id": f"item-{n}", "text": f"The ferry {n} carried {n * 7} people. " * 12}) + "\n")
+    players = [{"name": name, "model": "simulated/default"} for name in "AB"]
+    (folder / "match.yaml").write_text(json.dumps({"task": {"data": "items.jsonl"}, "players": players}))
+    play = [sys.executable, "-m", "mashq", "run", "match.yaml", "--out", "run", "--json"]
+    subprocess.run(play, cwd=folder, check=True, stdout=subprocess.DEVNULL)  # keeps this process, and its peak, small
+    return str(folder / "run")
+
+
+def commands(folder: Path, items: int) -> dict[str, list[str]]:
+    """What is started, by what it is called in the table."""
+    command = [sys.executable, "-m", "mashq"]
+    runs = {count: played(folder / str(count), count) for count in (SMALL, items)}
+    found = {"python -c ''": [sys.executable, "-c", ""], "mashq --help": [*command, "--help"]}
+    found["mashq doctor"] = [*command, "doctor"]
+    found["mashq view, first answer"] = [*command, "view", runs[items], "--port", "0"]
+    for count, run in runs.items():
+        found[f"mashq show, {count:,} items"] = [*command, "show", run]
+    if find_spec("altair") is None:
+        print("The extra 'charts' is not installed: no report is measured.")
+        return found
+    for count, run in runs.items():
+        found[f"mashq report, {count:,} items"] = [*command, "report", run, "-o", str(folder / "page.html")]
+    return found
+
+
+def main() -> None:
+    """All of them in turns, then a line each."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--items", type=int, default=2000)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        started = commands(Path(name), options.items)
+        took: dict[str, list[Took]] = {what: [] for what in started}
+        for _ in range(options.repeats):
+            for what, command in started.items():
+                took[what].append(once(command, serves="view" in command))
+    bare = min(one.wall for one in took["python -c ''"])
+    print("                                median s   best s   CPU s   x python   peak MB")
+    for what, each in took.items():
+        walls = [one.wall for one in each]
+        cpu, mb = min(one.cpu for one in each), max(one.mb for one in each)
+        print(
+            f"{what:30}  {statistics.median(walls):8.3f}  {min(walls):7.3f}  {cpu:6.2f}  {min(walls) / bare:9.1f}"
+            f"  {mb:8.0f}"
+        )
+
+
+if __name__ == "__main__":
+    main()
