@@ -2,7 +2,7 @@
 
 More than MOST_ITEMS items are dealt at random, once, into BUNDLES bundles of equal size, and resamples draw bundles.
 A mean over items is a mean over bundles too, and bundles of independent items are independent, so what is resampled
-has the same spread; that spread is known to one part in sqrt(2 x BUNDLES), 1.6%. Standard errors do not come from
+has the same spread; that spread is known to one part in sqrt(2 x BUNDLES), 2.2%. Standard errors do not come from
 here but from all items.
 """
 
@@ -15,7 +15,7 @@ from mashq.analysis.scoring import View
 from mashq.protocol.score import ScoreRules
 
 MOST_ITEMS = 20_000
-BUNDLES = 2000
+BUNDLES = 1000
 
 
 def told(items: int) -> list[str]:

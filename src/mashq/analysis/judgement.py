@@ -212,7 +212,7 @@ def _fronts(results: Results, rules: ScoreRules, now: Figures) -> dict[str, list
     for name in RESOURCES:
         own = results.costs[name][:, keep]
         if not np.isnan(own).all(axis=1).any():
-            cost = np.nanmean(own, axis=1)
+            cost = np.nanmean(own, axis=1) if np.isnan(own).any() else own.mean(axis=1)
             fronts[name] = [results.players[seat] for seat in pareto(now.h[0].tolist(), cost.tolist())]
     return fronts
 
@@ -221,8 +221,10 @@ def _views(results: Results, rules: ScoreRules) -> list[dict[str, Any]]:
     """The ranking under each rule for refusals and each normaliser."""
     counted = tuple(rules.weights)
     views: list[dict[str, Any]] = []
+    whole = bool(results.usable.all() and results.present.all())
+    seen = view(results, REFUSALS[0], counted)
     for refusals in REFUSALS:
-        seen = view(results, refusals, counted)
+        seen = seen if whole else view(results, refusals, counted)  # where all answered all, they are the same
         normalisers: dict[str, Mapping[str, float] | None] = {"match": None, "median": _median(seen)}
         if rules.reference is not None:
             normalisers["reference"] = rules.reference

@@ -63,8 +63,11 @@ def _view(
 def figures(seen: View, rules: ScoreRules, weights: Floats | None = None) -> Figures:
     """Score every row of `weights` (resamples x items: how often each was drawn); None is the results as they are."""
     drawn = np.ones((1, len(seen.items))) if weights is None else weights
-    h = _mean(drawn, seen.h, seen.h_counts)
-    costs = {name: _mean(drawn, values, seen.cost_counts) for name, values in seen.costs.items()}
+    h = _mean(drawn, seen.h, seen.h_counts)[0]
+    costs: dict[str, Floats] = {}
+    total: Floats | None = None
+    for name, values in seen.costs.items():
+        costs[name], total = _mean(drawn, values, seen.cost_counts, total)
     penalty = np.zeros_like(h)
     for name, cost in costs.items():
         penalty += rules.weights[name] * _share(name, cost, rules, len(seen.items))
@@ -79,12 +82,13 @@ def _share(name: str, cost: Floats, rules: ScoreRules, items: int) -> Floats:
     return np.divide(cost, largest, out=np.zeros_like(cost), where=largest > 0)
 
 
-def _mean(drawn: Floats, values: Floats, counts: Floats) -> Floats:
-    """The mean over the items that count, by resample and player; NaN where none was drawn."""
+def _mean(drawn: Floats, values: Floats, counts: Floats, total: Floats | None = None) -> tuple[Floats, Floats]:
+    """The mean over the items that count, by resample and player, NaN where none was drawn; and how many count."""
     if (counts == 1).all():
-        return drawn @ values.T / drawn.sum(axis=1, keepdims=True)
-    total = drawn @ counts.T
-    return np.divide(drawn @ (values * counts).T, total, out=np.full(total.shape, np.nan), where=total > 0)
+        all_ = np.asarray(drawn.sum(axis=1, keepdims=True)) if total is None else total
+        return drawn @ values.T / all_, all_
+    own = drawn @ counts.T if total is None else total
+    return np.divide(drawn @ (values * counts).T, own, out=np.full(own.shape, np.nan), where=own > 0), own
 
 
 def influence(seen: View, rules: ScoreRules) -> Floats:
