@@ -23,13 +23,17 @@ def told(what: str, found: Iterable[Found], total: int) -> list[str]:
         if wrong:
             violated.append(wrong)
             print(f"VIOLATION {wrong}", flush=True)
-        if done % every == 0 and done < total:
-            print(f"{what}: {done} of {total}, {time.monotonic() - started:.0f} s", flush=True)
-    figures = ", ".join(f"{name} {count}" for name, count in sorted(met.items()) if not name.startswith("fault "))
-    faults = ", ".join(f"{name[6:]} {count}" for name, count in sorted(met.items()) if name.startswith("fault "))
-    took = f"{total} seeds in {time.monotonic() - started:.0f} s"
-    print(f"{what}: {took}, {len(violated)} violation(s); {figures}; faults: {faults}", flush=True)
+        if done % every == 0 or done == total:
+            took = f"{done} of {total} seeds in {time.monotonic() - started:.0f} s"
+            print(f"{what}: {took}, {len(violated)} violation(s); {figures(met)}", flush=True)
     return violated
+
+
+def figures(met: Counter[str]) -> str:
+    """What was met: counts of all kinds, then the faults by theirs."""
+    faults = {name: count for name, count in met.items() if name.startswith("fault ")}
+    counts = ", ".join(f"{name} {count}" for name, count in sorted(met.items()) if name not in faults)
+    return f"{counts}; faults: " + ", ".join(f"{name[6:]} {count}" for name, count in sorted(faults.items()))
 
 
 def main() -> None:
