@@ -75,6 +75,12 @@ def test_counts_that_a_float_cannot_hold_stay_exact() -> None:
     assert scored(columns_of(results), ScoreRules()).players[0].tokens_in.total == 3 * (2**53 + 1)
 
 
+def test_worst_cases_may_add_up_to_no_bound() -> None:
+    most = Spend(1, seconds=Amount(1.0, 1, 1, 1.7e308))
+    results = [PlayerResult("a", tuple(ItemResult(f"i{n}", "ok", 0.5, 0.5, most) for n in range(3)))]
+    assert scored(columns_of(results), ScoreRules()).players[0].totals["seconds"].worst == math.inf
+
+
 @given(matches())
 @settings(max_examples=100, deadline=None, phases=PHASES)
 def test_arrays_of_columns_are_those_of_the_objects(results: list[PlayerResult]) -> None:

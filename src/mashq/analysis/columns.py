@@ -146,7 +146,8 @@ def _spend(own: Columns, kept: NDArray[np.bool_] | None) -> Spend:
 
     def total(name: str) -> float:
         values = own.values[name] if kept is None else own.values[name][kept]
-        return _whole(np.add.accumulate(values)[-1]) if len(values) else 0
+        with np.errstate(over="ignore"):  # worst cases may add up to no bound
+            return _whole(np.add.accumulate(values)[-1]) if len(values) else 0
 
     def amount(name: str) -> Amount:
         known, unknown = int(total(name + "_known")), int(total(name + "_unknown"))
