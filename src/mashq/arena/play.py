@@ -112,7 +112,8 @@ class Match:
 
     async def _step(self, seat: int) -> None:
         seen = observe(self.state, seat)
-        self._look_ahead(seat, seen)
+        if self.ahead:
+            self._look_ahead(seat, seen)
         early = self._early.pop((seat, seen.position), None) if seen.step == "answer" else None
         move = await (self._made(seat, seen) if early is None else early)
         item = None if seen.item is None else seen.item.id
@@ -127,7 +128,7 @@ class Match:
         Not where a budget could run out in between, nor where the round of an answer is not known beforehand.
         """
         player, rules = self.state.players[seat], self.state.rules
-        if not self.ahead or rules.turn != "cycle" or player.budget.is_set or rules.shared_budget.is_set:
+        if rules.turn != "cycle" or player.budget.is_set or rules.shared_budget.is_set:
             return
         if not getattr(self.contestants[seat].player, "answers_alone", False):
             return

@@ -8,7 +8,7 @@ so that nothing acknowledged is paid for twice.
 
 import hashlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from mashq.gateway import budgets, retry
 from mashq.gateway.limits import Limiter
@@ -18,15 +18,15 @@ from mashq.gateway.types import (
     Call,
     Clock,
     Completion,
-    Entry,
     Ledger,
     Message,
     Outcome,
     Request,
     Worst,
+    cost_of,
     spend_of,
 )
-from mashq.protocol.resources import UNKNOWN, Amount, Spend, Unknown
+from mashq.protocol.resources import FREE, UNKNOWN, Amount, Spend, Unknown
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,11 +86,11 @@ class Model:
     call: Call
     seed: int
     purses: Sequence[budgets.Purse] = ()
-    spend: Spend = field(default_factory=Spend)
+    spend: Spend = FREE
     exhausted: str | None = None
     asks: int = 0
     guide: Guide | None = None
-    _in_flight: Spend = field(default_factory=Spend)
+    _in_flight: Spend = FREE
 
     async def ask(
         self,
@@ -106,10 +106,10 @@ class Model:
         An agent that does several things within one step says so with `purpose` and `n`: they key the ledger's row
         and the seed.
         """
-        own = self.call
-        call = Call(
-            own.match, own.round, own.player, own.item, purpose or own.purpose, own.n if n is None else n, self.asks
-        )
+        call = own = self.call
+        if self.asks or purpose or n is not None:
+            n = own.n if n is None else n
+            call = Call(own.match, own.round, own.player, own.item, purpose or own.purpose, n, self.asks)
         self.asks += 1
         request = Request(
             messages=tuple(messages),
@@ -159,7 +159,7 @@ class Model:
         if reason is not None:
             self.exhausted = reason
             raise budgets.OutOfBudget(reason)
-        reserved = spend_of(Entry(0, self.endpoint.name, worst))
+        reserved = cost_of(worst, None)
         self._in_flight += reserved
         try:
             return await self._send(call, request, worst, pause)
@@ -178,7 +178,7 @@ class Model:
             self.ledger.close(attempt, outcome, waited)
         finally:
             endpoint.limiter.leave()
-        self.spend += spend_of(Entry(attempt, endpoint.name, worst, outcome, waited))
+        self.spend += cost_of(worst, outcome, waited)
         return outcome
 
 

@@ -85,6 +85,9 @@ class Outcome:
     error: str = ""
 
 
+NEVER_CLOSED = Outcome("missing")
+
+
 @dataclass(frozen=True, slots=True)
 class Worst:
     """What an attempt could cost at most, reserved before it is sent."""
@@ -108,18 +111,28 @@ class Entry:
 
 def spend_of(entry: Entry) -> Spend:
     """What one attempt cost, as the ledger knows it."""
-    worst, outcome = entry.worst, entry.outcome
-    usage = Usage() if outcome is None else outcome.usage
+    return cost_of(entry.worst, entry.outcome, entry.waited)
+
+
+def cost_of(worst: Worst, outcome: Outcome | None, waited: float = 0.0) -> Spend:
+    """What an attempt cost that could cost so much at worst; without an outcome it was never closed."""
+    if outcome is None:
+        outcome = NEVER_CLOSED
+        calls, unresolved, failed = 0, 1, 0
+    else:
+        calls, unresolved, failed = 1, 0, int(outcome.kind not in ("ok", "refused"))
+    usage = outcome.usage
     return Spend(
-        calls=int(outcome is not None),
-        unresolved=int(outcome is None),
-        failed=int(outcome is not None and outcome.kind not in ("ok", "refused")),
-        unknown=int(usage.tokens_in is UNKNOWN or usage.tokens_out is UNKNOWN),
-        tokens_in=Amount.of(usage.tokens_in, worst.tokens_in),
-        tokens_out=Amount.of(usage.tokens_out, worst.tokens_out),
-        seconds=Amount.of(UNKNOWN if outcome is None else outcome.seconds, worst.seconds),
-        dollars=Amount.of(UNKNOWN if outcome is None else outcome.dollars, worst.dollars),
-        waited=entry.waited,
+        calls,
+        unresolved,
+        failed,
+        int(usage.tokens_in is UNKNOWN or usage.tokens_out is UNKNOWN),
+        0,
+        Amount.of(usage.tokens_in, worst.tokens_in),
+        Amount.of(usage.tokens_out, worst.tokens_out),
+        Amount.of(outcome.seconds, worst.seconds),
+        Amount.of(outcome.dollars, worst.dollars),
+        waited,
     )
 
 

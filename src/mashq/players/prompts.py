@@ -8,6 +8,7 @@ import hashlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
 
@@ -56,13 +57,23 @@ class Prompts:
 
     def fill(self, name: str, values: Mapping[str, str]) -> str:
         """A template with its fields filled in."""
-        return _FIELD.sub(lambda found: values[found[1]], self.texts[name]).rstrip("\n")
+        plain, *rest = _parts(self.texts[name])
+        filled = [plain]
+        for field, after in zip(rest[::2], rest[1::2]):
+            filled += (values[field], after)
+        return "".join(filled).rstrip("\n")
 
     @property
     def digest(self) -> str:
         """A fingerprint of all the templates."""
         whole = "\x1e".join(f"{name}\x1f{self.texts[name]}" for name in sorted(self.texts))
         return hashlib.sha256(whole.encode()).hexdigest()
+
+
+@lru_cache(256)
+def _parts(template: str) -> tuple[str, ...]:
+    """A template as text, field, text, field, … text."""
+    return tuple(_FIELD.split(template))
 
 
 def load(folder: Path | None = None, task: str = "summarise") -> Prompts:

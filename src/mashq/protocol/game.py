@@ -128,7 +128,7 @@ def apply(state: MatchState, moves: Mapping[int, Move]) -> MatchState:
         moved = _moved(state, seat, move)
         players = (*state.players[:seat], moved, *state.players[seat + 1 :])
         state = MatchState(state.items, state.rules, players, state.round)
-    return state if to_move(state) else _close_round(state)
+    return state if any(player.phase in WANTED for player in state.players) else _close_round(state)
 
 
 def _moved(state: MatchState, seat: int, move: Move) -> PlayerState:

@@ -39,8 +39,8 @@ class Amount:
     def of(cls, value: float | Unknown, worst: float | Unknown) -> Self:
         """The amount of one attempt; without a known worst case the bound is infinite."""
         if isinstance(value, Unknown):
-            return cls(unknown=1, worst=math.inf if isinstance(worst, Unknown) else worst)
-        return cls(total=value, known=1)
+            return cls(0, 0, 1, math.inf if isinstance(worst, Unknown) else worst)
+        return cls(value, 1)
 
     def __add__(self, other: "Amount") -> "Amount":
         return Amount(

@@ -63,7 +63,7 @@ CREATE TABLE IF NOT EXISTS lost (match TEXT NOT NULL, attempts INTEGER NOT NULL,
     ", ".join(f"{name}{part} NUMERIC NOT NULL" for name in AMOUNTS for part in ("", "_known", "_unknown", "_worst")),
 )
 GROUP = 512
-IDLE, PAUSE = 1.0, 0.05
+IDLE, PAUSE, SOON = 1.0, 0.25, 0.005
 SOME, LARGE = 4096, 64 * 2**20  # statements between checkpoints, bytes of a log that is cut
 
 
@@ -116,7 +116,7 @@ class Writer:
         self._work, self._to_sync = threading.Event(), threading.Event()
         self._urgent = threading.Event()
         self._closing = False
-        self._poking = self._awaited = False
+        self._poking = self._awaited = self._late = False
         self._committing = threading.Lock()
         self._error: StoreError | None = None
         self._written = 0
@@ -124,6 +124,7 @@ class Writer:
         try:
             self._connection.executescript(SCHEMA)
             self._connection.execute("PRAGMA wal_autocheckpoint=0")  # the syncing thread does it
+            self._cursor = self._connection.cursor()
             self._log = os.open(path.with_name(path.name + "-wal"), os.O_RDONLY)
         except (sqlite3.Error, UnicodeDecodeError, OSError) as error:
             self._connection.close()
@@ -190,21 +191,32 @@ class Writer:
         try:
             loop = asyncio.get_running_loop()
         except RuntimeError:
-            self._work.set()
+            if not self._work.is_set():
+                self._work.set()
             return
         self._poking = True
         loop.call_soon(self._poked)
 
     def _poked(self) -> None:
+        """Commit here what is waited for, with all before it; leave much to the thread, and a little for the next."""
         self._poking = False
-        if self._awaited and self._committing.acquire(blocking=False):
+        if self._awaited or not self._queue:
+            self._here()
+        elif len(self._queue) > GROUP:
+            self._work.set()
+        elif not self._late:
+            self._late = True
+            asyncio.get_running_loop().call_later(SOON, self._here)
+
+    def _here(self) -> None:
+        self._awaited = self._late = False
+        if self._committing.acquire(blocking=False):
             try:
-                self._awaited = False
-                self._drain()
+                self._drain(asyncio.get_running_loop())
             finally:
                 self._committing.release()
         else:
-            self._work.set()
+            self._work.set()  # the thread is at it, and goes on
 
     def _write(self) -> None:
         while not (self._closing and not self._queue):
@@ -213,16 +225,18 @@ class Writer:
             with self._committing:
                 self._drain()
 
-    def _drain(self) -> None:
+    def _drain(self, here: asyncio.AbstractEventLoop | None = None) -> None:
+        """Commit all that is queued, group by group; `here` is the event loop this is called on."""
         while self._queue:
             group = [self._queue.popleft() for _ in range(min(GROUP, len(self._queue)))]
-            self._commit([entry for entry in group if isinstance(entry, tuple)])
             waits = [entry for entry in group if isinstance(entry, _Wait)]
-            self._tell([wait for wait in waits if not wait.synced])
+            self._commit([entry for entry in group if isinstance(entry, tuple)])
+            self._tell([wait for wait in waits if not wait.synced], here)
             self._syncs.extend(wait for wait in waits if wait.synced)
             if self._syncs:
                 self._urgent.set()
-            self._to_sync.set()
+            if not self._to_sync.is_set():
+                self._to_sync.set()
 
     def _sync(self) -> None:
         """Sync behind the commits: at once for those who wait, else now and then."""
@@ -252,8 +266,8 @@ class Writer:
                 with self._committing:
                     connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
-    def _tell(self, waits: list[_Wait]) -> None:
-        """Let those who wait go on; one wake-up for all on the same loop."""
+    def _tell(self, waits: list[_Wait], here: asyncio.AbstractEventLoop | None = None) -> None:
+        """Let those who wait go on; one wake-up for all on the same loop, none on the one this is called on."""
         by_loop: dict[asyncio.AbstractEventLoop, list[asyncio.Future[None]]] = {}
         for wait in waits:
             if isinstance(wait.done, asyncio.Future):
@@ -263,6 +277,9 @@ class Writer:
             else:
                 wait.done.set_exception(self._error)
         for loop, futures in by_loop.items():
+            if loop is here:
+                _resolve(futures, self._error)
+                continue
             with contextlib.suppress(RuntimeError):  # the loop has ended, and with it those who waited
                 loop.call_soon_threadsafe(_resolve, futures, self._error)
 
@@ -270,10 +287,11 @@ class Writer:
         if self._error is not None or not statements:
             return
         try:
-            self._connection.execute("BEGIN")
+            execute = self._cursor.execute
+            execute("BEGIN")
             for statement, values in statements:
-                self._connection.execute(statement, values)
-            self._connection.execute("COMMIT")
+                execute(statement, values)
+            execute("COMMIT")
             self._written += len(statements)
         except Exception as error:  # noqa: BLE001 - whatever it is, those who wait must be told
             self._error = self._told(error)

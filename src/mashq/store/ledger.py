@@ -3,7 +3,8 @@
 An attempt is in the file before its request leaves, so it outlives this process. That it outlives the machine too is
 the work of the mark: a number, synced to the disk well ahead, that no attempt's id may pass. After a power cut the
 ids between the last attempt and the mark are those that may have been sent without leaving a trace, and the run says
-how many; nobody has to wait for a disk before each request.
+how many; nobody has to wait for a disk before each request. A match that is quick to reach its mark gets a longer
+lead, so that the disk is not kept busy with marks alone.
 """
 
 import asyncio
@@ -33,7 +34,7 @@ CLOSE = (
 MARK = "INSERT OR REPLACE INTO marks VALUES (?,?,?,?)"
 PROMPT = "INSERT OR IGNORE INTO prompts VALUES (?,?)"
 PLAIN = json.JSONEncoder(ensure_ascii=False).encode
-AHEAD = 128
+AHEAD, MOST_AHEAD, OFTEN = 128, 4096, 2.0  # attempts; seconds between marks
 ENDS = (None, *get_args(Kind))
 COLUMNS: tuple[tuple[frozenset[type], tuple[str, ...]], ...] = (
     (frozenset({str}), ("match", "player", "purpose", "model")),
@@ -82,6 +83,7 @@ class RunLedger:
         for call, entry in left:
             self._left[call].append(entry)
         self._marking: asyncio.Task[None] | None = None
+        self._lead, self._advanced = AHEAD, -OFTEN
 
     def history(self, call: Call) -> Sequence[Entry]:
         """The attempts a crashed process made for this call; told once."""
@@ -98,14 +100,18 @@ class RunLedger:
         self._sink.put(OPEN, (attempt, *who, model, digest, self._clock.now(), *reserved))
         if durable:
             await self._sink.durable()
-            await self._mark(attempt)
+            if attempt > self._marked - self._lead // 2:
+                await self._mark(attempt)
         return attempt
 
     async def _mark(self, attempt: int) -> None:
         """See to it that the mark stays well ahead; wait only when it does not."""
-        while attempt > self._marked - AHEAD // 2:
+        while attempt > self._marked - self._lead // 2:
             if self._marking is None:
-                self._marking = asyncio.create_task(self._advance(attempt + AHEAD))
+                now = self._clock.tick()
+                self._lead = min(2 * self._lead, MOST_AHEAD) if now - self._advanced < OFTEN else AHEAD
+                self._advanced = now
+                self._marking = asyncio.create_task(self._advance(attempt + self._lead))
                 self._marking.add_done_callback(lambda task: task.cancelled() or task.exception())
             if attempt <= self._marked:
                 return
