@@ -306,9 +306,9 @@ def read_attempts(path: Path, match: str | None = None) -> list[dict[str, Any]]:
             rows = f"SELECT * FROM spent UNION ALL {TALLY.replace('WHERE 1', f'WHERE {now}')}"
         else:
             rows = TALLY
-        query = f"""SELECT player, purpose, {sums} FROM ({rows}) WHERE ?1 IS NULL OR match = ?1
+        query = f"""SELECT player, purpose, {sums} FROM ({rows}) WHERE :match IS NULL OR match = :match
           GROUP BY player, purpose ORDER BY player, purpose"""
-        found = _dicts(connection.execute(query, (match,)))
+        found = _dicts(connection.execute(query, {"match": match}))
         if any(value is None for row in found for value in row.values()):
             raise ValueError("the counts of its attempts are not whole")
         return found

@@ -27,8 +27,8 @@ LOGGED = (
     *("ruling", "spend", "plain", "simulated"),
 )
 ATTEMPTS = """SELECT id, round, player, purpose, n, ask, model, prompt, opened, closed, outcome, status, tokens_in,
-  tokens_out, cached, reasoning, seconds, waited, dollars, substr(reply, 1, ?1) AS reply, length(reply) AS length,
-  stop, error, worst_in, worst_out FROM attempts WHERE match = ?2 AND item IS ?3"""
+  tokens_out, cached, reasoning, seconds, waited, dollars, substr(reply, 1, ?) AS reply, length(reply) AS length,
+  stop, error, worst_in, worst_out FROM attempts WHERE match = ? AND item IS ?"""
 
 
 @contextmanager

@@ -16,9 +16,9 @@ from mashq.store.db import AMOUNTS
 
 _COUNTS = ("calls", "unresolved", "failed", "unknown", "reviews", "waited")
 _PARTS = tuple(f"{name}{part}" for name in AMOUNTS for part in ("", "_known", "_unknown", "_worst"))
-_LEFT_OUT = "(SELECT position FROM results WHERE match = ?1 AND status IN ('refused', 'failed'))"
+_LEFT_OUT = "(SELECT position FROM results WHERE match = :match AND status IN ('refused', 'failed'))"
 _OWN = "(status NOT IN ('refused', 'failed'))"
-_SUMS = """WITH r AS {once} (SELECT *, {kept} AS kept FROM results WHERE match = ?1)
+_SUMS = """WITH r AS {once} (SELECT *, {kept} AS kept FROM results WHERE match = :match)
   SELECT seat, count(*), sum(kept), sum(status = 'ok'),
   sum(CASE WHEN kept AND status = 'ok' THEN coalesce(h, 0) ELSE 0 END),
   sum(CASE WHEN kept AND status = 'ok' THEN coalesce(h_first, 0) ELSE 0 END),
@@ -45,13 +45,15 @@ def _score(
     if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'seats'").fetchone():
         return None
     seats = connection.execute("SELECT player, shared FROM seats WHERE match = ? ORDER BY seat", (match,)).fetchall()
-    dropped: int = connection.execute(f"SELECT count(DISTINCT position) FROM {_LEFT_OUT}", (match,)).fetchone()[0]
+    dropped: int = connection.execute(
+        f"SELECT count(DISTINCT position) FROM {_LEFT_OUT}", {"match": match}
+    ).fetchone()[0]
     kept = {"intersection": f"(position NOT IN {_LEFT_OUT})", "penalised": "1"}.get(rules.refusals, _OWN)
     names, cut = (*_COUNTS, *_PARTS), dropped and rules.refusals == "intersection"
     sums = ", ".join(f"sum(CASE WHEN kept THEN {name} ELSE 0 END)" if cut else f"sum({name})" for name in names)
     kept = kept if dropped else "1"
     rows = connection.execute(
-        _SUMS.format(kept=kept, sums=sums, once="MATERIALIZED" if dropped else "NOT MATERIALIZED"), (match,)
+        _SUMS.format(kept=kept, sums=sums, once="MATERIALIZED" if dropped else "NOT MATERIALIZED"), {"match": match}
     ).fetchall()
     if not seats or len(rows) != len(seats):
         return None
