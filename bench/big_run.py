@@ -170,7 +170,8 @@ def _manifest(path: Path, items: Sequence[Item], matches: int) -> None:
         "season": {"kind": "match", "trials": matches},
         "detector": {"name": "grounding", "version": "2"},
         "guide": "judge",
-        "digests": {"items": digest(tuple(items))},
+        "digests": {"config": "0" * 64, "items": digest(tuple(items))},
+        "versions": {},
         "config": config,
         "prompts": {},
     }

@@ -128,6 +128,14 @@ def test_unknown_seconds_doubt_the_winner_as_much_as_unknown_tokens() -> None:
     assert not any("could change" in note for note in alone.notes), "a player without a score cannot win"
 
 
+def test_costs_beyond_all_measure_are_scored_too() -> None:
+    lost = Spend(calls=1, unknown=1, tokens_in=Amount.of(UNKNOWN, 10), tokens_out=Amount(5, 1))
+    both = [player(name, ("ok", 0.8, spend(n * 10**16, 1) + lost)) for name, n in (("A", 1), ("B", 2))]
+    result = score(both, ScoreRules(reference={"tokens": 1.0}))
+    assert result.winner == "A" and result.players[0].q is not None and result.players[0].q < -1e12
+    assert any("leaves Q between" in note for note in result.notes)
+
+
 def test_tokens_are_known_only_where_both_parts_are() -> None:
     half = Spend(calls=1, unknown=1, tokens_in=Amount(5, 1), tokens_out=Amount.of(UNKNOWN, 7))
     assert (half.tokens.known, half.tokens.unknown, half.tokens.is_known) == (0, 1, False)

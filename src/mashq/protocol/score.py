@@ -314,12 +314,12 @@ def _doubts(rows: Sequence[PlayerScore], counted: tuple[str, ...], rules: ScoreR
     best = max((row.q for row in rows if row.q is not None), default=None)
     if best is None or len(rows) == 1:
         return notes
-    floor = min(row.q_min for row in rows if row.q is not None and row.q_min is not None and row.q > best - TIE)
-    rivals = [
-        r.name for r in rows if r.q is not None and r.q_max is not None and r.q <= best - TIE and r.q_max >= floor
-    ]
+    leaders = [row for row in rows if row.q is not None and best - row.q < TIE]
+    floor = min(row.q_min for row in leaders if row.q_min is not None)
+    others = [row for row in rows if row.q is not None and row.q_max is not None and row not in leaders]
+    rivals = [row.name for row in others if row.q_max is not None and row.q_max >= floor]
     if rivals:
         notes.append(f"The unknown costs could change the winner: {', '.join(rivals)} could still win.")
-    elif sum(row.q > best - TIE for row in rows if row.q is not None) > 1:
+    elif len(leaders) > 1:
         notes.append("The unknown costs could break the tie.")
     return notes

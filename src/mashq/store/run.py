@@ -30,7 +30,12 @@ MANIFEST, DATABASE, LOCK = "manifest.json", "run.db", "lock"
 LEFTOVERS = {LOCK, MANIFEST + ".new", *(DATABASE + end for end in ("", "-wal", "-shm"))}
 FORMAT, GATEWAY, DIGEST = 1, "gateway", "digest"
 TABLES = ("items", "prompts", "attempts", "events")  # of every version
-SAID: dict[str, type] = {"config": dict, "digests": dict, "detector": dict, "prompts": dict, "simulated": bool}
+SAID: dict[str, type] = {
+    **dict.fromkeys(("config", "digests", "detector", "prompts", "versions"), dict),
+    "simulated": bool,
+    "seed": int,
+    "items": int,
+}
 DAMAGE = (
     sqlite3.Error,
     LookupError,
@@ -224,6 +229,8 @@ def read_match(path: Path) -> dict[str, Any]:
     wrong = next((name for name, kind in SAID.items() if not isinstance(manifest.get(name), kind)), None)
     if wrong is None and not all(isinstance(manifest["detector"].get(name), str) for name in ("name", "version")):
         wrong = "detector"
+    if wrong is None and not all(isinstance(manifest["digests"].get(name), str) for name in ("config", "items")):
+        wrong = "digests"
     if wrong is None and not all(_are_texts(texts) for texts in manifest["prompts"].values()):
         wrong = "prompts"
     if wrong is not None:
