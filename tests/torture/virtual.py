@@ -27,6 +27,7 @@ from mashq.errors import MashqError, StoreError
 from mashq.gateway.simulated import Draws
 from mashq.gateway.transport import HttpBackend, Pool
 from mashq.gateway.types import Call, Entry, Outcome, Request
+from mashq.store import db
 from mashq.store.db import Statement, Writer
 from mashq.store.ledger import entries
 from mashq.store.run import reading
@@ -121,16 +122,16 @@ def _player(rng: random.Random, n: int) -> dict[str, Any]:
 class Cut:
     """Copies a run directory after so many commits, with how many requests had arrived by then."""
 
-    def __init__(self, after: int, into: Path, line: Line, checkpoint: int = 1000) -> None:
-        self._after, self._into, self._line, self._checkpoint = after, into, line, checkpoint
+    def __init__(self, after: int, into: Path, line: Line, checkpoint: int | None = None) -> None:
+        self._after, self._into, self._line, self.checkpoint = after, into, line, checkpoint
         self.commits = 0
         self.hits: int | None = None
 
     def committed(self, writer: Writer, statements: list[Statement]) -> None:
-        """Look on after a commit; `checkpoint` is after how many pages SQLite moves the log into the file."""
-        if not self.commits:
+        """Look on after a commit; `checkpoint` is after how few pages the log is moved into the file, if not many."""
+        if not self.commits and self.checkpoint is not None:
             connection = writer._connection  # pyright: ignore[reportPrivateUsage]
-            connection.execute(f"PRAGMA wal_autocheckpoint = {self._checkpoint}")
+            connection.execute(f"PRAGMA wal_autocheckpoint = {self.checkpoint}")
         self.commits += bool(statements)
         path = writer._path.parent  # pyright: ignore[reportPrivateUsage]
         if self.hits is None and self.commits >= self._after and (path / "manifest.json").exists():
@@ -193,6 +194,9 @@ def played_over(line: Line, watcher: Cut | Full | None = None) -> Generator[None
         stack.enter_context(patch.object(Writer, "_commit", commit))
         stack.enter_context(patch.object(manifest, "package_digest", _digest))  # the same for all, and slow
         stack.enter_context(patch.object(manifest, "_versions", _versions))
+        if isinstance(watcher, Cut) and watcher.checkpoint is not None:
+            stack.enter_context(patch.object(db, "SOME", watcher.checkpoint))
+            stack.enter_context(patch.object(db, "LARGE", 50_000))
         if isinstance(watcher, Full):
             stack.enter_context(patch.object(os, "fsync", watcher.fsync))
         yield
@@ -219,7 +223,7 @@ class Trial:
     def play(self) -> None:
         """Play it whole, then in pieces."""
         line = self.line()
-        cut = Cut(self.rng.randint(1, 25), self.folder / "cut", line, self.rng.choice((1000, 1000, 3, 10, 30)))
+        cut = Cut(self.rng.randint(1, 25), self.folder / "cut", line, self.rng.choice((None, None, 3, 10, 30)))
         self._run("run", line, cut)
         self.holds("run", line.hits, killed=False)
         self.met.update({f"fault {kind}": count for kind, count in line.met.items()})
