@@ -115,9 +115,9 @@ async def _patient(player: External, at: Table) -> tuple[Answer, Model]:
     for _ in range(20):
         if draft.status == "ok":
             break
-        player.agent = replace(player.agent, turn_timeout=30.0)  # pyright: ignore[reportPrivateUsage]
+        player.agent = replace(player.agent, turn_timeout=30.0)
         draft, model = await play(player, at, 2)
-    player.agent = replace(player.agent, turn_timeout=1.0)  # pyright: ignore[reportPrivateUsage]
+    player.agent = replace(player.agent, turn_timeout=1.0)
     return draft, model
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from mashq.arena.match import Played
 from mashq.detectors.base import Detector, Pair
 from mashq.errors import ConfigError, DetectorError
+from mashq.protocol.chunks import row
 from mashq.protocol.state import MatchState, PlayerState
 
 
@@ -41,7 +42,7 @@ def _answers(player: PlayerState) -> int:
 
 def _judged(player: PlayerState, scores: list[float]) -> PlayerState:
     told = iter(scores)
-    items = tuple(
+    items = row(
         replace(work, judged=next(told), judged_first=next(told)) if work.status == "ok" else work
         for work in player.items
     )

@@ -10,7 +10,6 @@ turn. An observation holds the player's own state and snapshots of earlier round
 of different seats arrive within a round cannot matter.
 """
 
-from bisect import bisect_left, insort
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
@@ -164,12 +163,12 @@ def _answered(rules: Rules, player: PlayerState, move: Answer) -> PlayerState:
     if usable:
         entry = (cast(float, move.h), at)
         firsts = _counted(firsts, entry[0])
-        ranked = _inserted(ranked, entry)
+        ranked = ranked.add(entry)
         if player.max_reviews > 0:
-            reviewable = _inserted(reviewable, entry)
+            reviewable = reviewable.add(entry)
     return changed(
         player,
-        items=_with(player.items, at, done),
+        items=player.items.put(at, done),
         ranked=ranked,
         reviewable=reviewable,
         position=at + 1,
@@ -209,16 +208,16 @@ def _rewritten(state: MatchState, player: PlayerState, move: Rewrite) -> PlayerS
         reviews=reviews,
         spend=work.spend + cost,
     )
-    ranked = _inserted(_removed(player.ranked, (old, at)), (h, at))
-    reviewable = _removed(player.reviewable, (old, at))
+    ranked = player.ranked.without((old, at)).add((h, at))
+    reviewable = player.reviewable.without((old, at))
     if reviews < player.max_reviews:
-        reviewable = _inserted(reviewable, (h, at))
+        reviewable = reviewable.add((h, at))
     spend = player.spend + cost
     again = state.rules.turn == "cycle" and h < player.threshold and reviews < player.max_reviews
     again = again and _review_allowed(state, player, spend.reviews)
     return changed(
         player,
-        items=_with(player.items, at, done),
+        items=player.items.put(at, done),
         ranked=ranked,
         reviewable=reviewable,
         h_sum=player.h_sum - old + h,
@@ -340,30 +339,13 @@ def _charge_item(player: PlayerState, position: int, spend: Spend, **changes: ob
     if spend == FREE:
         return changed(player, **changes)
     work = player.items[position]
-    items = _with(player.items, position, changed(work, spend=work.spend + spend))
+    items = player.items.put(position, changed(work, spend=work.spend + spend))
     return changed(player, items=items, spend=player.spend + spend, **changes)
-
-
-def _with(items: tuple[ItemState, ...], position: int, work: ItemState) -> tuple[ItemState, ...]:
-    grown = list(items)
-    grown[position] = work
-    return tuple(grown)
 
 
 def _closed(spend: Spend) -> Spend:
     """What a player is shown of a cost: the attempts that were closed."""
     return changed(spend, unresolved=0) if spend.unresolved else spend
-
-
-def _inserted(entries: tuple[tuple[float, int], ...], entry: tuple[float, int]) -> tuple[tuple[float, int], ...]:
-    grown = list(entries)
-    insort(grown, entry)
-    return tuple(grown)
-
-
-def _removed(entries: tuple[tuple[float, int], ...], entry: tuple[float, int]) -> tuple[tuple[float, int], ...]:
-    at = bisect_left(entries, entry)
-    return entries[:at] + entries[at + 1 :]
 
 
 def _counted(firsts: tuple[int, ...], h: float) -> tuple[int, ...]:

@@ -1,8 +1,10 @@
 """The state of a match and what a player may see of it. Frozen: a move makes a new state."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from mashq.protocol.chunks import NONE_RANKED, Ranked, Row, row
 from mashq.protocol.items import Item
 from mashq.protocol.resources import FREE, Spend
 from mashq.protocol.rules import Budget, Keep, Rules, Seat, Turn, Vision
@@ -64,7 +66,7 @@ class Reviewed:
 class PlayerState:
     """Everything that is one player's own.
 
-    `items` stands in the player's own order; `ranked` is a sorted tuple of (h, position) of the answered items, and
+    `items` stands in the player's own order; `ranked` holds (h, position) of the answered items in order, and
     `reviewable` of those with reviews left, so that the worst is the head; `shared` is what decisions after the
     last item cost; `firsts` counts the first answers by H, in BINS.
     """
@@ -75,13 +77,13 @@ class PlayerState:
     max_reviews: int
     review_cost: float
     budget: Budget
-    items: tuple[ItemState, ...]
+    items: Row[ItemState]
     phase: Phase
     position: int = 0
     reviewing: int | None = None
     reviewed: bool = False
-    ranked: tuple[tuple[float, int], ...] = ()
-    reviewable: tuple[tuple[float, int], ...] = ()
+    ranked: Ranked = NONE_RANKED
+    reviewable: Ranked = NONE_RANKED
     answered: int = 0
     h_sum: float = 0.0
     spend: Spend = FREE
@@ -131,7 +133,7 @@ class Memory:
 
     turn: Turn = "cycle"
     vision: Vision = Vision()
-    reviewable: tuple[tuple[float, int], ...] = ()
+    reviewable: Sequence[tuple[float, int]] = ()
     firsts: tuple[int, ...] = NONE_YET
     past: Reviewed = Reviewed()
     shown: int | None = None
@@ -183,6 +185,6 @@ def fresh_player(seat: Seat, rules: Rules, count: int) -> PlayerState:
         max_reviews=rules.max_reviews if seat.max_reviews is None else seat.max_reviews,
         review_cost=rules.review_cost if seat.review_cost is None else seat.review_cost,
         budget=rules.budget if seat.budget is None else seat.budget,
-        items=(ItemState(),) * count,
+        items=row([ItemState()] * count),
         phase="answer" if rules.turn == "cycle" else "decide",
     )
