@@ -3,6 +3,7 @@
 import base64
 import json
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -99,7 +100,7 @@ def test_failures_and_contents(tmp_path: Path) -> None:
 
 def test_an_attempt_that_was_never_closed_is_unresolved(tmp_path: Path) -> None:
     run = played(tmp_path / "run")
-    with sqlite3.connect(run / "run.db") as connection:
+    with closing(sqlite3.connect(run / "run.db", isolation_level=None)) as connection:
         connection.execute(
             "UPDATE attempts SET closed=NULL, outcome=NULL, tokens_in=NULL, tokens_out=NULL WHERE id=3"
         )
