@@ -41,9 +41,9 @@ MADE = """SELECT player, purpose, count(*), count(outcome), sum(outcome IS NULL)
   GROUP BY player, purpose ORDER BY player, purpose"""
 BY_ROUND = """SELECT charged.player, charged.round, calls, coalesce(made, 0) FROM
   (SELECT player, round, sum(coalesce(json_extract(move, '$.spend.calls'), 0)) AS calls FROM events
-    WHERE match = ?1 GROUP BY player, round) AS charged
+    WHERE match = :match GROUP BY player, round) AS charged
   LEFT JOIN (SELECT player, round, count(outcome) AS made FROM attempts
-    WHERE match = ?1 GROUP BY player, round) AS own
+    WHERE match = :match GROUP BY player, round) AS own
   ON own.player = charged.player AND own.round = charged.round WHERE calls > coalesce(made, 0)"""
 
 
@@ -120,7 +120,7 @@ def _costs(path: Path, match: str) -> str:
         if ended and (told.tokens, told.unknown) != (cost.tokens, cost.unknown):
             return f"{player} was charged {told.tokens.total} tokens and used {cost.tokens.total}"
     with reading(path) as connection:
-        for player, round_, calls, made in connection.execute(BY_ROUND, (match,)):
+        for player, round_, calls, made in connection.execute(BY_ROUND, {"match": match}):
             return f"{player} was charged {calls} attempts in round {round_} and made only {made}"
     return ""
 

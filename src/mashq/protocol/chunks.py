@@ -65,12 +65,13 @@ class Row(_Chunks[Element]):
 
     def put(self, at: int, element: Element) -> "Row[Element]":
         """The row with another element at a position from 0 on."""
+        chunks = self._chunks
         which, place = divmod(at, SIZE)
-        chunk = list(self._chunks[which])
+        chunk = list(chunks[which])
         chunk[place] = element
-        chunks = list(self._chunks)
-        chunks[which] = tuple(chunk)
-        return Row(tuple(chunks), self._length)
+        fresh = tuple(chunk)
+        many = len(chunks) > 1
+        return Row((*chunks[:which], fresh, *chunks[which + 1 :]) if many else (fresh,), self._length)
 
 
 def row(elements: Iterable[Element]) -> Row[Element]:
@@ -95,23 +96,30 @@ class Ranked(_Chunks[Entry]):
         """With one more, after those that equal it."""
         if not self._chunks:
             return Ranked(((entry,),), 1)
-        which = max(0, bisect_right(self._chunks, entry, key=_first) - 1)
+        which = self._where(entry)
         chunk = list(self._chunks[which])
         chunk.insert(bisect_right(chunk, entry), entry)
         half = len(chunk) // 2
         fresh = (tuple(chunk[:half]), tuple(chunk[half:])) if len(chunk) > 2 * SIZE else (tuple(chunk),)
-        return Ranked((*self._chunks[:which], *fresh, *self._chunks[which + 1 :]), self._length + 1)
+        return self._with(which, fresh, self._length + 1)
 
     def without(self, entry: Entry) -> "Ranked":
         """Without one that equals it; a ValueError where there is none."""
-        last = bisect_right(self._chunks, entry, key=_first) - 1
-        if last >= 0:
-            chunk = self._chunks[last]
-            at = bisect_left(chunk, entry)
-            if at < len(chunk) and chunk[at] == entry:
-                fresh = ((*chunk[:at], *chunk[at + 1 :]),) if len(chunk) > 1 else ()
-                return Ranked((*self._chunks[:last], *fresh, *self._chunks[last + 1 :]), self._length - 1)
-        raise ValueError(f"{entry!r} is not among these")
+        which = self._where(entry)
+        chunk = self._chunks[which] if self._chunks else ()
+        at = bisect_left(chunk, entry)
+        if at == len(chunk) or chunk[at] != entry:
+            raise ValueError(f"{entry!r} is not among these")
+        return self._with(which, (chunk[:at] + chunk[at + 1 :],) if len(chunk) > 1 else (), self._length - 1)
+
+    def _where(self, entry: Entry) -> int:
+        """The last chunk that begins no later than the entry, else the first."""
+        return max(0, bisect_right(self._chunks, entry, key=_first) - 1) if len(self._chunks) > 1 else 0
+
+    def _with(self, which: int, fresh: tuple[tuple[Entry, ...], ...], length: int) -> "Ranked":
+        if len(self._chunks) == 1:
+            return Ranked(fresh, length)
+        return Ranked((*self._chunks[:which], *fresh, *self._chunks[which + 1 :]), length)
 
 
 def _first(chunk: tuple[Entry, ...]) -> Entry:
