@@ -43,7 +43,8 @@ bench: $(STAMP)
 	$(BIN)/python bench/store.py
 	$(BIN)/python bench/start.py
 	$(BIN)/python bench/view.py open
-	$(BIN)/python bench/detectors.py || echo "The neural detectors were not measured: pip install torch."
+	if $(BIN)/python -c "import torch" 2>/dev/null; then $(BIN)/python bench/detectors.py; \
+	  else echo "The neural detectors were not measured: pip install torch."; fi
 
 # The gateway beside what else a user would pick, in an environment of their own.
 peers: $(STAMP)
