@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
@@ -72,25 +72,15 @@ def _compared(played: "list[Played]", documents: list[dict[str, Any]]) -> dict[s
 
 def _settings(played: "list[Played]") -> dict[str, list[Any]]:
     """The settings in which the runs differ, each with its values."""
-    flat = [_flat(match.config.model_dump(mode="json")) | {"detector": _detector(match)} for match in played]
+    from mashq.report.text import flattened
+
+    flat = [flattened(match.config.model_dump(mode="json")) | {"detector": _detector(match)} for match in played]
     keys = sorted({key for one in flat for key in one})
     return {key: [one.get(key) for one in flat] for key in keys if len({repr(one.get(key)) for one in flat}) > 1}
 
 
 def _detector(match: "Played") -> str:
     return f"{match.manifest['detector']['name']} {match.manifest['detector']['version']}"
-
-
-def _flat(value: Any, at: str = "") -> dict[str, Any]:
-    """Nested settings by their dotted names."""
-    if isinstance(value, list):
-        value = dict(enumerate(cast(list[Any], value)))
-    if not isinstance(value, dict):
-        return {at: value}
-    found: dict[str, Any] = {}
-    for key, inner in cast(dict[Any, Any], value).items():
-        found |= _flat(inner, f"{at}.{key}" if at else str(key))
-    return found
 
 
 def _text(found: dict[str, Any], form: Literal["table", "md", "latex"]) -> str:

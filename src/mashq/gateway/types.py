@@ -167,7 +167,7 @@ class Ledger(Protocol):
         ...
 
     def close(self, attempt: int, outcome: Outcome, waited: float) -> None:
-        """Record what came of it; on disk before anything that follows it."""
+        """Record what came of it; in the file before anything that follows it."""
         ...
 
 

@@ -4,6 +4,7 @@ A state is a value, and every move makes a new one; were a player's items a plai
 pointers as the match has items. Here the elements lie in chunks, and a copy shares all but the one that differs.
 """
 
+from abc import abstractmethod
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
@@ -51,8 +52,9 @@ class _Chunks(Sequence[Element]):
             raise IndexError(f"there is no element {index} of {self._length}")
         return self._at(at)
 
+    @abstractmethod
     def _at(self, at: int) -> Element:
-        raise NotImplementedError
+        """The element at a position that exists."""
 
 
 class Row(_Chunks[Element]):

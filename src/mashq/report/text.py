@@ -2,6 +2,7 @@
 
 import math
 import unicodedata
+from typing import Any, cast
 
 _HIDDEN = {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}
 
@@ -35,3 +36,15 @@ def duration(seconds: float) -> str:
     if seconds < 3600:
         return f"{seconds // 60:.0f} min {seconds % 60:02.0f} s"
     return f"{seconds // 3600:,.0f} h {seconds % 3600 // 60:02.0f} min"
+
+
+def flattened(value: Any, at: str = "") -> dict[str, Any]:
+    """Nested settings by their dotted names."""
+    if isinstance(value, list):
+        value = dict(enumerate(cast(list[Any], value)))
+    if not isinstance(value, dict):
+        return {at: value}
+    found: dict[str, Any] = {}
+    for key, inner in cast(dict[Any, Any], value).items():
+        found |= flattened(inner, f"{at}.{key}" if at else str(key))
+    return found

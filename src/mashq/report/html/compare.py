@@ -1,8 +1,8 @@
 """Several runs side by side: the players they have in common, and how the runs differ."""
 
 import json
-from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from collections.abc import Sequence
+from typing import Any
 
 from mashq.report.grid import Grid
 from mashq.report.html import charts_seasons as charts
@@ -12,7 +12,7 @@ from mashq.report.html.labels import labels
 from mashq.report.html.methods import without_folders
 from mashq.report.html.parts import Block, Chapter, Figure, Prose, Section, Table
 from mashq.report.html.style import MOST
-from mashq.report.text import number, safe
+from mashq.report.text import flattened, number, safe
 
 MOST_SETTINGS = 24
 
@@ -94,7 +94,7 @@ def labels_of(titles: Sequence[str]) -> list[str]:
 
 def _settings(runs: Sequence[str], scored: Sequence[Facts]) -> list[Block]:
     flat = [
-        _flat(without_folders(facts.season.manifest["config"]))
+        flattened(without_folders(facts.season.manifest["config"]))
         | {"trials": facts.season.manifest.get("season", {}).get("trials", 1)}
         | {"detector": " ".join(facts.played.manifest["detector"].values())}
         for facts in scored
@@ -106,15 +106,3 @@ def _settings(runs: Sequence[str], scored: Sequence[Facts]) -> list[Block]:
     rows = [[key, *(safe(str(one.get(key, "–")), 48) for one in flat)] for key in differ[:MOST_SETTINGS]]
     more = f" ({len(differ) - MOST_SETTINGS} more are not shown)" if len(differ) > MOST_SETTINGS else ""
     return [Table("settings", Grid(["setting", *runs], rows, left=1 + len(runs)), f"What the runs differ in{more}.")]
-
-
-def _flat(value: Any, at: str = "") -> dict[str, Any]:
-    """Nested settings by their dotted names."""
-    if isinstance(value, list):
-        value = dict(enumerate(cast(list[Any], value)))
-    if not isinstance(value, dict):
-        return {at: value}
-    found: dict[str, Any] = {}
-    for key, inner in cast(Mapping[Any, Any], value).items():
-        found |= _flat(inner, f"{at}.{key}" if at else str(key))
-    return found
