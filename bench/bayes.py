@@ -22,12 +22,13 @@ import numpy as np
 
 from mashq.analysis.paired import Difference, mean
 from mashq.analysis.results import Floats
-from mashq.arena.executors import Here
+from mashq.arena.executors.local import LocalExecutor
 from mashq.arena.match import run
-from mashq.arena.setting import score_rules_of
 from mashq.config import check
-from mashq.players import bayes_policy, q_agent
+from mashq.players import q_agent
+from mashq.players.policies import bayes as bayes_policy
 from mashq.protocol.score import score
+from mashq.runs.setup import score_rules_of
 
 WORLDS: dict[str, dict[str, float]] = {
     "good, weak reviews": {"h": 0.85, "review_gain": 0.2},
@@ -87,7 +88,7 @@ def outcome(document: Mapping[str, Any], trials: int, *, own: bool) -> Outcome:
     rules = score_rules_of(made)
     with tempfile.TemporaryDirectory() as folder:
         season = {"kind": "match", "trials": trials}
-        played = asyncio.run(run(made, Path(folder) / "run", season=season, executor=Here()))
+        played = asyncio.run(run(made, Path(folder) / "run", season=season, executor=LocalExecutor()))
         matches = [match.results for match in played.fixtures_played()]
     scores = [score(results, rules) for results in matches]
     ours, theirs = [s.players[0] for s in scores], [s.players[1] for s in scores]

@@ -23,9 +23,9 @@ from mashq.config import check
 from mashq.protocol.items import Item
 from mashq.protocol.resources import Amount, Spend
 from mashq.protocol.score import ItemResult, PlayerResult
-from mashq.store.db import SCHEMA
-from mashq.store.results import statements
-from mashq.store.run import COUNTED, EVENT
+from mashq.runs.database import SCHEMA
+from mashq.runs.results import statements
+from mashq.runs.writer import COUNTED, EVENT
 from mashq.tasks.load import digest
 
 WORDS = ("the", "harbour", "ferry", "council", "agreed", "to", "spend", "on", "a", "new", "boat", "last", "year")

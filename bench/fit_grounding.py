@@ -36,12 +36,12 @@ import numpy as np
 from grounding_parts import HUMAN, Choice, Found, auc, choose, sigmoid
 from numpy.typing import NDArray
 
-from mashq.detectors import evidence, reading
-from mashq.detectors.grounding import COPY
-from mashq.detectors.grounding_features import FEATURES, features
-from mashq.detectors.grounding_passage import PASSAGE, SHAPE
-from mashq.detectors.grounding_trees import FILE
-from mashq.detectors.grounding_wording import WORDING
+from mashq.detectors.grounding import evidence, reading
+from mashq.detectors.grounding.detector import COPY
+from mashq.detectors.grounding.features import FEATURES, features
+from mashq.detectors.grounding.passage import PASSAGE, SHAPE
+from mashq.detectors.grounding.trees import FILE
+from mashq.detectors.grounding.wording import WORDING
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -321,7 +321,7 @@ def main() -> None:
     shift, steepness = calibrate(rows, shipped, away)
     if options.write:
         whole = fitter(np.ones(len(away), dtype=np.bool_), final)
-        (ROOT / "src/mashq/detectors" / FILE).write_text(export(whole, shift, steepness), encoding="utf-8")
+        (ROOT / "src/mashq/detectors/grounding" / FILE).write_text(export(whole, shift, steepness), encoding="utf-8")
     print(f"{'unseen':24}{'pairs':>7}{'good':>7}{'AUC':>8}  chosen without it")
     measure_human(rows, fitter, found)
     measure_rest(rows, model, away)

@@ -79,9 +79,9 @@ async def with_mashq(url: str, calls: int, in_flight: int) -> tuple[float, float
     from mashq.arena.endpoints import Endpoints, Facilities
     from mashq.config import check
     from mashq.gateway.clock import RealClock
-    from mashq.gateway.door import Model
+    from mashq.gateway.model import Model
     from mashq.gateway.types import Call, Completion, Message
-    from mashq.store.run import Run
+    from mashq.runs.writer import Run
 
     settings = {"base_url": url, "concurrency": in_flight, "price": {"input": 1.0, "output": 2.0}, "max_tokens": 64}
     config = check({"players": [{"name": "A", "model": NAME}], "models": {NAME: settings}})

@@ -20,11 +20,11 @@ from typing import Any
 import aiohttp
 
 from mashq.arena import match
-from mashq.arena.executors import Here
+from mashq.arena.executors.local import LocalExecutor
 from mashq.config import Config, check
 from mashq.detectors import base
 from mashq.detectors.base import Pair
-from mashq.store.db import connect
+from mashq.runs.database import connect
 from mashq.testing import FakeProvider
 
 LATENCY = 0.05
@@ -51,7 +51,7 @@ def configuration(url: str, data: Path, **changes: Any) -> Config:
 async def played(config: Config, out: Path, trials: int) -> tuple[float, int]:
     """Seconds and calls of a run."""
     started = time.perf_counter()
-    await match.run(config, out, season={"kind": "match", "trials": trials}, executor=Here(trials))
+    await match.run(config, out, season={"kind": "match", "trials": trials}, executor=LocalExecutor(trials))
     seconds = time.perf_counter() - started
     connection = connect(out / "run.db", readonly=True)
     calls = connection.execute("SELECT count(*) FROM attempts").fetchone()[0]

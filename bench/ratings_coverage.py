@@ -16,10 +16,10 @@ from itertools import combinations, permutations
 import numpy as np
 
 from mashq.analysis.intervals import draws
-from mashq.analysis.ratings import Game, Ratings, rate
-from mashq.analysis.ratings_orders import contest, fit_orders
-from mashq.analysis.ratings_outcomes import pair_outcomes
-from mashq.analysis.ratings_pairs import bradley_terry, fit_pairs
+from mashq.analysis.ratings.bradley_terry import bradley_terry, fit_pairs
+from mashq.analysis.ratings.fit import Game, Ratings, rate
+from mashq.analysis.ratings.outcomes import pair_outcomes
+from mashq.analysis.ratings.plackett_luce import contest, fit_orders
 from mashq.analysis.results import Floats
 
 Seats = Sequence[tuple[int, ...]]

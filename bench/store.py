@@ -25,9 +25,10 @@ from big_run import write
 from mashq.gateway.clock import RealClock
 from mashq.protocol import Answer, Item
 from mashq.protocol.resources import Amount, Spend
-from mashq.store.columns import NAMES, read_columns
-from mashq.store.db import SCHEMA
-from mashq.store.run import EVENT, Run, read_attempts, read_moves
+from mashq.runs.columns import NAMES, read_columns
+from mashq.runs.database import SCHEMA
+from mashq.runs.reading import read_attempts, read_moves
+from mashq.runs.writer import EVENT, Run
 
 GROUP = 512
 KINDS, ITEMS = 1000, 1000

@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from mashq.analysis.validation import agreement, auc, pearson, spearman
-from tests.analysis.test_validation import apart, noisy, value
+from mashq.analysis.validation import agreement
+from mashq.analysis.validation.agreement import auc, pearson, spearman
+from tests.analysis.validation.test_agreement import apart, noisy, value
 
 WHOLE, SAMPLES = 100_000, 1000
 

@@ -15,11 +15,11 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 SOURCE, DOC = ROOT / "src" / "mashq", ROOT / "docs" / "errors.md"
 ERRORS = {"ConfigError", "DataError", "DetectorError", "MashqError", "StoreError", "Stopped"}
-SETTINGS = {"config.py", "protocol/rules.py"}  # where a ValueError is a wrong setting
+SETTINGS = {"config/load.py", "config/schema.py", "protocol/rules.py"}  # where a ValueError is a wrong setting
 # A sentence that is only a variable, and the function of the same file that makes it.
 MADE_BY = {("gateway/preflight.py", "problem"): "_reach"}
 # Functions that make a part of a sentence that is worth its own entry.
-PARTS = {("config.py", "_sentence")}
+PARTS = {("config/errors.py", "sentence")}
 ROW = re.compile(r"^\| `(.+?)` \| (.+?) \|$", re.MULTILINE)
 Functions = dict[str, list[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]]
 

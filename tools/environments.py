@@ -17,7 +17,7 @@ LOCK = ROOT / "requirements" / "dev.lock"
 VERSIONS = ("3.11", "3.12", "3.13", "3.14")
 CORE = (  # what needs no extra, in about a minute
     *("tests/protocol", "tests/store", "tests/tasks", "tests/players", "tests/gateway"),
-    *("tests/arena/test_engine.py", "tests/test_offline.py", "--ignore=tests/gateway/test_llama.py"),
+    *("tests/arena/test_engine.py", "tests/test_offline.py", "--ignore=tests/gateway/backends/test_llama.py"),
 )
 TESTERS = ("pytest", "pytest-asyncio", "hypothesis")
 UNREACHABLE = ("after connection broken by", "Max retries exceeded", "Temporary failure in name resolution")

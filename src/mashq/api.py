@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mashq.arena.match import Season
+    from mashq.runs.open import Season
 
 Result = dict[str, Any]
 
@@ -16,8 +16,8 @@ def play(config: Mapping[str, Any] | str | Path, out: str | Path | None = None, 
     """Play a match and return its result. `config` is a mapping, or the path of a YAML file."""
     from mashq import config as configuration
     from mashq.arena import match
-    from mashq.arena.manifest import default_out
     from mashq.gateway.clock import RealClock
+    from mashq.runs.manifest import default_out
 
     if isinstance(config, Mapping):
         settings, base = configuration.check(config), Path()
@@ -36,9 +36,9 @@ def resume(run: str | Path) -> Result:
 
 def show(run: str | Path) -> Result:
     """The result of a run as it stands."""
-    from mashq.arena import match
+    from mashq.runs.open import load_season
 
-    return _document(match.load_season(Path(run)))
+    return _document(load_season(Path(run)))
 
 
 def _document(season: "Season") -> Result:

@@ -10,12 +10,12 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from mashq.analysis import bundles, intervals
-from mashq.analysis.bundles import BUNDLES, MOST_ITEMS, bundled, bundled_view, told
+from mashq.analysis.bundles import BUNDLES, MAX_ITEMS, bundled, bundled_view, told
 from mashq.analysis.columns import EXACT, STATUSES, Columns, columns_of, scored
 from mashq.analysis.intervals import resample
-from mashq.analysis.judgement import Options, judge
 from mashq.analysis.paired import mean
 from mashq.analysis.results import Results, from_match
+from mashq.analysis.score_report import Options, judge
 from mashq.analysis.scoring import View, figures, view
 from mashq.protocol.resources import RESOURCES, Amount, Spend
 from mashq.protocol.score import ItemResult, PlayerResult, Refusals, ScoreRules, score
@@ -115,18 +115,18 @@ def drawn(items: int, seed: int, refused: float = 0.0) -> Results:
 @pytest.mark.parametrize("reference", [None, {"tokens": 1e6, "calls": 5e4}])
 def test_bundles_score_as_their_items_do(refusals: Refusals, reference: dict[str, float] | None) -> None:
     rules = ScoreRules(weights={"tokens": 1.0, "calls": 1.0}, refusals=refusals, reference=reference)
-    seen = view(drawn(MOST_ITEMS + 1777, 1, refused=0.02), refusals, ("tokens", "calls"))
+    seen = view(drawn(MAX_ITEMS + 1777, 1, refused=0.02), refusals, ("tokens", "calls"))
     dealt, under = bundled_view(seen, rules, 5)
     assert len(dealt.items) == BUNDLES
     assert figures(dealt, under).q == pytest.approx(figures(seen, rules).q, rel=1e-12)
-    parts = np.random.default_rng(2).random((2, MOST_ITEMS + 1777))
+    parts = np.random.default_rng(2).random((2, MAX_ITEMS + 1777))
     assert bundled(parts, 5).mean(axis=1) == pytest.approx(parts.mean(axis=1), rel=1e-12)
 
 
 def test_few_items_are_drawn_one_by_one() -> None:
     seen, rules = view(drawn(300, 1), "intersection", ("tokens",)), ScoreRules(weights={"tokens": 1.0})
     assert bundled_view(seen, rules, 0) == (seen, rules)
-    assert told(MOST_ITEMS) == [] and "bundles" in told(MOST_ITEMS + 1)[0]
+    assert told(MAX_ITEMS) == [] and "bundles" in told(MAX_ITEMS + 1)[0]
 
 
 def test_bundles_give_the_intervals_of_single_items(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -134,7 +134,7 @@ def test_bundles_give_the_intervals_of_single_items(monkeypatch: pytest.MonkeyPa
     rules = ScoreRules(weights={"tokens": 1.0}, beta=0.02)
     seen = view(drawn(12_000, 3), "intersection", ("tokens",))
     single = resample(seen, rules, [(0, 1)], 2000, 0)
-    monkeypatch.setattr(bundles, "MOST_ITEMS", 10_000)
+    monkeypatch.setattr(bundles, "MAX_ITEMS", 10_000)
     grouped = resample(seen, rules, [(0, 1)], 2000, 0)
     assert single.low is not None and single.high is not None and grouped.low is not None and grouped.high is not None
     assert grouped.high - grouped.low == pytest.approx(single.high - single.low, rel=0.05)
@@ -150,7 +150,7 @@ def test_bundles_give_the_intervals_of_single_items(monkeypatch: pytest.MonkeyPa
 
 def test_bundled_intervals_hold_the_truth_as_often_as_they_say(monkeypatch: pytest.MonkeyPatch) -> None:
     """Samples of a population whose Q is known: about 95% of the intervals hold it, with few items a bundle."""
-    monkeypatch.setattr(bundles, "MOST_ITEMS", 1000)
+    monkeypatch.setattr(bundles, "MAX_ITEMS", 1000)
     monkeypatch.setattr(bundles, "BUNDLES", 200)
     rules = ScoreRules(weights={"tokens": 1.0})
     population = view(drawn(50_000, 9), "intersection", ("tokens",))
@@ -174,7 +174,7 @@ def test_bundled_intervals_hold_the_truth_as_often_as_they_say(monkeypatch: pyte
 
 def test_a_judgement_of_many_items_says_so() -> None:
     options = Options(ScoreRules(weights={"tokens": 1.0}), resamples=200)
-    assert any("bundles" in note for note in judge(drawn(MOST_ITEMS + 1, 1), options)["notes"])
+    assert any("bundles" in note for note in judge(drawn(MAX_ITEMS + 1, 1), options)["notes"])
     assert not any("bundles" in note for note in judge(drawn(200, 1), options)["notes"])
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mashq.analysis.power import MOST, Effect, Options, power
+from mashq.analysis.power import MAX_COST, Effect, Options, power
 from mashq.analysis.results import Results, Row, from_rows
 from mashq.errors import DataError
 from mashq.protocol.score import ScoreRules
@@ -86,7 +86,7 @@ def test_no_difference_is_never_told_apart() -> None:
     whole = document | {"simulated": False, "drawn": False, "recorded_needed": None}
     assert "no number of items would tell them apart" in " ".join(power_text(whole, "table").split())
     tiny = power(normal(1e-5, 0.3), FREE, options=QUICK)
-    assert tiny["needed"] is None and all(row["items"] <= MOST for row in tiny["curve"])
+    assert tiny["needed"] is None and all(row["items"] <= MAX_COST for row in tiny["curve"])
     whole = tiny | {"simulated": True, "drawn": False, "recorded_needed": None}
     said = " ".join(power_text(whole, "table").split())
     assert "Never, in practice" in said and "more than 1,000,000 items" in said and said.startswith("SIMULATED")
@@ -103,7 +103,7 @@ def test_a_number_too_large_to_play_is_not_given() -> None:
     seen = normal(1e-4, 0.045)
     assert power(seen, FREE, options=QUICK)["needed"] is None
     huge = power(seen, FREE, ("p0", "p1"), QUICK, effect=Effect(2.5e-4, 1e-4, 4e-4))
-    assert 100_000 < huge["needed"] < MOST and huge["in_full"] is None and huge["if_low"] is None
+    assert 100_000 < huge["needed"] < MAX_COST and huge["in_full"] is None and huge["if_low"] is None
 
 
 scores = st.one_of(st.sampled_from([0.0, 0.5, 1.0]), st.floats(0, 1))

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mashq.analysis.flips import envelope, pareto
-from mashq.analysis.judgement import Options, judge
 from mashq.analysis.results import Row, from_match, from_rows
+from mashq.analysis.score_report import Options, judge
 from mashq.analysis.scoring import figures, influence, view
 from mashq.protocol.score import ScoreRules, results_of, score
 from tests.analysis.strategies import COSTS, tables

@@ -13,10 +13,11 @@ from mashq.analysis.results import from_match, from_matches
 from mashq.arena import match
 from mashq.config import check
 from mashq.protocol.score import ScoreRules, score
+from mashq.runs.open import Season
 
 
 @pytest.fixture(scope="module", params=[0.0, 0.15])
-def season(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> match.Season:
+def season(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Season:
     models: dict[str, Any] = {
         "simulated/a": {"simulate": {"refusal_rate": request.param}},
         "simulated/b": {"simulate": {"h": 0.7, "tokens_out": 40}},
@@ -27,7 +28,7 @@ def season(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     return asyncio.run(match.run(config, run, season={"kind": "match", "trials": 6}))
 
 
-def test_the_mean_q_is_the_mean_of_the_repeats(season: match.Season) -> None:
+def test_the_mean_q_is_the_mean_of_the_repeats(season: Season) -> None:
     rules = ScoreRules()
     each = [score(played.results, rules) for played in season.fixtures_played()]
     found = repeats((played.results for played in season.fixtures_played()), rules)
@@ -42,7 +43,7 @@ def test_the_mean_q_is_the_mean_of_the_repeats(season: match.Season) -> None:
     assert sum(found.p_win) == pytest.approx(1)
 
 
-def test_more_repeats_of_the_same_items_never_shrink_to_nothing(season: match.Season) -> None:
+def test_more_repeats_of_the_same_items_never_shrink_to_nothing(season: Season) -> None:
     rules = ScoreRules()
     many = [played.results for played in season.fixtures_played()]
     once, often = repeats(many[:1], rules), repeats(many[:1] * 50, rules)
@@ -50,7 +51,7 @@ def test_more_repeats_of_the_same_items_never_shrink_to_nothing(season: match.Se
     assert once.q[0].low == pytest.approx(often.q[0].low), "a repeat that is the same tells nothing new"
 
 
-def test_a_condition_against_itself_differs_by_nothing(season: match.Season) -> None:
+def test_a_condition_against_itself_differs_by_nothing(season: Season) -> None:
     rules = ScoreRules()
     pooled = Condition(from_matches(played.results for played in season.fixtures_played()), rules)
     assert all(d.value == 0 for d in differences(pooled, pooled, "A").values())

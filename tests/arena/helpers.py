@@ -11,7 +11,7 @@ from typing import Any
 
 from mashq.gateway.types import spend_of
 from mashq.protocol.resources import Spend
-from mashq.store.ledger import entries
+from mashq.runs.ledger import entries
 
 PASSAGE = (
     "The council of Marrow Bay met on {day} and agreed to spend {sum} dollars on a new ferry for the island. "

@@ -243,7 +243,7 @@ def test_the_examples_in_the_documentation_play(
 
 def test_a_killed_match_of_foreign_agents_goes_on(tmp_path: Path, key_file: Path) -> None:
     data = write_items(tmp_path / "items.jsonl", 5)
-    agents = Path(__file__).parents[1] / "players" / "agents.py"
+    agents = Path(__file__).parents[1] / "players" / "external" / "agents.py"
     player = {
         "name": "A",
         "agent": "external",

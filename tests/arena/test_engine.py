@@ -13,19 +13,20 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 import mashq
+from mashq.arena import context as table
 from mashq.arena import match as arena
-from mashq.arena import table
 from mashq.arena.referee import Referee
-from mashq.arena.setting import first_state
 from mashq.config import PlayerConfig, check
 from mashq.detectors.base import Pair
 from mashq.errors import DetectorError, MashqError
-from mashq.gateway.door import Model
+from mashq.gateway.model import Model
 from mashq.gateway.types import Message
 from mashq.players.base import Draft, Player
 from mashq.players.prompts import Prompts
 from mashq.protocol import Answer, Decision, Observation, to_move
 from mashq.protocol.score import results_of
+from mashq.runs.open import load
+from mashq.runs.setup import first_state
 from tests.arena.helpers import check_sums, rows, story
 
 
@@ -74,7 +75,7 @@ def test_the_call_identities_hold_through_the_whole_engine(
         decisions = 0 if policy == "rule" else 4 if turn == "cycle" else once + ended
         assert player["calls"] == once + decisions
     check_sums(out)
-    played = arena.load(out)
+    played = load(out)
     assert played.results == results_of(played.state), "the rows written at the end are the fold of the events"
     assert asyncio.run(arena.resume(out)).finished
 

@@ -15,14 +15,15 @@ import pytest
 
 import mashq
 from mashq.arena import match
-from mashq.arena.cluster import allotted
-from mashq.arena.executors import Executor, Here
-from mashq.arena.fixtures import batches
-from mashq.arena.processes import Processes
+from mashq.arena.executors.local import Executor, LocalExecutor
+from mashq.arena.executors.processes import Processes
+from mashq.arena.executors.ray_cluster import allotted
 from mashq.config import check
 from mashq.errors import ConfigError
 from mashq.protocol.score import ScoreRules, score
 from mashq.report import seasons
+from mashq.runs.open import Season, load_season
+from mashq.runs.seasons import batches
 from mashq.testing import FakeProvider
 from tests.arena.helpers import check_ledger, http_config, rows, sent_twice, write_items
 from tests.arena.helpers import mashq as command
@@ -63,7 +64,7 @@ def test_trials_have_their_own_seeds_and_each_is_the_match_it_would_be_alone(tmp
     assert moves["0"] != moves["1"] != moves["2"]
     mashq.play(config(), tmp_path / "alone")
     assert moves["0"] == [row[1:] for row in told(tmp_path / "alone")]
-    each = [seasons.document(match.load_season(tmp_path / "alone"))["players"][0]["q"]]
+    each = [seasons.document(load_season(tmp_path / "alone"))["players"][0]["q"]]
     assert found["players"][0]["sd"]["q"] > 0 and abs(found["players"][0]["q"] - each[0]) < 0.2
     assert found == mashq.show(tmp_path / "run") == mashq.resume(tmp_path / "run")
 
@@ -90,7 +91,7 @@ def test_trials_that_cannot_differ_say_so(tmp_path: Path) -> None:
 )
 def test_processes_play_the_same_season_as_this_one(tmp_path: Path, season: dict[str, Any]) -> None:
     here, there = tmp_path / "here", tmp_path / "there"
-    one, two = play(config(), here, season, Here(3)), play(config(), there, season, Processes(2))
+    one, two = play(config(), here, season, LocalExecutor(3)), play(config(), there, season, Processes(2))
     assert told(here) == told(there) and told(here)
     assert seasons.document(one) | {"run": ""} == seasons.document(two) | {"run": ""}
     assert seasons.text(seasons.document(one))
@@ -130,7 +131,7 @@ def test_a_season_killed_at_any_time_ends_the_same(tmp_path: Path) -> None:
 
 
 def test_a_worker_that_dies_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from mashq.arena import processes
+    from mashq.arena.executors import processes
 
     hired: list[Any] = []
     made = processes._Worker  # pyright: ignore[reportPrivateUsage]
@@ -148,7 +149,7 @@ def test_a_worker_that_dies_is_replaced(tmp_path: Path, monkeypatch: pytest.Monk
             return super().hear()
 
     season = {"kind": "match", "trials": 3}
-    play(config(40), tmp_path / "whole", season, Here())
+    play(config(40), tmp_path / "whole", season, LocalExecutor())
     monkeypatch.setattr(processes, "_Worker", Frail)
     play(config(40), tmp_path / "run", season, Processes(1))
     assert len(hired) == 2
@@ -216,7 +217,7 @@ def test_three_seats_are_rated_by_their_order(tmp_path: Path) -> None:
     assert sum(player["p_first"] for player in found["players"]) == pytest.approx(1)
 
 
-def _mean_q(season: match.Season, name: str) -> float:
+def _mean_q(season: Season, name: str) -> float:
     scores = [score(played.results, ScoreRules()) for played in season.fixtures_played()]
     found = [row.q for one in scores for row in one.players if row.name == name and row.q is not None]
     return sum(found) / len(found)

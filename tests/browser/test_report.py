@@ -10,13 +10,13 @@ pytest.importorskip("vl_convert", reason="the extra 'charts' is not installed")
 
 from playwright.sync_api import Browser, Page
 
-from mashq.arena.match import load_season
 from mashq.report.html.facts import Facts, facts
 from mashq.report.html.report import report
+from mashq.runs.open import load_season
 from tests.browser.pages import Scheme, shown
 from tests.report import runs
 
-MOST_BYTES = 2_500_000
+MAX_BYTES = 2_500_000
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +51,7 @@ def test_every_chart_is_drawn_and_nothing_goes_wrong(
         assert page.locator("figure.drawn .live svg").count() == figures
         assert page.locator("img.still:visible").count() == 0
         assert page.evaluate("document.documentElement.scrollWidth") <= width, "the page does not scroll sideways"
-    assert match[0].stat().st_size < MOST_BYTES
+    assert match[0].stat().st_size < MAX_BYTES
 
 
 def test_the_first_screen_answers_the_question(browser: Browser, match: tuple[Path, Facts]) -> None:

@@ -11,12 +11,12 @@ pytest.importorskip("vl_convert", reason="the extra 'charts' is not installed")
 
 from playwright.sync_api import Browser
 
-from mashq.analysis.judgement import Options, judge
 from mashq.analysis.results import from_matches
-from mashq.arena.match import load_season
-from mashq.arena.setting import score_rules_of
+from mashq.analysis.score_report import Options, judge
 from mashq.report.html import page as reports
 from mashq.report.site import write_site
+from mashq.runs.open import load_season
+from mashq.runs.setup import score_rules_of
 from tests.browser.pages import shown
 from tests.report import runs
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import mashq as package
-from mashq.gateway import weights
+from mashq.gateway.backends import weights
 from mashq.testing import FakeProvider
 from tests.arena.helpers import http_config, mashq, story, write_items
 

@@ -14,7 +14,7 @@ from scipy import stats  # pyright: ignore[reportMissingTypeStubs]
 import mashq as package
 from mashq.cli import cli
 from mashq.errors import MashqError
-from mashq.report.sheet import SheetRow, policy, sheet_csv, sheet_html
+from mashq.report.annotation_sheet import SheetRow, policy, sheet_csv, sheet_html
 from tests.arena.helpers import mashq, write_items
 
 scipy: Any = stats

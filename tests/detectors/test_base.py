@@ -10,7 +10,7 @@ import pytest
 
 from mashq.detectors import Detector, Pair, base, load
 from mashq.detectors.exact_match import ExactMatch
-from mashq.detectors.grounding import Grounding
+from mashq.detectors.grounding.detector import Grounding
 from mashq.errors import ConfigError
 
 

@@ -10,9 +10,12 @@ from typing import Any
 
 import pytest
 
-from mashq.arena.match import load_season
 from mashq.errors import ConfigError, DataError
-from mashq.export import files, imports, inspect_read, inspect_write, rows
+from mashq.export import files, imports
+from mashq.export import tables as rows
+from mashq.export.inspect import read as inspect_read
+from mashq.export.inspect import write as inspect_write
+from mashq.runs.open import load_season
 from tests.arena.helpers import mashq
 from tests.export.runs import command, played
 

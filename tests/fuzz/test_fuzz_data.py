@@ -13,8 +13,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mashq.errors import MashqError
-from mashq.gateway.recorded import RecordedBackend
-from mashq.store import tables
+from mashq.gateway.backends.recorded import RecordedBackend
+from mashq.runs import result_files as tables
 from mashq.tasks.load import digest, fields_of, load
 
 CALM = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.function_scoped_fixture]

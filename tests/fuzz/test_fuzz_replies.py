@@ -11,14 +11,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import mashq
-from mashq.arena.verify import verify
-from mashq.gateway import anthropic_messages, openai_chat
+from mashq.gateway.backends.http import HttpBackend, Pool
 from mashq.gateway.clock import RealClock
-from mashq.gateway.openai_chat import Options
 from mashq.gateway.replies import cut_string, json_object
-from mashq.gateway.transport import HttpBackend, Pool
 from mashq.gateway.types import Completion, Outcome
+from mashq.gateway.wire import anthropic_messages, openai_chat
+from mashq.gateway.wire.openai_chat import Options
 from mashq.players import prompts
+from mashq.runs.verify import verify
 from tests.arena.helpers import check_sums, rows
 
 CALM = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.function_scoped_fixture]

@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 
 import mashq
 from mashq.arena import match
-from mashq.arena.verify import verify
 from mashq.config import check
 from mashq.errors import MashqError
 from mashq.gateway.clock import RealClock
 from mashq.protocol.moves import KINDS, from_json, to_json
 from mashq.protocol.resources import Spend
+from mashq.runs.verify import verify
 from tests.arena.helpers import write_items
 
 FILES = ("run.db", "manifest.json")

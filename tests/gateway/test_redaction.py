@@ -8,12 +8,12 @@ from urllib.parse import quote
 
 import pytest
 
-from mashq.gateway import openai_chat
+from mashq.gateway.backends.http import HttpBackend, Pool
 from mashq.gateway.clock import RealClock
-from mashq.gateway.openai_chat import Options
 from mashq.gateway.redaction import Redaction
-from mashq.gateway.transport import HttpBackend, Pool
 from mashq.gateway.types import Outcome
+from mashq.gateway.wire import openai_chat
+from mashq.gateway.wire.openai_chat import Options
 
 KEY = "sk-proj/Very+secret=0123456789~abc"
 ESCAPED = "".join(f"\\u{ord(character):04x}" for character in KEY)

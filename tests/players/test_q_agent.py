@@ -10,11 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mashq.errors import ConfigError
-from mashq.gateway.door import Failure, Model
+from mashq.gateway.model import Failure, Model
 from mashq.gateway.types import Completion, Message
-from mashq.players import prompts, rule_policy
+from mashq.players import prompts
+from mashq.players.policies import rule as rule_policy
+from mashq.players.prompting import Prompter
 from mashq.players.q_agent import QAgent
-from mashq.players.scribe import Scribe
 from mashq.protocol import Answer, Decision, Item, Observation, Rewrite, Snapshot, Spend
 from mashq.protocol.resources import Amount
 
@@ -67,7 +68,7 @@ class Script:
 
 async def move(seen: Observation, *replies: str | Completion | Failure) -> tuple[object, Script]:
     script = Script(*replies)
-    return await QAgent(Scribe(prompts.load())).move(seen, cast(Model, script)), script
+    return await QAgent(Prompter(prompts.load())).move(seen, cast(Model, script)), script
 
 
 async def test_the_policy_prompt_carries_the_whole_state() -> None:

@@ -16,7 +16,6 @@ pytest.importorskip("altair", reason="the extra 'charts' is not installed")
 pytest.importorskip("vl_convert", reason="the extra 'charts' is not installed")
 
 from mashq.analysis.results import from_matches
-from mashq.arena.match import load_season
 from mashq.cli import cli
 from mashq.errors import ConfigError
 from mashq.report.html import bundle, page, sections_games
@@ -27,6 +26,7 @@ from mashq.report.html.methods import citation, without_folders
 from mashq.report.html.parts import Figure
 from mashq.report.html.report import report
 from mashq.report.html.style import on_screen
+from mashq.runs.open import load_season
 from tests.report import runs
 
 STUB = "window.mashqEmbed = undefined;"

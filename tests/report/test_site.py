@@ -12,14 +12,14 @@ from click.testing import CliRunner
 pytest.importorskip("altair", reason="the extra 'charts' is not installed")
 pytest.importorskip("vl_convert", reason="the extra 'charts' is not installed")
 
-from mashq.analysis.judgement import Options, judge
 from mashq.analysis.results import from_matches
-from mashq.arena.match import load_season
-from mashq.arena.setting import score_rules_of
+from mashq.analysis.score_report import Options, judge
 from mashq.cli import cli
 from mashq.errors import ConfigError, StoreError
 from mashq.report import site
 from mashq.report.html import page
+from mashq.runs.open import load_season
+from mashq.runs.setup import score_rules_of
 from tests.report import runs
 from tests.report.test_html import STUB, Seen
 

@@ -4,14 +4,14 @@ from collections.abc import Sequence
 
 import pytest
 
-from mashq.arena.agents import OURS
 from mashq.config import PlayerConfig
 from mashq.detectors.base import Pair, load
-from mashq.gateway.door import Failure, Model
+from mashq.gateway.model import Failure, Model
 from mashq.gateway.types import Message
 from mashq.players import prompts
 from mashq.players.base import Draft
-from mashq.players.scribe import Scribe
+from mashq.players.prompting import Prompter
+from mashq.players.registry import OURS
 from mashq.protocol import Answer, Decision, Observation, Rewrite
 from mashq.testing import check_detector, check_player
 
@@ -20,7 +20,7 @@ from mashq.testing import check_detector, check_player
 @pytest.mark.parametrize("task", ["summarise", "qa"])
 async def test_our_own_players_conform(name: str, task: str) -> None:
     config = PlayerConfig.model_validate({"name": "x", "model": "m/x", "agent": name})
-    await check_player(OURS[name](config, Scribe(prompts.load(task=task))))
+    await check_player(OURS[name](config, Prompter(prompts.load(task=task))))
 
 
 class FirstSentence:

@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mashq.arena import match
-from mashq.arena.verify import verify
 from mashq.report import seasons
-from mashq.store.db import connect
+from mashq.runs.database import connect
+from mashq.runs.open import load_season
+from mashq.runs.verify import verify
 from tests.arena.helpers import check_sums, rows, sent_twice
 
 Row = tuple[Any, ...]
@@ -66,7 +66,7 @@ def sums(run: Path) -> None:
         check_sums(run)
     except (AssertionError, KeyError) as error:
         raise Violation(f"the moves do not cost what the attempts cost: {error!r}") from None
-    document = seasons.document(match.load_season(run))
+    document = seasons.document(load_season(run))
     if not document["finished"]:
         raise Violation("the match has no end")
     by_player = document["attempts"]["by_player"]

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
+from mashq.gateway.backends.http import HttpBackend
 from mashq.gateway.redaction import Redaction
-from mashq.gateway.transport import HttpBackend
 from mashq.gateway.types import Call, Entry, Outcome, Request
-from mashq.store.db import Writer
-from mashq.store.ledger import RunLedger
+from mashq.runs.database import Writer
+from mashq.runs.ledger import RunLedger
 from tests.torture import invariants, virtual
 from tests.torture.invariants import Violation
 from tests.torture.wire import KEY

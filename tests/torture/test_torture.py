@@ -7,7 +7,7 @@ import pytest
 
 from mashq.errors import StoreError
 from mashq.gateway.clock import RealClock
-from mashq.store import run as store
+from mashq.runs import writer as store
 from tests.torture import kills, mishaps
 from tests.torture.virtual import trial
 

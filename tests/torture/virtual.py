@@ -19,18 +19,20 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from mashq.arena import manifest, match, table
+from mashq.arena import context as table
+from mashq.arena import match
 from mashq.config import BudgetConfig, Config, check
 from mashq.detectors import base
 from mashq.detectors.base import Pair
 from mashq.errors import MashqError, StoreError
-from mashq.gateway.simulated import Draws
-from mashq.gateway.transport import HttpBackend, Pool
+from mashq.gateway.backends.http import HttpBackend, Pool
+from mashq.gateway.backends.simulated import Draws
 from mashq.gateway.types import Call, Entry, Outcome, Request
-from mashq.store import db
-from mashq.store.db import Statement, Writer
-from mashq.store.ledger import entries
-from mashq.store.run import reading
+from mashq.runs import database as db
+from mashq.runs import manifest
+from mashq.runs.database import Statement, Writer
+from mashq.runs.ledger import entries
+from mashq.runs.reading import reading
 from tests.arena.helpers import rows
 from tests.gateway.fakes import EPOCH
 from tests.torture import invariants

@@ -22,7 +22,7 @@ from aiohttp.client_reqrep import ConnectionKey
 from multidict import CIMultiDict, CIMultiDictProxy
 from yarl import URL
 
-from mashq.gateway.simulated import Draws
+from mashq.gateway.backends.simulated import Draws
 from mashq.gateway.types import Call, Clock
 from mashq.testing.faults import BODIES, ERRORS, OK, TURNS, WIRE, Fault, Timing
 from mashq.testing.outcomes import outcome

@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 import mashq
-from mashq.arena.match import load
-from mashq.arena.setting import score_rules_of
 from mashq.errors import StoreError
 from mashq.protocol.score import Refusals, score
-from mashq.web import queries
+from mashq.runs.open import load
+from mashq.runs.setup import score_rules_of
+from mashq.web.api import queries
+from mashq.web.api.scores import final
 from mashq.web.library import Library
-from mashq.web.scores import final
-from mashq.web.stage import Theatre
+from mashq.web.run_view import Theatre
 from tests.arena.helpers import rows
 from tests.web.client import Dashboard
 from tests.web.conftest import NASTY

@@ -1,6 +1,6 @@
 """Many items in bundles: what resampling draws where single items would be too many.
 
-More than MOST_ITEMS items are dealt at random, once, into BUNDLES bundles of equal size, and resamples draw bundles.
+More than MAX_ITEMS items are dealt at random, once, into BUNDLES bundles of equal size, and resamples draw bundles.
 A mean over items is a mean over bundles too, and bundles of independent items are independent, so what is resampled
 has the same spread; that spread is known to one part in sqrt(2 x BUNDLES), 2.2%. Standard errors do not come from
 here but from all items.
@@ -14,16 +14,16 @@ from mashq.analysis.results import Floats
 from mashq.analysis.scoring import View
 from mashq.protocol.score import ScoreRules
 
-MOST_ITEMS = 20_000
+MAX_ITEMS = 20_000
 BUNDLES = 1000
 
 
 def told(items: int) -> list[str]:
     """The sentence that says so, where it is so."""
-    if items <= MOST_ITEMS:
+    if items <= MAX_ITEMS:
         return []
     return [
-        f"More than {MOST_ITEMS:,} items: resamples draw {BUNDLES:,} random bundles of about "
+        f"More than {MAX_ITEMS:,} items: resamples draw {BUNDLES:,} random bundles of about "
         f"{items / BUNDLES:.0f} items each, not single items; standard errors are of all items."
     ]
 
@@ -31,13 +31,13 @@ def told(items: int) -> list[str]:
 def bundled(parts: Floats, seed: int) -> Floats:
     """Parts by item (rows x items) as parts by bundle, with the same mean; as they are where items are few."""
     count = parts.shape[1]
-    return parts if count <= MOST_ITEMS else _sums(parts, seed) * (BUNDLES / count)
+    return parts if count <= MAX_ITEMS else _sums(parts, seed) * (BUNDLES / count)
 
 
 def bundled_view(seen: View, rules: ScoreRules, seed: int) -> tuple[View, ScoreRules]:
     """The same view with bundles for items, and the rules that score it the same; as they are where items are few."""
     count = len(seen.items)
-    if count <= MOST_ITEMS:
+    if count <= MAX_ITEMS:
         return seen, rules
     h_counts, cost_counts = _sums(seen.h_counts, seed), _sums(seen.cost_counts, seed)
     view = View(

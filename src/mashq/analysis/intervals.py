@@ -21,7 +21,7 @@ from mashq.protocol.score import TIE, ScoreRules
 
 LEVEL = 0.95
 CHUNK = 1024
-MOST_CELLS = 10_000_000  # of a block of draws: 80 MB
+MAX_CELLS = 10_000_000  # of a block of draws: 80 MB
 SMALL = 30.0
 MANY = 20_000  # degrees of freedom
 FEWEST = 5
@@ -91,7 +91,7 @@ def resample(
 def draws(count: int, resamples: int, seed: int) -> Iterator[Floats]:
     """How often each item is drawn in each resample, some resamples at a time."""
     random = np.random.default_rng(seed)
-    chunk = max(1, min(CHUNK, MOST_CELLS // max(count, 1)))
+    chunk = max(1, min(CHUNK, MAX_CELLS // max(count, 1)))
     for start in range(0, resamples, chunk):
         size = min(chunk, resamples - start)
         picked = random.integers(0, count, (size, count), dtype=np.int32)

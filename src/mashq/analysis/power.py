@@ -20,15 +20,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mashq.analysis.intervals import FEWEST, half_width, ratio, resample
-from mashq.analysis.judgement import nothing_common, with_known
 from mashq.analysis.results import Floats, Results
+from mashq.analysis.score_report import nothing_common, with_known
 from mashq.analysis.scoring import View, figures, influence, view
 from mashq.errors import DataError
 from mashq.protocol.resources import RESOURCES
 from mashq.protocol.score import TIE, ScoreRules
 
 LADDER = (30, 50, 100, 200, 500)
-MOST = 1_000_000
+MAX_COST = 1_000_000
 RESAMPLES, WORK, STEPS = 400, 30_000_000, 5
 CHUNK = 2_000_000
 
@@ -118,7 +118,7 @@ def power(
         "needed": needed,
         "asked": None if needed is None else math.ceil(needed / asked),
         "in_full": full,
-        "most": MOST,
+        "most": MAX_COST,
         "if_low": _needed_if(at, effect.low, options),
         "if_high": _needed_if(at, effect.high, options),
         "detectable": at(len(seen.items)).detectable(options.power),
@@ -177,7 +177,7 @@ def _drawn(items: int, size: int, options: Options) -> Iterator[Floats]:
 
 
 def _needed(at: Callable[[int], Sampled], effect: float, options: Options) -> int | None:
-    """The fewest items with the power wanted, good to some percent; None where even MOST would not do."""
+    """The fewest items with the power wanted, good to some percent; None where even MAX_COST would not do."""
 
     def enough(size: int) -> bool:
         return at(size).power(effect) >= options.power
@@ -188,13 +188,13 @@ def _needed(at: Callable[[int], Sampled], effect: float, options: Options) -> in
     sizes = normal.inv_cdf(0.5 + options.level / 2) + normal.inv_cdf(options.power)
     spread = float(at(1000).moved.std()) * math.sqrt(1000)
     guess = (sizes * spread / effect) ** 2
-    if guess > 2 * MOST:
+    if guess > 2 * MAX_COST:
         return None
-    high = min(MOST, max(FEWEST, round(guess)))
+    high = min(MAX_COST, max(FEWEST, round(guess)))
     while not enough(high):
-        if high >= MOST:
+        if high >= MAX_COST:
             return None
-        high = min(MOST, math.ceil(high * 1.4))
+        high = min(MAX_COST, math.ceil(high * 1.4))
     low = FEWEST - 1
     while high - low > max(1, high // 50):
         # Near the guess first: the power rises with the size, so the answer is not far below.
@@ -226,7 +226,7 @@ def _confirmed(
         error = 1.0 if full is None else math.sqrt(options.power * (1 - options.power) / full["samples"])
         if full is None or full["power"] >= options.power - 2 * error:
             break
-        needed = min(MOST, math.ceil(1.1 * needed))
+        needed = min(MAX_COST, math.ceil(1.1 * needed))
         full = _in_full(seen, rules, pair, needed, effect - own, options)
     return needed, full
 
@@ -267,7 +267,7 @@ def _sizes(at: Callable[[int], Sampled], effect: float, present: int, needed: in
     """The sizes to show: a ladder up to where the power is nearly 1, the present size, and the one needed."""
     sizes = set(LADDER) | {present} | ({needed} if needed is not None else set[int]())
     step, rung = 0, 1000
-    while max(sizes) < MOST and at(max(sizes)).power(effect) < 0.99 and step < 7:
+    while max(sizes) < MAX_COST and at(max(sizes)).power(effect) < 0.99 and step < 7:
         sizes.add(rung)
         step, rung = step + 1, rung * (2, 2.5, 2)[step % 3]
         rung = int(rung)

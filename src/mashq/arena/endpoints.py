@@ -5,19 +5,21 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from mashq.arena.llm_judge import model_of
 from mashq.config import Config, ModelConfig, nearest
+from mashq.detectors.llm_judge import model_of
 from mashq.errors import ConfigError
-from mashq.gateway import anthropic_messages, openai_chat, prices, weights
-from mashq.gateway.door import Endpoint
+from mashq.gateway import prices
+from mashq.gateway.backends import weights
+from mashq.gateway.backends.http import HttpBackend, Pool
+from mashq.gateway.backends.recorded import RecordedBackend
+from mashq.gateway.backends.simulated import Parameters, SimulatedBackend
 from mashq.gateway.limits import Limiter
-from mashq.gateway.openai_chat import Options
+from mashq.gateway.model import Endpoint
 from mashq.gateway.providers import IN_PROCESS, PROVIDERS, UNLISTED, Provider, takes_no_temperature
-from mashq.gateway.recorded import RecordedBackend
 from mashq.gateway.retry import Policy
-from mashq.gateway.simulated import Parameters, SimulatedBackend
-from mashq.gateway.transport import HttpBackend, Pool
 from mashq.gateway.types import Backend, Clock
+from mashq.gateway.wire import anthropic_messages, openai_chat
+from mashq.gateway.wire.openai_chat import Options
 
 EMBEDDED = "smollm2-135m"
 WIRES = {"openai": openai_chat, "anthropic": anthropic_messages}
@@ -109,8 +111,11 @@ class Endpoints:
         return RecordedBackend(Path(model))
 
     def _local(self, _provider: str, model: str, name: str, settings: ModelConfig) -> Backend:
-        from mashq.gateway.llama import Llama, LlamaError  # only when a local model plays: its engine is an extra
-        from mashq.gateway.local import LocalBackend
+        from mashq.gateway.backends.llama import (  # only when a local model plays: its engine is an extra
+            Llama,
+            LlamaError,
+        )
+        from mashq.gateway.backends.local import LocalBackend
 
         path = embedded() if model == EMBEDDED else Path(model)
         llama = Llama(path, threads=settings.threads or 1, n_ctx=settings.context)

@@ -9,22 +9,22 @@ import os
 import signal
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from mashq.arena.endpoints import Endpoints, Facilities, located
 from mashq.config import Config, PlayerConfig, nearest
 from mashq.errors import ConfigError
-from mashq.gateway import seal
+from mashq.gateway import process_secrets
 from mashq.gateway.budgets import Purse
-from mashq.gateway.door import Model, trial_seed
+from mashq.gateway.model import Model, trial_seed
 from mashq.gateway.preflight import reach
-from mashq.gateway.server import MeteringServer
+from mashq.gateway.proxy.server import MeteringServer
 from mashq.gateway.types import Call, Clock
 from mashq.protocol.resources import Spend
 from mashq.protocol.rules import Budget
-from mashq.store.run import GATEWAY, Run, read_manifest, read_metered, read_refusals
+from mashq.runs.manifest import GATEWAY, stamp
+from mashq.runs.writer import Run
 
 Ready = Callable[[dict[str, str]], None]
 
@@ -48,7 +48,7 @@ async def meter(
     server = MeteringServer(clock)
     try:
         await reach(endpoints.urls)
-        seal.forget(endpoints.key_variables)
+        process_secrets.forget(endpoints.key_variables)
         manifest = _manifest(config, player, endpoints, clock)
         with closing(Run.create(out, clock, manifest, ())) as stored:
             await server.start()
@@ -64,29 +64,11 @@ async def meter(
             code = await _until_done(command, variables)
             await grant.close()
             await stored.writer.synced()
-            stored.write_manifest(manifest | {"ended": _time(clock)})
+            stored.write_manifest(manifest | {"ended": stamp(clock)})
             return code
     finally:
         await server.close()
         await facilities.close()
-
-
-def is_metered(out: Path) -> bool:
-    """Whether a run is the ledger of a gateway, not a match."""
-    return read_manifest(out).get("kind") == GATEWAY
-
-
-def document(out: Path) -> dict[str, Any]:
-    """What was spent through a gateway, as `--json` prints it; an unknown is None."""
-    manifest = read_manifest(out)
-    return {
-        "run": str(out),
-        "kind": GATEWAY,
-        "finished": manifest["ended"] is not None,
-        "simulated": manifest["simulated"],
-        "spent": read_metered(out),
-        "refused": read_refusals(out),
-    }
 
 
 async def _until_done(command: Sequence[str], variables: dict[str, str]) -> int:
@@ -131,14 +113,10 @@ def _manifest(config: Config, player: PlayerConfig, endpoints: Endpoints, clock:
     return {
         "format": 1,
         "kind": GATEWAY,
-        "started": _time(clock),
+        "started": stamp(clock),
         "ended": None,
         "simulated": endpoints.simulated,
         "player": player.name,
         "models": endpoints.described(),
         "config": config.model_dump(mode="json"),
     }
-
-
-def _time(clock: Clock) -> str:
-    return datetime.fromtimestamp(clock.now(), UTC).isoformat(timespec="seconds")

@@ -14,7 +14,7 @@ from mashq.gateway import prices
 from mashq.gateway.prices import Price
 from mashq.gateway.providers import IN_PROCESS
 from mashq.players import prompts
-from mashq.players.scribe import policy_fields
+from mashq.players.prompting import policy_fields
 from mashq.protocol.items import Item
 from mashq.protocol.resources import UNKNOWN, Spend, Unknown
 from mashq.protocol.state import Observation

@@ -6,15 +6,15 @@ trouble becomes a value in its own record and never touches another's.
 """
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from mashq.arena.referee import NoVerdict, Scorer
-from mashq.detectors.base import Pair
+from mashq.arena.referee import Scorer
+from mashq.detectors.base import NoVerdict, Pair
 from mashq.errors import StoreError
 from mashq.gateway.budgets import OutOfBudget, Purse
-from mashq.gateway.door import Endpoint, Model
+from mashq.gateway.model import Endpoint, Model
 from mashq.gateway.types import Call, Clock, Ledger
 from mashq.players.base import Draft, Player
 from mashq.protocol.frozen import changed
@@ -247,18 +247,3 @@ def failed(seen: Observation, why: str) -> Move:
     if seen.step == "review":
         return Rewrite("failed", error=why)
     return Decision("continue", source="fallback", reason=why)
-
-
-def fold(state: MatchState, played: Iterable[tuple[str, Move]]) -> MatchState:
-    """The state after recorded moves; StoreError at one that the match as it stood does not allow."""
-    seats = {player.name: seat for seat, player in enumerate(state.players)}
-    for number, (player, move) in enumerate(played, 1):
-        try:
-            state = apply(state, {seats[player]: move})
-        except (LookupError, TypeError, ValueError) as error:
-            why = f"{type(error).__name__}: {error}"
-            raise StoreError(
-                f"the record is damaged: its move {number}, of {player!r:.80}, cannot follow those before it "
-                f"({why}); restore the run from a copy"
-            ) from None
-    return state

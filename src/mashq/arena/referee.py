@@ -12,12 +12,8 @@ from typing import Protocol
 from mashq.detectors.base import Detector, Pair
 from mashq.errors import DetectorError
 
-MOST = 512
+MAX_COST = 512
 QUICK = 0.0002  # seconds a call: less than it takes to wake a thread and come back
-
-
-class NoVerdict(DetectorError):
-    """A judge gave no readable verdict on one answer: that answer counts as failed, and the match goes on."""
 
 
 class Scorer(Protocol):
@@ -55,7 +51,7 @@ class Referee:
     async def _work(self) -> None:
         loop = asyncio.get_running_loop()
         while self._waiting:
-            batch, self._waiting = self._waiting[:MOST], self._waiting[MOST:]
+            batch, self._waiting = self._waiting[:MAX_COST], self._waiting[MAX_COST:]
             try:
                 scores = await loop.run_in_executor(self._thread, self._checked, [pair for pair, _ in batch])
             except DetectorError as error:

@@ -13,19 +13,20 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from mashq.analysis.calibrate import Fitted, fit
-from mashq.analysis.judgement import with_known
+from mashq.analysis.calibration.fit import Fitted, fit
+from mashq.analysis.calibration.recorded_moves import Recorded, Seen, tapes
 from mashq.analysis.results import Results, from_matches
+from mashq.analysis.score_report import with_known
 from mashq.analysis.scoring import view
-from mashq.analysis.tape import Recorded, Seen, tapes
-from mashq.arena.match import Played, Season, load_season, run
-from mashq.arena.setting import score_rules_of
+from mashq.arena.match import run
 from mashq.config import Config, PlayerConfig, check, nearest
 from mashq.errors import ConfigError, DataError
 from mashq.protocol.score import PlayerResult, ScoreRules
-from mashq.store.db import connect
-from mashq.store.ledger import entries
-from mashq.store.run import DATABASE, read_moves
+from mashq.runs.database import connect
+from mashq.runs.ledger import entries
+from mashq.runs.open import Played, Season, load_season
+from mashq.runs.reading import DATABASE, read_moves
+from mashq.runs.setup import score_rules_of
 
 REAL = ("name", "agent", "model", "to", "prompts", "command", "url", "env", "directory", "turn_timeout")
 RESERVED = ("max_tokens", "timeout")

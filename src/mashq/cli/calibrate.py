@@ -12,7 +12,7 @@ import click
 from mashq.errors import ConfigError
 
 if TYPE_CHECKING:
-    from mashq.analysis.calibrate import Fitted
+    from mashq.analysis.calibration.fit import Fitted
     from mashq.arena.simulation import Record
 
 UNLIKE = 1
@@ -52,7 +52,7 @@ def calibrate(
       mashq calibrate runs/first -o like-first.yaml --items 1000 && mashq run like-first.yaml
       mashq calibrate runs/first -o many.yaml --more 20
     """
-    from mashq.analysis.calibrate import fit
+    from mashq.analysis.calibration.fit import fit
     from mashq.arena.simulation import recorded
 
     if out is None and not checked:
@@ -108,7 +108,7 @@ def _compared(
     record: "Record", fitted: "Sequence[Fitted]", matches: int, form: Literal["table", "md", "latex"], as_json: bool
 ) -> bool:
     """Simulate, print the comparison, and say whether nothing is outside."""
-    from mashq.analysis.likeness import likeness
+    from mashq.analysis.calibration.fit_check import likeness
     from mashq.arena.simulation import simulated
     from mashq.report.calibration import likeness_text
 

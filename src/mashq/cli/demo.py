@@ -21,9 +21,9 @@ def demo(out: Path | None, as_json: bool) -> None:
 
     from mashq import config as configuration
     from mashq.arena import match
-    from mashq.arena.manifest import default_out
     from mashq.cli.playing import played, show_result
     from mashq.gateway.clock import RealClock
+    from mashq.runs.manifest import default_out
 
     text = files("mashq.cli").joinpath("demo.yaml").read_text("utf-8")
     settings = configuration.parse(text, "the demo")

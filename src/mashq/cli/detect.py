@@ -29,7 +29,7 @@ def detect(pairs: Path, detector: str, cache: bool) -> None:
       mashq detect pairs.jsonl --detector grounding > scores.jsonl
     """
     from mashq.detectors.base import Pair, load
-    from mashq.store.cache import Cached
+    from mashq.runs.score_cache import Cached
 
     found = load(detector)
     scorer = Cached(found, _cache_file()) if cache else found
@@ -45,7 +45,7 @@ def detect(pairs: Path, detector: str, cache: bool) -> None:
 
 
 def _cache_file() -> Path:
-    from mashq.gateway.weights import cache_dir
+    from mashq.gateway.backends.weights import cache_dir
 
     return cache_dir() / "scores.db"
 

@@ -56,7 +56,7 @@ def check(name: str, pairs: Path, within: float) -> None:
       mashq detectors check hhem --pairs published.json
     """
     from mashq.detectors.base import load
-    from mashq.detectors.published import compare, read
+    from mashq.detectors.neural.published import compare, read
 
     report = compare(load(name), read(pairs), within)
     for row in report.rows:

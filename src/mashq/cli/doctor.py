@@ -33,9 +33,9 @@ def doctor(config: Path | None) -> None:
     from importlib.util import find_spec
 
     import mashq
-    from mashq.arena.agents import GROUP, OURS
-    from mashq.gateway import weights
+    from mashq.gateway.backends import weights
     from mashq.gateway.providers import PROVIDERS
+    from mashq.players.registry import GROUP, OURS
 
     engine, model = find_spec("xllamacpp") is not None, weights.find()
     _line(True, f"mashq {mashq.__version__} on Python {platform.python_version()}, {platform.system()}")

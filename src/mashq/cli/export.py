@@ -67,9 +67,10 @@ def _rows(
     matches: tuple[str, ...],
     content: bool,
 ) -> None:
-    from mashq.arena.match import load_season
-    from mashq.arena.setting import score_rules_of
-    from mashq.export import files, rows
+    from mashq.export import files
+    from mashq.export import tables as rows
+    from mashq.runs.open import load_season
+    from mashq.runs.setup import score_rules_of
 
     if what == "results":
         if content:
@@ -95,8 +96,8 @@ def _rows(
 
 
 def _latex(run: Path, out: Path | None, matches: tuple[str, ...]) -> None:
-    from mashq.arena.match import load_season
     from mashq.export import files, latex
+    from mashq.runs.open import load_season
 
     if matches:
         raise ConfigError("--match is not for latex: the table is of the whole run")
@@ -116,8 +117,8 @@ def _otel(run: Path, out: Path | None, matches: tuple[str, ...], content: bool) 
 
 
 def _inspect(run: Path, out: Path | None, matches: tuple[str, ...]) -> None:
-    from mashq.arena.match import load_season
-    from mashq.export import inspect_write
+    from mashq.export.inspect import write as inspect_write
+    from mashq.runs.open import load_season
 
     if out is None:
         raise ConfigError("inspect writes a log for each player: name a folder with -o")
@@ -127,9 +128,9 @@ def _inspect(run: Path, out: Path | None, matches: tuple[str, ...]) -> None:
 
 def _check(run: Path, matches: tuple[str, ...]) -> None:
     """Whether the run has these matches; the ledger of a gateway has none."""
-    from mashq.arena.match import load_season
-    from mashq.arena.metering import is_metered
-    from mashq.export.rows import chosen
+    from mashq.export.tables import chosen
+    from mashq.runs.metered import is_metered
+    from mashq.runs.open import load_season
 
     if not is_metered(run):
         chosen(load_season(run), matches)

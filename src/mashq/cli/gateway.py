@@ -27,8 +27,8 @@ def gateway(file: Path, player: str | None, out: Path | None, command: tuple[str
 
     from mashq import config as configuration
     from mashq.arena import metering
-    from mashq.arena.manifest import default_out
     from mashq.gateway.clock import RealClock
+    from mashq.runs.manifest import default_out
 
     settings = configuration.load(file)
     clock = RealClock()

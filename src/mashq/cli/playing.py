@@ -11,10 +11,10 @@ import click
 from mashq.errors import ConfigError, Stopped
 
 if TYPE_CHECKING:
-    from mashq.arena.executors import Executor
-    from mashq.arena.match import Season
+    from mashq.arena.executors.local import Executor
     from mashq.config import Config
     from mashq.report.progress import Progress
+    from mashq.runs.open import Season
 
 
 executor_option = click.option(
@@ -29,7 +29,7 @@ def executor_of(name: str, address: str | None) -> "Executor | None":
         raise ConfigError("--ray-address goes with --executor ray")
     if name == "local":
         return None
-    from mashq.arena.cluster import Cluster
+    from mashq.arena.executors.ray_cluster import Cluster
 
     return Cluster(address)
 
@@ -38,8 +38,8 @@ def played(out: Path, config: "Config", start: "Callable[[Progress], Awaitable[S
     """Play under a progress display; an interrupt says how to go on."""
     from rich.console import Console
 
-    from mashq.arena.setting import score_rules_of
     from mashq.report.progress import Progress
+    from mashq.runs.setup import score_rules_of
 
     simulated = any(player.model.startswith("simulated/") for player in config.players)
     progress = Progress(Console(stderr=True), score_rules_of(config), simulated=simulated)

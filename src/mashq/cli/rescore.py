@@ -19,12 +19,12 @@ def rescore(run: Path, names: tuple[str, ...], form: Literal["table", "md", "lat
     Example:
       mashq rescore runs/first --detector hhem --detector exact-match
     """
-    from mashq.arena.match import load
-    from mashq.arena.rescore import cache_file, rescored
     from mashq.detectors import base
-    from mashq.gateway.weights import cache_dir
+    from mashq.gateway.backends.weights import cache_dir
     from mashq.report.document import document
-    from mashq.store.cache import Cached
+    from mashq.runs.open import load
+    from mashq.runs.rescore import cache_file, rescored
+    from mashq.runs.score_cache import Cached
 
     played = load(run)
     found = [document(played)]
@@ -36,9 +36,9 @@ def rescore(run: Path, names: tuple[str, ...], form: Literal["table", "md", "lat
 
 
 def _text(found: list[dict[str, Any]], form: Literal["table", "md", "latex"]) -> str:
+    from mashq.report.formatting import number, safe
     from mashq.report.grid import Grid, written
     from mashq.report.score import prose
-    from mashq.report.text import number, safe
 
     judges = [f"{d['detector']['name']} {d['detector']['version'][:12]}" for d in found]
     rows: list[list[str]] = []

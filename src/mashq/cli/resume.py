@@ -22,7 +22,7 @@ def resume(run: Path, executor: str, ray_address: str | None, as_json: bool) -> 
     from mashq.arena import match
     from mashq.cli.playing import played, show_result
     from mashq.config import check
-    from mashq.store.run import read_manifest
+    from mashq.runs.manifest import read_manifest
 
     settings = check(read_manifest(run)["config"], f"{run}/manifest.json")
     where = executor_of(executor, ray_address)

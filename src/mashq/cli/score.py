@@ -66,7 +66,7 @@ def score(
       mashq score runs/first --fail-if 'q(mine) < q(baseline)' --fail-if 'p_win(mine) < 0.9'
     """
     from mashq.analysis.conditions import holds, parse
-    from mashq.analysis.judgement import Options, judge
+    from mashq.analysis.score_report import Options, judge
     from mashq.report.score import score_text
 
     wanted = [parse(text) for text in conditions]
@@ -94,14 +94,14 @@ def read_source(source: Path, renames: dict[str, str]) -> "tuple[Results, ScoreR
     """The results, the rules they came with, and notes."""
     from mashq.analysis.results import from_matches
     from mashq.protocol.score import ScoreRules
-    from mashq.store.tables import read
+    from mashq.runs.result_files import read
 
     if not source.is_dir():
         results, notes = read(source, renames)
         return results, ScoreRules(weights=dict(DEFAULTS)), notes
-    from mashq.arena.match import load_season
-    from mashq.arena.setting import score_rules_of
     from mashq.report.columns import results_of
+    from mashq.runs.open import load_season
+    from mashq.runs.setup import score_rules_of
 
     season = load_season(source)
     if season.kind != "match":

@@ -9,7 +9,7 @@ from mashq.cli.playing import address_option, executor_of, executor_option
 from mashq.errors import ConfigError
 
 if TYPE_CHECKING:
-    from mashq.arena.executors import Executor
+    from mashq.arena.executors.local import Executor
     from mashq.config import Config
 
 PRESETS: dict[str, dict[str, Any]] = {
@@ -197,9 +197,9 @@ def play(
 ) -> None:
     """Play a season under a progress display and print its result."""
     from mashq.arena import match
-    from mashq.arena.manifest import default_out
     from mashq.cli.playing import played, show_result
     from mashq.gateway.clock import RealClock
+    from mashq.runs.manifest import default_out
 
     place = out or default_out(RealClock())
     result = played(

@@ -15,10 +15,11 @@ def show(run: Path, as_json: bool) -> None:
     Example:
       mashq show runs/20260101-120000
     """
-    from mashq.arena import match, metering
     from mashq.cli.playing import show_metered, show_result
+    from mashq.runs import metered
+    from mashq.runs.open import load_season
 
-    if metering.is_metered(run):
-        show_metered(metering.document(run), as_json=as_json)
+    if metered.is_metered(run):
+        show_metered(metered.document(run), as_json=as_json)
     else:
-        show_result(match.load_season(run), as_json=as_json)
+        show_result(load_season(run), as_json=as_json)

@@ -11,9 +11,9 @@ import click
 from mashq.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
-    from mashq.arena.match import Played
     from mashq.protocol.items import Item
-    from mashq.report.sheet import SheetRow
+    from mashq.report.annotation_sheet import SheetRow
+    from mashq.runs.open import Played
 
 
 @click.group()
@@ -44,8 +44,8 @@ def sample(run: Path, number: int, seed: int, out: Path) -> None:
     Example:
       mashq validate sample runs/first -n 100 -o sheet
     """
-    from mashq.arena.match import load
-    from mashq.report.sheet import sheet_csv, sheet_html
+    from mashq.report.annotation_sheet import sheet_csv, sheet_html
+    from mashq.runs.open import load
 
     if out.exists():
         raise ConfigError(f"{out} exists already: choose a new folder with -o")
@@ -98,10 +98,10 @@ def report(
     """
     import numpy as np
 
-    from mashq.analysis.validation import Resampling, validate
+    from mashq.analysis.validation.agreement import Resampling, validate
     from mashq.report.validation import plot as drawn
     from mashq.report.validation import validation_text
-    from mashq.store.ratings import read_key, read_ratings
+    from mashq.runs.annotations import read_key, read_ratings
 
     known = read_key(key)
     rows: dict[str, dict[str, Any]] = known["rows"]
@@ -124,9 +124,9 @@ def _sampled(played: "Played", number: int, seed: int) -> "tuple[list[SheetRow],
     """The rows of the sheet in their order, and the key to them."""
     import numpy as np
 
-    from mashq.analysis.sampling import spread
-    from mashq.report.sheet import SheetRow, opaque
-    from mashq.store.ratings import FORMAT, KIND
+    from mashq.analysis.validation.sampling import spread
+    from mashq.report.annotation_sheet import SheetRow, opaque
+    from mashq.runs.annotations import FORMAT, KIND
 
     answers = list(_answers(played))
     if not answers:

@@ -21,8 +21,8 @@ def verify(run: Path, as_json: bool) -> None:
     Example:
       mashq verify runs/first
     """
-    from mashq.arena import verify as checks
-    from mashq.report.text import safe
+    from mashq.report.formatting import safe
+    from mashq.runs import verify as checks
 
     findings = list(checks.verify(run))
     wrong = [finding for finding in findings if finding.wrong]

@@ -13,7 +13,7 @@ def weights() -> None:
     Example:
       mashq weights
     """
-    from mashq.gateway import weights as embedded
+    from mashq.gateway.backends import weights as embedded
 
     path = embedded.fetch(lambda line: click.echo(line, err=True))
     click.echo(str(path))

@@ -15,7 +15,7 @@ from importlib import import_module
 from importlib.metadata import entry_points
 from typing import Protocol, cast
 
-from mashq.errors import ConfigError
+from mashq.errors import ConfigError, DetectorError
 
 __all__ = ["GROUP", "Detector", "Pair", "load"]
 
@@ -30,6 +30,10 @@ class Pair:
     source: str
     answer: str
     reference: str | None = None
+
+
+class NoVerdict(DetectorError):
+    """A judge gave no readable verdict on one answer: that answer counts as failed, and the match goes on."""
 
 
 class Detector(Protocol):
@@ -63,7 +67,7 @@ def load(name: str) -> Detector:
 def _built_in() -> dict[str, Callable[[], Detector]]:
     # Imported here because the built-in detectors import Pair from this module.
     from mashq.detectors.exact_match import ExactMatch
-    from mashq.detectors.grounding import Grounding
+    from mashq.detectors.grounding.detector import Grounding
     from mashq.detectors.simpleqa import SimpleQA
 
     return {"exact-match": ExactMatch, "grounding": Grounding, "simpleqa": SimpleQA}
@@ -71,7 +75,7 @@ def _built_in() -> dict[str, Callable[[], Detector]]:
 
 def _neural(name: str) -> Callable[..., Detector]:
     """The class of a detector whose extra may be missing, which is a ConfigError."""
-    module = import_module(f"mashq.detectors.{name}")
+    module = import_module(f"mashq.detectors.neural.{name}")
     return cast(Callable[..., Detector], getattr(module, name.capitalize()))
 
 

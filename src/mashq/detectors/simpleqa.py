@@ -27,7 +27,7 @@ DECLINES = (
     "i cant answer",
     "no idea",
 )
-MOST_EXTRA = 12
+MAX_EXTRA = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,4 +53,4 @@ def grade(pair: Pair) -> Grade:
     if said == wanted:
         return "correct"
     contained = f" {wanted} " in f" {said} "
-    return "correct" if contained and len(said.split()) <= len(wanted.split()) + MOST_EXTRA else "incorrect"
+    return "correct" if contained and len(said.split()) <= len(wanted.split()) + MAX_EXTRA else "incorrect"

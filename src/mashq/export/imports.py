@@ -14,8 +14,8 @@ from typing import Any, Literal, cast
 from mashq.analysis.results import check
 from mashq.errors import ConfigError, DataError
 from mashq.export.files import Cell, Kind, Table
-from mashq.export.inspect_read import Document, Log, is_log, read
-from mashq.store import tables
+from mashq.export.inspect.read import Document, Log, is_log, read
+from mashq.runs import result_files as tables
 from mashq.tasks.rows import read_rows
 
 COSTS = ("tokens_in", "tokens_out", "tokens", "calls", "reviews", "seconds", "dollars")

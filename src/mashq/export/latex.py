@@ -1,13 +1,13 @@
 """The result table for a paper: a LaTeX float with booktabs rules, its caption, and what must be said as comments."""
 
-from mashq.analysis.judgement import Options, judge
 from mashq.analysis.results import from_matches
-from mashq.arena.match import Season
-from mashq.arena.setting import score_rules_of
+from mashq.analysis.score_report import Options, judge
 from mashq.errors import ConfigError
 from mashq.report import trials
 from mashq.report.grid import latex, written
 from mashq.report.score import prose, sentences, table
+from mashq.runs.open import Season
+from mashq.runs.setup import score_rules_of
 
 RESAMPLES = 10_000
 

@@ -18,9 +18,9 @@ from itertools import groupby
 from pathlib import Path
 from typing import IO, Any, cast
 
-from mashq.export.rows import reading
+from mashq.export.tables import reading
 from mashq.gateway.providers import IN_PROCESS
-from mashq.store.run import read_manifest
+from mashq.runs.manifest import read_manifest
 
 LINE = 256
 INTERNAL, CLIENT = 1, 3

@@ -11,6 +11,8 @@ Count = int | Unknown
 Measure = float | Unknown
 Kind = Literal["ok", "refused", "http", "timeout", "dropped", "unreachable", "unparsable", "missing"]
 
+REFEREE = "referee"  # whose attempts the ledger keeps under this name: the judge's
+
 
 @dataclass(frozen=True, slots=True)
 class Call:

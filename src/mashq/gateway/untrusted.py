@@ -6,7 +6,7 @@ from typing import cast
 from mashq.gateway.types import Count
 from mashq.protocol.resources import UNKNOWN
 
-MOST_TOKENS = 10**12
+MAX_TOKENS = 10**12
 SORTED = json.JSONEncoder(sort_keys=True).encode
 
 
@@ -27,7 +27,7 @@ def child(value: object, key: str) -> dict[str, object]:
 
 def count(value: object) -> Count:
     """A token count (a whole number that is not negative), or UNKNOWN for anything else."""
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MOST_TOKENS:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MAX_TOKENS:
         return UNKNOWN
     return value
 

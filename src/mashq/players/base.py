@@ -7,7 +7,7 @@ asked for before their rounds.
 
 from typing import Protocol
 
-from mashq.gateway.door import Model
+from mashq.gateway.model import Model
 from mashq.protocol.moves import Answer, Decision, Rewrite
 from mashq.protocol.state import Observation
 

@@ -5,9 +5,9 @@ retry       the same question again until H >= T or R reviews are used; a resamp
 escalate    a stronger model answers again where the first one's H is below T
 """
 
-from mashq.gateway.door import Model
+from mashq.gateway.model import Model
 from mashq.players.base import Draft, on, rewrite
-from mashq.players.scribe import Scribe
+from mashq.players.prompting import Prompter
 from mashq.protocol.moves import Decision
 from mashq.protocol.state import Observation
 
@@ -17,7 +17,7 @@ class Plain:
 
     answers_alone = True
 
-    def __init__(self, scribe: Scribe) -> None:
+    def __init__(self, scribe: Prompter) -> None:
         self._scribe = scribe
 
     async def move(self, seen: Observation, model: Model) -> Draft:
@@ -35,7 +35,7 @@ class Again:
 
     answers_alone = True
 
-    def __init__(self, scribe: Scribe) -> None:
+    def __init__(self, scribe: Prompter) -> None:
         self._scribe = scribe
 
     async def move(self, seen: Observation, model: Model) -> Draft:

@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from mashq.errors import ConfigError
-from mashq.gateway.door import Model
+from mashq.gateway.model import Model
 from mashq.gateway.types import PLAY
-from mashq.players import rule_policy
 from mashq.players.base import Draft, on
-from mashq.players.scribe import Place, Scribe
+from mashq.players.policies import rule as rule_policy
+from mashq.players.prompting import Place, Prompter
 from mashq.protocol.items import Item
 from mashq.protocol.moves import Answer
 from mashq.protocol.state import Observation
@@ -31,7 +31,7 @@ class Play:
 class BestOfN:
     """Plays every item N times over."""
 
-    def __init__(self, scribe: Scribe, plays: int, policy: Literal["llm", "rule", "bayes"] = "llm") -> None:
+    def __init__(self, scribe: Prompter, plays: int, policy: Literal["llm", "rule", "bayes"] = "llm") -> None:
         if policy == "bayes":
             raise ConfigError(
                 "policy: bayes plans the reviews of a whole match, and best-of-n plays item by item: use rule"

@@ -5,10 +5,11 @@ The answer agent is told neither scores nor costs, so that saying less is no way
 
 from typing import Literal
 
-from mashq.gateway.door import Model
-from mashq.players import bayes_policy, rule_policy
+from mashq.gateway.model import Model
 from mashq.players.base import Draft, rewrite
-from mashq.players.scribe import Scribe
+from mashq.players.policies import bayes as bayes_policy
+from mashq.players.policies import rule as rule_policy
+from mashq.players.prompting import Prompter
 from mashq.protocol.moves import Decision
 from mashq.protocol.state import Observation
 
@@ -18,7 +19,7 @@ class QAgent:
 
     answers_alone = True
 
-    def __init__(self, scribe: Scribe, policy: Literal["llm", "rule", "bayes"] = "llm") -> None:
+    def __init__(self, scribe: Prompter, policy: Literal["llm", "rule", "bayes"] = "llm") -> None:
         self._scribe, self._policy = scribe, policy
         self._assumed = bayes_policy.QUESTIONS if scribe.prompts.task == "qa" else bayes_policy.ASSUMED
 

@@ -7,10 +7,10 @@ the model observes the guide's score and whether a review is recommended. Every 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from mashq.gateway.door import Failure, Model
+from mashq.gateway.model import Failure, Model
 from mashq.gateway.types import Completion, Message
 from mashq.players.base import Draft, on
-from mashq.players.scribe import TEXT, Scribe, confidence_of, read, schema
+from mashq.players.prompting import TEXT, Prompter, confidence_of, read, schema
 from mashq.protocol.items import Item
 from mashq.protocol.moves import Answer
 from mashq.protocol.state import Observation
@@ -30,7 +30,7 @@ class Loop:
 class React:
     """Thinks, acts, observes."""
 
-    def __init__(self, scribe: Scribe) -> None:
+    def __init__(self, scribe: Prompter) -> None:
         self._scribe = scribe
         properties: dict[str, object] = {"thought": TEXT, "action": ACTIONS, scribe.key: TEXT}
         if scribe.key == "answer":

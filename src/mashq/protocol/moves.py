@@ -7,7 +7,7 @@ A move carries the guide's score and what it cost, so that a recorded sequence o
 from dataclasses import dataclass, fields
 from typing import Literal, cast
 
-from mashq.protocol.resources import FREE, MOST, Spend, is_number
+from mashq.protocol.resources import FREE, MAX_COST, Spend, is_number
 
 Status = Literal["ok", "refused", "failed"]
 Choice = Literal["continue", "review", "end"]
@@ -126,7 +126,7 @@ def _possible(name: str, value: object) -> bool:
     if name in _WORDS:
         return isinstance(value, str) and value in _WORDS[name]
     if name in _SCORES:
-        most = MOST if name in _NUMBERS else 1
+        most = MAX_COST if name in _NUMBERS else 1
         return value is None or (is_number(value, most) and (name in _NUMBERS or cast(float, value) >= 0))
     if name in _FLAGS:
         return isinstance(value, bool)

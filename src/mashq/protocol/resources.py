@@ -10,8 +10,43 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final, Self, cast
 
-MOST: Final = 1e18  # no cost is more; sums of such stay finite
-RESOURCES: Final = ("tokens", "calls", "reviews", "seconds", "dollars")
+MAX_COST: Final = 1e18  # no cost is more; sums of such stay finite
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """One thing that is counted: a row of the table below, from which all else about it is derived.
+
+    `measures` are the amounts of an attempt that add up to it (none: it is a plain count); `rated` resources are
+    worked out from an attempt's tokens by a rate declared or listed for its model, and are unknown without one;
+    `heading` and `digits` say how a table shows it, `unit` what a number of it is called; `weight` is what it counts
+    in P unless the configuration says otherwise (0: not counted by default); `disclosed`: vision may show it.
+    """
+
+    name: str
+    unit: str
+    heading: str
+    digits: int
+    measures: tuple[str, ...] = ()
+    rated: bool = False
+    weight: float = 1.0
+    disclosed: bool = True
+
+
+TABLE: Final = {
+    row.name: row
+    for row in (
+        Resource("tokens", "tokens", "tokens", 0, ("tokens_in", "tokens_out")),
+        Resource("calls", "calls", "calls", 0),
+        Resource("reviews", "reviews", "reviews", 0),
+        Resource("seconds", "s", "seconds", 1, ("seconds",)),
+        Resource("dollars", "$", "dollars", 4, ("dollars",), rated=True, weight=0.0, disclosed=False),
+    )
+}
+RESOURCES: Final = tuple(TABLE)
+COUNTED: Final = tuple(row.name for row in TABLE.values() if row.weight)
+MEASURES: Final = tuple(measure for row in TABLE.values() for measure in row.measures)
+RATED: Final = tuple(row.name for row in TABLE.values() if row.rated)
 
 
 class Unknown(Enum):
@@ -153,6 +188,6 @@ def _amount(parts: list[Any]) -> Amount:
     return amount
 
 
-def is_number(value: object, most: float = MOST) -> bool:
+def is_number(value: object, most: float = MAX_COST) -> bool:
     """Whether something read back is a number up to `most`: neither text, a truth value nor a NaN."""
     return type(value) in (int, float) and -most <= cast(float, value) <= most

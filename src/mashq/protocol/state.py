@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from mashq.protocol.chunks import NONE_RANKED, Ranked, Row, row
 from mashq.protocol.items import Item
+from mashq.protocol.persistent import EMPTY_SORTED, PersistentList, PersistentSorted, persistent_list
 from mashq.protocol.resources import FREE, Spend
 from mashq.protocol.rules import Budget, Keep, Rules, Seat, Turn, Vision
 
@@ -77,13 +77,13 @@ class PlayerState:
     max_reviews: int
     review_cost: float
     budget: Budget
-    items: Row[ItemState]
+    items: PersistentList[ItemState]
     phase: Phase
     position: int = 0
     reviewing: int | None = None
     reviewed: bool = False
-    ranked: Ranked = NONE_RANKED
-    reviewable: Ranked = NONE_RANKED
+    ranked: PersistentSorted = EMPTY_SORTED
+    reviewable: PersistentSorted = EMPTY_SORTED
     answered: int = 0
     h_sum: float = 0.0
     spend: Spend = FREE
@@ -185,6 +185,6 @@ def fresh_player(seat: Seat, rules: Rules, count: int) -> PlayerState:
         max_reviews=rules.max_reviews if seat.max_reviews is None else seat.max_reviews,
         review_cost=rules.review_cost if seat.review_cost is None else seat.review_cost,
         budget=rules.budget if seat.budget is None else seat.budget,
-        items=row([ItemState()] * count),
+        items=persistent_list([ItemState()] * count),
         phase="answer" if rules.turn == "cycle" else "decide",
     )

@@ -1,8 +1,8 @@
 """The results of matches as columns, from their rows where these are all there, else from a fold of the moves."""
 
 from mashq.analysis.columns import Columns, columns_of
-from mashq.arena.match import Played, Season
-from mashq.store.columns import read_columns
+from mashq.runs.columns import read_columns
+from mashq.runs.open import Played, Season
 
 
 def results_of(played: Played) -> tuple[Columns, ...]:

@@ -9,16 +9,16 @@ import numpy as np
 
 from mashq.analysis.bundles import told
 from mashq.analysis.columns import Columns, scored
-from mashq.analysis.judgement import Options, judge
 from mashq.analysis.results import from_match
-from mashq.arena.llm_judge import REFEREE
-from mashq.arena.match import Played
-from mashq.arena.setting import score_rules_of
+from mashq.analysis.score_report import Options, judge
 from mashq.errors import DataError
+from mashq.gateway.types import REFEREE
 from mashq.protocol.resources import Amount, Unknown
 from mashq.protocol.score import PlayerScore, Refusals, Score, ScoreRules
 from mashq.report.columns import results_of
-from mashq.store.run import read_last_error, read_lost, read_refusals, read_unstated
+from mashq.runs.open import Played
+from mashq.runs.reading import read_last_error, read_lost, read_refusals, read_unstated
+from mashq.runs.setup import score_rules_of
 
 RESAMPLES = 2000
 REFUSALS: tuple[Refusals, ...] = ("intersection", "penalised", "answered")

@@ -5,24 +5,24 @@ from typing import Any, Literal
 
 import numpy as np
 
-from mashq.analysis import games
-from mashq.analysis.games_dominance import dominance
-from mashq.analysis.games_uncertain import uncertain_equilibria
+from mashq.analysis.games import bimatrix as games
+from mashq.analysis.games.dominance import dominance
+from mashq.analysis.games.uncertainty import uncertain_equilibria
 from mashq.analysis.intervals import draws
 from mashq.analysis.paired import Condition, differences
 from mashq.analysis.results import Floats, Results, from_matches
 from mashq.analysis.scoring import figures, view
-from mashq.arena.fixtures import Fixture
-from mashq.arena.match import Season
-from mashq.arena.setting import score_rules_of
 from mashq.errors import DataError
 from mashq.protocol.score import ScoreRules
 from mashq.report.columns import ended_results
+from mashq.report.formatting import number, safe
 from mashq.report.grid import Grid, written
 from mashq.report.score import prose
-from mashq.report.text import number, safe
 from mashq.report.tournament import all_drawn, scored_by
-from mashq.store.run import read_matches
+from mashq.runs.open import Season
+from mashq.runs.reading import read_matches
+from mashq.runs.seasons import Fixture
+from mashq.runs.setup import score_rules_of
 
 RESAMPLES = 500
 STEPS = 400

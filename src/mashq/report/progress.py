@@ -10,12 +10,12 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from mashq.arena.fixtures import Fixture
 from mashq.protocol.moves import Move
 from mashq.protocol.resources import Unknown
 from mashq.protocol.score import ScoreRules, standings
 from mashq.protocol.state import MatchState, PlayerState
-from mashq.report.text import dollars, duration, number, safe
+from mashq.report.formatting import dollars, duration, number, safe
+from mashq.runs.seasons import Fixture
 
 
 class Progress:

@@ -4,11 +4,11 @@ from collections.abc import Iterable, Iterator
 from textwrap import fill
 from typing import Any
 
+from mashq.report.formatting import dollars, number, safe
 from mashq.report.grid import WIDTH, Format, Grid, best, markdown, written
-from mashq.report.text import dollars, number, safe
 
 COSTS = ("tokens", "calls", "reviews", "seconds", "dollars")
-MOST_SHOWN = 40
+MAX_SHOWN = 40
 
 
 def score_text(document: dict[str, Any], form: Format, everyone: bool = False) -> str:
@@ -30,7 +30,7 @@ def prose(lines: Iterable[str], form: Format) -> str:
 def table(document: dict[str, Any], everyone: bool = False) -> Grid:
     """The result table, best Q first."""
     players = sorted(document["players"], key=lambda p: -(p["q"] if p["q"] is not None else -9e9))
-    shown = players if everyone else players[:MOST_SHOWN]
+    shown = players if everyone else players[:MAX_SHOWN]
     costs = [name for name in COSTS if any(player[name] is not None for player in players)]
     interval = any(player["q_low"] is not None for player in players)
     chance = any(player["p_win"] is not None for player in players)
@@ -59,7 +59,7 @@ def differences(document: dict[str, Any]) -> Grid:
     """The differences in Q that matter: all among few players, else the winner's over the next ones."""
     rows = [
         [d["a"][:30], d["b"][:30], _signed(d["dq"]), _span(d), _verdict(d)]
-        for d in document["differences"][:MOST_SHOWN]
+        for d in document["differences"][:MAX_SHOWN]
     ]
     return Grid(["player", "against", "difference in Q", "95% interval", "sure"], rows, left=2)
 

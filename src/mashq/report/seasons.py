@@ -3,7 +3,7 @@
 from importlib import import_module
 from typing import Any
 
-from mashq.arena.match import Season
+from mashq.runs.open import Season
 
 Document = dict[str, Any]
 

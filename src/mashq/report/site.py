@@ -19,12 +19,11 @@ from typing import Any
 
 from markupsafe import Markup
 
-from mashq.analysis.judgement import with_known
+from mashq.analysis.score_report import with_known
 from mashq.analysis.scoring import figures, view
-from mashq.arena.match import Season, load_season
-from mashq.arena.metering import is_metered
 from mashq.errors import ConfigError, MashqError, StoreError
 from mashq.protocol.resources import RESOURCES
+from mashq.report.annotation_sheet import policy
 from mashq.report.html.chapters import banners, title
 from mashq.report.html.facts import Facts
 from mashq.report.html.labels import labels
@@ -32,8 +31,9 @@ from mashq.report.html.methods import without_folders
 from mashq.report.html.page import POLICY, asset, data, environment
 from mashq.report.html.parts import Chapter, Table
 from mashq.report.html.report import report
-from mashq.report.sheet import policy
-from mashq.store.run import MANIFEST
+from mashq.runs.manifest import MANIFEST
+from mashq.runs.metered import is_metered
+from mashq.runs.open import Season, load_season
 
 MARK = "site.json"
 INDEX = "index.html"

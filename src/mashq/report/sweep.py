@@ -3,21 +3,21 @@
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from mashq.analysis.judgement import Options, judge
 from mashq.analysis.paired import Condition, Difference, differences
 from mashq.analysis.results import from_matches
-from mashq.arena.fixtures import cells, is_free
-from mashq.arena.match import Season
-from mashq.arena.setting import score_rules_of
+from mashq.analysis.score_report import Options, judge
 from mashq.config import changed
 from mashq.errors import DataError
 from mashq.report.columns import ended_results
 from mashq.report.document import RESAMPLES
+from mashq.report.formatting import number, safe
 from mashq.report.grid import Grid, written
 from mashq.report.score import prose
-from mashq.report.text import number, safe
 from mashq.report.tournament import all_drawn, scored_by
-from mashq.store.run import read_matches
+from mashq.runs.open import Season
+from mashq.runs.reading import read_matches
+from mashq.runs.seasons import cells, is_free
+from mashq.runs.setup import score_rules_of
 
 KEPT = (
     "name",

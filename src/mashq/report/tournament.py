@@ -5,22 +5,22 @@ from typing import Any, Literal
 
 import numpy as np
 
-from mashq.analysis.ratings import Ratings, game, rate
-from mashq.analysis.ratings_outcomes import Game
+from mashq.analysis.ratings.fit import Ratings, game, rate
+from mashq.analysis.ratings.outcomes import Game
 from mashq.analysis.results import Results, from_matches
 from mashq.analysis.scoring import figures, view
-from mashq.arena.fixtures import Fixture
-from mashq.arena.match import Season
-from mashq.arena.setting import score_rules_of
 from mashq.config import Config
 from mashq.errors import DataError
 from mashq.protocol.resources import RESOURCES
 from mashq.protocol.score import TIE, ScoreRules
 from mashq.report.columns import ended_results
+from mashq.report.formatting import number, safe
 from mashq.report.grid import Grid, written
 from mashq.report.score import prose
-from mashq.report.text import number, safe
-from mashq.store.run import read_matches
+from mashq.runs.open import Season
+from mashq.runs.reading import read_matches
+from mashq.runs.seasons import Fixture
+from mashq.runs.setup import score_rules_of
 
 RESAMPLES = 1000
 Meeting = tuple[tuple[int, ...], Results]

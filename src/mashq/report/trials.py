@@ -15,15 +15,15 @@ from mashq.analysis.columns import Columns, scored
 from mashq.analysis.flips import envelope
 from mashq.analysis.paired import Difference
 from mashq.analysis.repeats import Repeats, repeats
-from mashq.arena.match import Season
-from mashq.arena.setting import score_rules_of
 from mashq.report.columns import ended_results
 from mashq.report.document import figures
+from mashq.report.formatting import number, safe
 from mashq.report.grid import Grid, written
 from mashq.report.score import flips, prose
-from mashq.report.text import number, safe
 from mashq.report.tournament import all_drawn, scored_by
-from mashq.store.run import read_attempts, read_matches
+from mashq.runs.open import Season
+from mashq.runs.reading import read_attempts, read_matches
+from mashq.runs.setup import score_rules_of
 
 COSTS = ("calls", "tokens_in", "tokens_out", "tokens", "reviews", "seconds", "dollars")
 FIGURES = ("h", "h_before_review", "answer_rate", *COSTS, "penalty", "q")

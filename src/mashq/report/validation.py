@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from typing import Any
 
+from mashq.report.annotation_sheet import policy, shown
+from mashq.report.formatting import number, safe
 from mashq.report.grid import Format, Grid, written
 from mashq.report.score import prose
-from mashq.report.sheet import policy, shown
-from mashq.report.text import number, safe
 
 SIDE, EDGE = 420, 52
 STYLE = """

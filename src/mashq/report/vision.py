@@ -6,14 +6,14 @@ import numpy as np
 
 from mashq.analysis.paired import Condition, differences
 from mashq.analysis.results import Results, from_matches
-from mashq.arena.match import Season
-from mashq.arena.setting import score_rules_of
 from mashq.report.columns import ended_results
+from mashq.report.formatting import safe
 from mashq.report.grid import Grid, written
 from mashq.report.score import prose
-from mashq.report.text import safe
 from mashq.report.tournament import all_drawn, scored_by
-from mashq.store.run import read_matches
+from mashq.runs.open import Season
+from mashq.runs.reading import read_matches
+from mashq.runs.setup import score_rules_of
 
 SHOWN = ("h", "reviews", "tokens", "calls", "seconds")
 STEPS = (("alone", "unseen", "company"), ("unseen", "seen", "vision"))

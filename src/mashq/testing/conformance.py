@@ -11,7 +11,7 @@ import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import cast
 
-from mashq.gateway.door import Failure, Model
+from mashq.gateway.model import Failure, Model
 from mashq.gateway.types import Completion, Message
 from mashq.protocol.items import Item
 from mashq.protocol.moves import CHOICES, Answer, Decision, Rewrite

@@ -16,8 +16,8 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from mashq.errors import MashqError
-from mashq.web import items
-from mashq.web.answers import ANSWERS, Answer, Site, number_of, projector_of
+from mashq.web.api import items
+from mashq.web.api.answers import ANSWERS, Answer, Site, number_of, projector_of
 from mashq.web.library import Library
 from mashq.web.live import dumped
 from mashq.web.security import Guard, Policy

@@ -16,9 +16,11 @@ from threading import Lock
 from typing import Any, cast
 
 from mashq.errors import StoreError
-from mashq.store.run import DATABASE, FORMAT, LOCK, MANIFEST
+from mashq.runs.manifest import FORMAT, MANIFEST
+from mashq.runs.reading import DATABASE
+from mashq.runs.writer import LOCK
 
-DEEPEST, MOST, FRESH = 4, 20_000, 1.0
+DEEPEST, MAX_COST, FRESH = 4, 20_000, 1.0
 Stamp = tuple[int, int, int]
 
 
@@ -87,7 +89,7 @@ class Library:
                 found = self._read(path, path.relative_to(self.root).as_posix())
                 if found is not None:
                     yield found
-                elif depth + 1 < DEEPEST and seen < MOST:
+                elif depth + 1 < DEEPEST and seen < MAX_COST:
                     todo.append((path, depth + 1))
 
     def _read(self, path: Path, name: str) -> Found | None:

@@ -12,12 +12,12 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 from mashq.errors import MashqError
-from mashq.store.run import DATABASE
-from mashq.web.frames import frame
+from mashq.runs.reading import DATABASE
+from mashq.web.api.frames import frame
 from mashq.web.library import plain_file, playing
-from mashq.web.stage import Theatre
+from mashq.web.run_view import Theatre
 
-EVERY, ANYWAY, BEAT, MANY, MOST_VIEWERS = 0.25, 2.0, 15.0, 8, 200
+EVERY, ANYWAY, BEAT, MANY, MAX_VIEWERS = 0.25, 2.0, 15.0, 8, 200
 READ_FOR = 0.1
 
 
@@ -95,7 +95,7 @@ class Channels:
     @property
     def full(self) -> bool:
         """Whether there are as many viewers as there may be."""
-        return sum(len(channel.viewers) for channel in self._open.values()) >= MOST_VIEWERS
+        return sum(len(channel.viewers) for channel in self._open.values()) >= MAX_VIEWERS
 
     async def watch(self, run: str, match: str) -> AsyncIterator[bytes]:
         """Server-sent events: frames as they come, and a comment now and then to keep the line open."""

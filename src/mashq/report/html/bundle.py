@@ -13,7 +13,7 @@ from pathlib import Path
 import vl_convert
 
 from mashq.errors import ConfigError
-from mashq.gateway.weights import cache_dir
+from mashq.gateway.backends.weights import cache_dir
 from mashq.report.html.parts import Spec
 
 SNIPPET = "window.mashqEmbed = vegaEmbed;"

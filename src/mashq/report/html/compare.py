@@ -4,6 +4,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from mashq.report.formatting import flattened, number, safe
 from mashq.report.grid import Grid
 from mashq.report.html import charts_seasons as charts
 from mashq.report.html.chapters import title
@@ -11,10 +12,9 @@ from mashq.report.html.facts import Facts
 from mashq.report.html.labels import labels
 from mashq.report.html.methods import without_folders
 from mashq.report.html.parts import Block, Chapter, Figure, Prose, Section, Table
-from mashq.report.html.style import MOST
-from mashq.report.text import flattened, number, safe
+from mashq.report.html.style import MAX_COST
 
-MOST_SETTINGS = 24
+MAX_SETTINGS = 24
 
 
 def comparison(chapters: Sequence[Chapter], matches: Sequence[Facts]) -> Section:
@@ -69,7 +69,7 @@ def _common(scored: Sequence[Facts]) -> list[Block]:
             if one["q"] is not None:
                 points.append({"player": known[name], "value": run, "q": one["q"], "low": low, "high": high})
     headings = ["run", "player", "H", "calls", "tokens", "reviews", "seconds", "P", "Q", "95%"]
-    names = [known[name] for name in common[:MOST]]
+    names = [known[name] for name in common[:MAX_COST]]
     caption = "Q of the common players in each run, with 95% intervals. Q is relative to the match it was played in."
     kept = [row for row in points if row["player"] in names]
     same = "The ranking of the common players is the same in every run."
@@ -103,6 +103,6 @@ def _settings(runs: Sequence[str], scored: Sequence[Facts]) -> list[Block]:
     differ = [key for key in keys if len({json.dumps(one.get(key), sort_keys=True) for one in flat}) > 1]
     if not differ:
         return [Prose(["The runs have the same settings."])]
-    rows = [[key, *(safe(str(one.get(key, "–")), 48) for one in flat)] for key in differ[:MOST_SETTINGS]]
-    more = f" ({len(differ) - MOST_SETTINGS} more are not shown)" if len(differ) > MOST_SETTINGS else ""
+    rows = [[key, *(safe(str(one.get(key, "–")), 48) for one in flat)] for key in differ[:MAX_SETTINGS]]
+    more = f" ({len(differ) - MAX_SETTINGS} more are not shown)" if len(differ) > MAX_SETTINGS else ""
     return [Table("settings", Grid(["setting", *runs], rows, left=1 + len(runs)), f"What the runs differ in{more}.")]

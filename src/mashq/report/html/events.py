@@ -13,19 +13,19 @@ from typing import Any
 import numpy as np
 
 from mashq.analysis.results import Floats
-from mashq.analysis.story import Beat, Event, Scene, story, told
-from mashq.arena.match import Played
-from mashq.arena.setting import score_rules_of
+from mashq.analysis.story.tell import Beat, Event, Scene, story, told
 from mashq.protocol.resources import RESOURCES
-from mashq.store.db import connect
-from mashq.store.run import DATABASE
+from mashq.runs.database import connect
+from mashq.runs.open import Played
+from mashq.runs.reading import DATABASE
+from mashq.runs.setup import score_rules_of
 
 MOVES = "SELECT round, player, kind, item, move, ruling FROM events WHERE match = ? ORDER BY seq"
 REVIEWS = """SELECT player, item, count(*), sum(coalesce(tokens_in, 0) + coalesce(tokens_out, 0)),
   sum(coalesce(seconds, 0)), sum(coalesce(dollars, 0)) FROM attempts WHERE match = ? AND purpose = 'review'
   AND item IS NOT NULL GROUP BY player, item"""
-MOST_POINTS = 120
-MOST_BEATS = 14
+MAX_POINTS = 120
+MAX_BEATS = 14
 RUN_OF_WORDS = 4
 WORD = re.compile(r"\w+")
 
@@ -65,7 +65,7 @@ def heard(played: Played) -> Told:
         rules=score_rules_of(played.config),
     )
     rounds = 1 + max((event.round for event in events), default=-1)
-    beats = told(story(events, scene, ended=played.finished), MOST_BEATS)
+    beats = told(story(events, scene, ended=played.finished), MAX_BEATS)
     return Told(_course(events, [player.name for player in seats], rounds), beats, rounds)
 
 
@@ -77,7 +77,7 @@ def _events(path: Path, match: str) -> Iterator[Event]:
 
 def _course(events: Sequence[Event], players: Sequence[str], rounds: int) -> list[Point]:
     """A point for every so many rounds, so that a long match draws as fast as a short one."""
-    step = max(1, math.ceil(rounds / MOST_POINTS))
+    step = max(1, math.ceil(rounds / MAX_POINTS))
     count = math.ceil(rounds / step)
     spent = {name: np.zeros((3, count)) for name in players}
     for event in events:

@@ -10,17 +10,17 @@ import numpy as np
 
 from mashq.analysis.flips import pareto
 from mashq.analysis.intervals import resample
-from mashq.analysis.judgement import Options, judge, with_known
 from mashq.analysis.results import Floats, Results, from_matches
+from mashq.analysis.score_report import Options, judge, with_known
 from mashq.analysis.scoring import View, figures, influence, view
-from mashq.arena.match import Played, Season
-from mashq.arena.setting import score_rules_of
 from mashq.errors import DataError
 from mashq.protocol.resources import RESOURCES
 from mashq.protocol.score import PlayerResult, ScoreRules
 from mashq.report import seasons
 from mashq.report.html.events import Told, heard, review_costs
-from mashq.store.run import read_matches
+from mashq.runs.open import Played, Season
+from mashq.runs.reading import read_matches
+from mashq.runs.setup import score_rules_of
 
 RESAMPLES = 10_000
 BAND_RESAMPLES = 1000

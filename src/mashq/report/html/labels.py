@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 
-from mashq.report.text import safe
+from mashq.report.formatting import safe
 
 LONGEST = 28
 

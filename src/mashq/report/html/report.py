@@ -4,17 +4,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from mashq.arena.match import Season, load_season
-from mashq.arena.rescore import cache_file, rescored
 from mashq.detectors import base
 from mashq.errors import ConfigError
-from mashq.gateway.weights import cache_dir
+from mashq.gateway.backends.weights import cache_dir
 from mashq.report.html.chapters import match_chapter, season_chapter
 from mashq.report.html.compare import comparison
 from mashq.report.html.facts import Facts, facts
 from mashq.report.html.page import render
 from mashq.report.html.parts import Chapter, Section
-from mashq.store.cache import Cached
+from mashq.runs.open import Season, load_season
+from mashq.runs.rescore import cache_file, rescored
+from mashq.runs.score_cache import Cached
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,16 +4,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any
 
+from mashq.report.formatting import number, safe
 from mashq.report.grid import Grid
 from mashq.report.html import charts_seasons as charts
 from mashq.report.html.labels import labels, listed
 from mashq.report.html.parts import Block, Figure, Prose, Section, Table, Tile, Verdict
-from mashq.report.html.style import MOST
-from mashq.report.text import number, safe
+from mashq.report.html.style import MAX_COST
 
 Found = Mapping[str, Any]
-MOST_CHARTS = 6
-MOST_MATRIX = 12
+MAX_CHARTS = 6
+MAX_MATRIX = 12
 
 
 def sweep(found: Found) -> tuple[Verdict, list[Section]]:
@@ -66,7 +66,7 @@ def _lines(found: Found, known: Mapping[str, str]) -> Iterator[Figure]:
         for one in over if one["setting"] == axis for v in one["values"]
     )  # fmt: skip
     for at, fixed in enumerate(product(*(one["values"] for one in others))):
-        if at == MOST_CHARTS:
+        if at == MAX_CHARTS:
             return
         want = {one["setting"]: value for one, value in zip(others, fixed, strict=True)}
         rows = [
@@ -77,7 +77,7 @@ def _lines(found: Found, known: Mapping[str, str]) -> Iterator[Figure]:
             for p in cell["players"]
             if p["q"] is not None
         ]  # fmt: skip
-        names = list(dict.fromkeys(row["player"] for row in rows))[:MOST]
+        names = list(dict.fromkeys(row["player"] for row in rows))[:MAX_COST]
         kept = [row for row in rows if row["player"] in names]
         said = ", ".join(f"{safe(name)} {safe(str(value), 24)}" for name, value in want.items())
         caption = f"Q over {safe(axis)}{' at ' + said if said else ''}, with 95% intervals."
@@ -149,7 +149,7 @@ def tournament(found: Found) -> tuple[Verdict, list[Section]]:
     figure = Figure("ratings", charts.ratings(rows), said, f"Ratings: {alt}.")
     blocks: list[Block] = [Table("ratings", _ratings_grid(players, known), _RATINGS)]
     sections = [Section("ratings", "The ratings", [*blocks, *_notes(found)])]
-    if 1 < len(players) <= MOST_MATRIX:
+    if 1 < len(players) <= MAX_MATRIX:
         sections.append(Section("wins", "Who beat whom", _matrix(found, known)))
     headline = f"{known[first['name']]} is rated first" if found["finished"] else "Not finished: the ratings so far"
     return Verdict(headline, sentences, sure if found["finished"] else "", tiles, figure), sections

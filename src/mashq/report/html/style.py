@@ -9,7 +9,7 @@ from mashq.report.html.parts import Spec
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7F7F7F", "#8C6D1F")
 SHAPES = ("circle", "square", "triangle-up", "diamond", "triangle-down", "cross", "triangle-right", "triangle-left")
 DASHES = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3], [4, 1], [1, 3], [10, 4], [3, 3, 1, 3])
-MOST = len(COLOURS)
+MAX_COST = len(COLOURS)
 FONT = "system-ui, 'Segoe UI', 'Helvetica Neue', Arial, sans-serif"
 PAPER_FONT = "Helvetica, Arial, 'Liberation Sans', sans-serif"
 SCREEN_WIDTH, SMALL_WIDTH = 680, 330

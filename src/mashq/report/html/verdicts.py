@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 from typing import Any
 
+from mashq.report.formatting import number
 from mashq.report.html import charts
 from mashq.report.html.facts import Facts
 from mashq.report.html.labels import labels
 from mashq.report.html.parts import Figure, Tile, Verdict
-from mashq.report.html.style import MOST
-from mashq.report.text import number
+from mashq.report.html.style import MAX_COST
 
 SHOWN_TILES = 4
 FEW = 30
@@ -21,7 +21,7 @@ def drawn(facts: Facts) -> list[str]:
         return []
     leaders = [stretch["winner"] for stretch in judged["envelope"]]
     ranked = sorted((p for p in judged["players"] if p["q"] is not None), key=lambda p: -p["q"])
-    chosen = list(dict.fromkeys([*leaders, *(player["name"] for player in ranked)]))[:MOST]
+    chosen = list(dict.fromkeys([*leaders, *(player["name"] for player in ranked)]))[:MAX_COST]
     return [name for name in facts.names if name in chosen]
 
 

@@ -1,0 +1,1 @@
+"""Simulated players fitted to recorded ones."""

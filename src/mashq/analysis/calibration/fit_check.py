@@ -1,0 +1,113 @@
+"""Is a simulated match like the recorded one? Its figures beside the recorded ones and their intervals.
+
+A figure is a mean over the scored items, so that matches which lose different items to refusals compare. A simulated
+figure is the mean over several simulated matches; it is like the recorded one when it falls into its interval.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from mashq.analysis.intervals import LEVEL, resample
+from mashq.analysis.results import Floats, Results
+from mashq.analysis.score_report import nothing_common, with_known
+from mashq.analysis.scoring import View, figures, view
+from mashq.errors import DataError
+from mashq.protocol.score import ScoreRules
+
+COSTS = ("tokens", "calls", "reviews", "seconds")
+FIGURES = ("h", "q", *COSTS)
+CLOSE = 1e-9
+RESAMPLES = 4000
+
+
+def likeness(
+    recorded: Results, simulated: Sequence[Results], rules: ScoreRules, unfitted: Mapping[str, Sequence[str]]
+) -> dict[str, Any]:
+    """The document. `unfitted` names, by player, the figures that no simulation was fitted to: shown, not judged."""
+    rules = with_known(recorded, rules, [])
+    found = [_means(one, rules) for one in simulated]
+    found = [one for one in found if one is not None]
+    now = _means(recorded, rules)
+    if now is None or not found:
+        raise DataError(nothing_common(recorded))
+    intervals = _intervals(recorded, rules)
+    open_costs = any(set(COSTS) & set(names) for names in unfitted.values()) and rules.reference is None
+    rows: list[dict[str, Any]] = []
+    for seat, name in enumerate(recorded.players):
+        for figure in FIGURES:
+            if np.isnan(now[figure][seat]):
+                continue
+            drawn = np.array([one[figure][seat] for one in found])
+            fitted = figure not in unfitted.get(name, ()) and not (figure == "q" and open_costs)
+            mean, (low, high) = float(drawn.mean()), intervals[figure][seat]
+            rows.append(
+                {
+                    "player": name,
+                    "figure": figure,
+                    "recorded": float(now[figure][seat]),
+                    "low": low,
+                    "high": high,
+                    "simulated": mean,
+                    "spread": float(drawn.std(ddof=1)) if len(drawn) > 1 else None,
+                    "fitted": fitted,
+                    "inside": None if low is None or high is None else low - CLOSE <= mean <= high + CLOSE,
+                }
+            )
+    outside = [row for row in rows if row["fitted"] and row["inside"] is False]
+    return {
+        "simulated": True,
+        "items": len(recorded.items),
+        "matches": len(found),
+        "level": LEVEL,
+        "rows": rows,
+        "like": None if intervals["h"][0][0] is None else not outside,
+    }
+
+
+def _view(results: Results, rules: ScoreRules) -> View:
+    """What is scored, with the costs that are known, whether P counts them or not."""
+    known = tuple(name for name in COSTS if not np.isnan(results.costs[name]).all(axis=1).any())
+    return view(results, rules.refusals, tuple(dict.fromkeys((*rules.weights, *known))))
+
+
+def _counted(seen: View, rules: ScoreRules) -> View:
+    return replace(seen, costs={name: seen.costs[name] for name in rules.weights})
+
+
+def _means(results: Results, rules: ScoreRules) -> dict[str, Floats] | None:
+    """Each figure of each player; NaN where a cost is not known of everyone."""
+    seen = _view(results, rules)
+    if not seen.items:
+        return None
+    now = figures(_counted(seen, rules), rules)
+    means = {"h": now.h[0], "q": now.q[0]}
+    for name in COSTS:
+        values = seen.costs.get(name)
+        counts = seen.cost_counts.sum(axis=1)
+        nothing = np.full(len(results.players), np.nan)
+        means[name] = nothing if values is None else (values * seen.cost_counts).sum(axis=1) / counts
+    return means
+
+
+def _intervals(results: Results, rules: ScoreRules) -> dict[str, list[tuple[float | None, float | None]]]:
+    """The interval of each figure, all by the method that Q's has: a cost is put on a scale from 0 to 1 for it."""
+    seen = _view(results, rules)
+    plain = ScoreRules(weights={})
+    found = {"q": _interval(_counted(seen, rules), rules), "h": _interval(replace(seen, costs={}), plain)}
+    for name, values in seen.costs.items():
+        top = float(values.max()) or 1.0
+        ends = _interval(replace(seen, h=values / top, h_counts=seen.cost_counts, costs={}), plain, top)
+        found[name] = [(None if low is None else max(0.0, low), high) for low, high in ends]
+    return found
+
+
+def _interval(seen: View, rules: ScoreRules, scale: float = 1.0) -> list[tuple[float | None, float | None]]:
+    """By player; None where there are too few items."""
+    found = resample(seen, rules, [], RESAMPLES, 0)
+    if found.low is None or found.high is None:
+        return [(None, None)] * len(seen.h)
+    ends: list[list[float]] = (np.stack([found.low, found.high], axis=1) * scale).tolist()
+    return [(low, high) for low, high in ends]

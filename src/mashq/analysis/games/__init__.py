@@ -1,0 +1,1 @@
+"""Matches as games: equilibria and dominance."""

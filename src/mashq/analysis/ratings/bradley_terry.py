@@ -1,0 +1,157 @@
+"""Bradley-Terry with ties, for games of two: Davidson's model.
+
+    P(i beats j) : P(tie) : P(j beats i)  =  pi_i : nu * sqrt(pi_i * pi_j) : pi_j
+
+The log-strength, log(pi), is what is fitted, with mean 0. A weak prior keeps it finite for a player that never loses:
+log-strengths are normal around 0 with a standard deviation of 3 (about 520 points), log(nu) with one of 10. Against
+twenty games a player that moves a log-strength of 2 by less than 0.02. Where nothing is tied, nu is 0.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mashq.analysis.ratings.newton import climb
+from mashq.analysis.results import Floats
+from mashq.errors import DataError
+
+Ints = NDArray[np.intp]
+SPREAD = 3.0
+TIE_SPREAD = 10.0
+POINTS = 400 / math.log(10)
+MIDDLE = 1500.0
+CHUNK = 4_000_000
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Strengths:
+    """Log-strengths around 0 and how easily a game is tied."""
+
+    names: tuple[str, ...]
+    strength: Floats
+    nu: float = 0.0
+
+    @property
+    def points(self) -> Floats:
+        """The same on the scale of chess ratings: 400 points are odds of 10 to 1, the average is 1500."""
+        return points(self.strength)
+
+    @property
+    def win(self) -> Floats:
+        """The chance that the row's player beats the column's; NaN against itself."""
+        return chances(self.strength, self.nu)[0]
+
+    @property
+    def tie(self) -> Floats:
+        """The chance that the two tie; NaN against itself."""
+        return chances(self.strength, self.nu)[1]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fit:
+    """Log-strengths and nu, one row a fit, with the curvature of the fit in (strengths, log nu if there are ties)."""
+
+    strength: Floats
+    nu: Floats
+    curvature: Floats
+
+
+def bradley_terry(wins: Floats, ties: Floats | None, names: Sequence[str]) -> Strengths:
+    """Strengths from `wins[i, j]`, how often i beat j, and `ties[i, j] == ties[j, i]`; fractions are welcome."""
+    size = len(names)
+    drawn = np.zeros((size, size)) if ties is None else ties
+    for what, table in (("wins", wins), ("ties", drawn)):
+        if table.shape != (size, size):
+            raise DataError(f"{what} is {table.shape}, must be players x players, {size} x {size}")
+        if not (np.isfinite(table).all() and (table >= 0).all() and not table.diagonal().any()):
+            raise DataError(f"{what} must be finite, not negative, and 0 on the diagonal")
+    if not (drawn == drawn.T).all():
+        raise DataError("ties must be symmetric: ties[i, j] is the number of ties between i and j, either way")
+    first, second = np.nonzero(np.triu(wins + wins.T + drawn, 1))
+    outcomes = np.stack([wins[first, second], drawn[first, second], wins[second, first]], axis=-1)
+    found = fit_pairs(np.stack([first, second], axis=-1), outcomes[None], size)
+    return Strengths(tuple(names), found.strength[0], float(found.nu[0]))
+
+
+def fit_pairs(pairs: Ints, outcomes: Floats, players: int, start: Floats | None = None) -> Fit:
+    """Fit every row of `outcomes`: fits x pairs x (first wins, tie, second wins). No pair may come twice."""
+    tied = bool(outcomes[..., 1].any())
+    size = max(1, CHUNK // (4 * len(pairs) + players**2 + 1))
+    found = [_fit(pairs, part, players, start, tied) for part in _parts(outcomes, size)]
+    return Fit(*(np.concatenate([getattr(one, name) for one in found]) for name in ("strength", "nu", "curvature")))
+
+
+def chances(strength: Floats, nu: float) -> tuple[Floats, Floats]:
+    """Who beats whom and who ties with whom, players x players; NaN on the diagonal."""
+    win, tie, _ = _shares(strength[:, None] - strength[None, :], np.full((1, 1), nu))
+    np.fill_diagonal(win, np.nan)
+    np.fill_diagonal(tie, np.nan)
+    return win, tie
+
+
+def points(strength: Floats) -> Floats:
+    """Log-strengths as points: 400 for odds of 10 to 1, around 1500."""
+    return MIDDLE + POINTS * strength
+
+
+def _parts(rows: Floats, size: int) -> list[Floats]:
+    return [rows[at : at + size] for at in range(0, len(rows), size)]
+
+
+def _fit(pairs: Ints, outcomes: Floats, players: int, start: Floats | None, tied: bool) -> Fit:
+    first, second = pairs[:, 0], pairs[:, 1]
+    won, draw, lost = outcomes[..., 0], outcomes[..., 1], outcomes[..., 2]
+    games = outcomes.sum(axis=-1)
+    prior = np.append(np.full(players, SPREAD**-2), [TIE_SPREAD**-2] if tied else [])
+    on = np.arange(len(prior))
+
+    def objective(at: Floats) -> tuple[Floats, Floats, Floats]:
+        nu = np.exp(at[:, players:]) if tied else np.zeros((len(at), 1))
+        gap = at[:, first] - at[:, second]
+        win, tie, loss = _shares(gap, nu)
+        edge = win - loss
+        value = _dot(won, win) + _dot(draw, tie) + _dot(lost, loss) - (at**2 @ prior) / 2
+        slope, curvature = -at * prior, np.zeros((len(at), len(prior), len(prior)))
+        slope[:, :players] += _net((won - lost - games * edge) / 2, pairs, players)
+        bend = games * (win + loss - edge**2) / 4
+        curvature[:, first, second] = curvature[:, second, first] = -bend
+        curvature[:, on, on] = prior - curvature.sum(axis=2)
+        if tied:
+            slope[:, players] += (draw - games * tie).sum(axis=1)
+            cross = _net(-games * edge * tie / 2, pairs, players)
+            curvature[:, :players, players] = curvature[:, players, :players] = cross
+            curvature[:, players, players] += (games * tie * (1 - tie)).sum(axis=1)
+        return value, slope, curvature
+
+    begin = np.zeros((len(outcomes), len(prior)))
+    if start is not None:
+        begin[:, :players] = start
+    if tied:
+        begin[:, players] = np.log((2 * draw.sum(axis=1) + 1) / ((won + lost).sum(axis=1) + 1))
+    top, curvature = climb(objective, begin)
+    nu = np.exp(top[:, players]) if tied else np.zeros(len(top))
+    return Fit(top[:, :players] - top[:, :players].mean(axis=1, keepdims=True), nu, curvature)
+
+
+def _shares(gap: Floats, nu: Floats) -> tuple[Floats, Floats, Floats]:
+    """Win, tie and loss at a gap in log-strength, without overflow."""
+    down = np.exp(-np.abs(gap))
+    middle = nu * np.sqrt(down)
+    whole = 1 + down + middle
+    high, low = 1 / whole, down / whole
+    return np.where(gap >= 0, high, low), middle / whole, np.where(gap >= 0, low, high)
+
+
+def _dot(weight: Floats, share: Floats) -> Floats:
+    """Weighted logarithms; what weighs nothing counts nothing."""
+    return (weight * np.log(np.where(weight > 0, np.maximum(share, 1e-300), 1.0))).sum(axis=1)
+
+
+def _net(amount: Floats, pairs: Ints, players: int) -> Floats:
+    """By player: what it got as first of its pairs, less what it got as second."""
+    table = np.zeros((len(amount), players, players))
+    table[:, pairs[:, 0], pairs[:, 1]] = amount
+    return table.sum(axis=2) - table.sum(axis=1)

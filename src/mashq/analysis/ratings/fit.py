@@ -1,0 +1,187 @@
+"""Ratings of players from games, with intervals.
+
+Games of two are rated by Bradley-Terry with ties; where some have three seats and more, all are by Plackett-Luce.
+
+**Items as the unit.** A tournament's games share their items, so items are drawn again, for all games at once. Who
+won is then the worst of statistics: one bit a game, and resamples of a bit do not show its error. A game's outcome is
+therefore the share of resamples that a seat wins (`ratings_outcomes`). To first order that is the share of the
+*halves* of the items that it wins, an unbiased estimate of its chance to win a match of **half as many items**: that
+is what these ratings and win chances speak of. (Of its chance in a match of all the items, the bare result is the
+only unbiased estimate.) Intervals are percentiles of the ratings of the resamples. Far from the middle those lean
+outwards when all games share their errors (the same answers in every match): the rating of the resamples' mean
+outcome, which is to them what the truth is to the results, is then not in their middle, and the percentiles are moved
+half way to it. They are widened as Student's t is when items are few. `bench/ratings_coverage.py` tells how often
+they hold the truth.
+
+**Games as the unit.** Without items, games are taken to be independent, and outcomes to be what they were. Intervals
+come from the curvature of the fit, prior included, so that a player who never lost has one too.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import ndtr, ndtri, stdtrit  # pyright: ignore[reportMissingTypeStubs]
+
+from mashq.analysis.intervals import FEWEST, LEVEL, draws
+from mashq.analysis.ratings.bradley_terry import Fit, Strengths, fit_pairs, points
+from mashq.analysis.ratings.notes import doubts
+from mashq.analysis.ratings.outcomes import Game, contests, pair_outcomes, soft_contests, soft_pair_outcomes
+from mashq.analysis.ratings.plackett_luce import fit_orders
+from mashq.analysis.results import Floats
+from mashq.analysis.scoring import View, figures
+from mashq.errors import DataError
+from mashq.protocol.score import ScoreRules
+
+RESAMPLES = 2000
+EQUAL = 1e-9
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ratings:
+    """Ratings and what the resamples say of them. `low` and `high` are None when there are too few items to say.
+
+    `ranks` are the best and the worst rank (1 is first) in the middle 95% of the resamples, `p_first` is the share of
+    them in which a player is first, and `resampled` their log-strengths, resamples x players.
+    """
+
+    fit: Strengths
+    low: Floats | None
+    high: Floats | None
+    ranks: tuple[tuple[int, int], ...]
+    p_first: Floats
+    resampled: Floats
+    notes: tuple[str, ...]
+
+    @property
+    def points_low(self) -> Floats | None:
+        """The lower ends in points."""
+        return None if self.low is None else points(self.low)
+
+    @property
+    def points_high(self) -> Floats | None:
+        """The upper ends in points."""
+        return None if self.high is None else points(self.high)
+
+
+def game(
+    seats: Sequence[int],
+    seen: View,
+    rules: ScoreRules,
+    items: Sequence[str],
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+) -> Game:
+    """A game from a match's results; `items` are the tournament's, so one seed draws the same for every match."""
+    place = {item: at for at, item in enumerate(items)}
+    columns = [place[item] for item in seen.items]
+    found: list[Floats] = []
+    for drawn in draws(len(items), resamples, seed):
+        own = drawn[:, columns]
+        own[own.sum(axis=1) == 0] = 1.0  # none of the match's items was drawn: take it as it was
+        found.append(figures(seen, rules, own).q)
+    return Game(tuple(seats), figures(seen, rules).q[0], np.concatenate(found))
+
+
+def rate(
+    games: Sequence[Game],
+    names: Sequence[str],
+    items: int | None = None,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+) -> Ratings:
+    """Rate players from games. With `items`, their number, items are the unit and every game brings its `drawn`;
+    without, games are, and `resamples` says how many times to draw. The seed draws them and breaks ties of many."""
+    _check(games, len(names), items)
+    random = np.random.default_rng(seed)
+    paired = all(len(one.seats) == 2 for one in games)
+    if items is None:
+        found = _from_games(games, len(names), paired, random)
+        resampled = _around(found, resamples, random)
+        ends = _ends(resampled, found.strength[0], found.strength[0], 1.0)
+    else:
+        found, resampled, centre = _from_items(games, len(names), paired, random)
+        ends = _ends(resampled, found.strength[0], centre, _stretch(items)) if items >= FEWEST else None
+    fit = Strengths(tuple(names), found.strength[0], float(found.nu[0]))
+    said = doubts(games, names, items)
+    ranks, p_first = _ranks(resampled)
+    if ends is None:
+        said = (*said, f"{items} item(s) are too few for intervals: use {FEWEST} or more.")
+        return Ratings(fit, None, None, ranks, p_first, resampled, said)
+    return Ratings(fit, *ends, ranks, p_first, resampled, said)
+
+
+def _check(games: Sequence[Game], players: int, items: int | None) -> None:
+    if not games:
+        raise DataError("there are no games to rate: play some first")
+    rows = {None if one.drawn is None else len(one.drawn) for one in games}
+    if items is not None and (len(rows) > 1 or None in rows):
+        raise DataError("every game needs its Q by resample, all from the same draws, when items are the unit")
+    for one in games:
+        size = len(one.seats)
+        if size < 2 or len(set(one.seats)) < size or any(not 0 <= seat < players for seat in one.seats):
+            raise DataError(f"seats {one.seats} must be two or more different players, by a number below {players}")
+        if one.q.shape != (size,) or (one.drawn is not None and one.drawn.shape[1:] != (size,)):
+            raise DataError(f"a game of seats {one.seats} needs a Q for each seat, alone and in every resample")
+
+
+def _from_games(games: Sequence[Game], players: int, paired: bool, random: np.random.Generator) -> Fit:
+    if paired:
+        pairs, outcomes = pair_outcomes(games)
+        return fit_pairs(pairs, outcomes, players)
+    return fit_orders(contests(games, random), players, 1)
+
+
+def _around(found: Fit, resamples: int, random: np.random.Generator) -> Floats:
+    """Log-strengths drawn from the normal distribution that the curvature of a fit describes."""
+    players = found.strength.shape[1]
+    error = np.linalg.inv(found.curvature)[0, :players, :players]
+    drawn = random.standard_normal((resamples, players)) @ np.linalg.cholesky(error).T
+    return found.strength + drawn - drawn.mean(axis=1, keepdims=True)
+
+
+def _from_items(
+    games: Sequence[Game], players: int, paired: bool, random: np.random.Generator
+) -> tuple[Fit, Floats, Floats]:
+    """The fit of the results, the log-strengths of every resample, and those of the resamples' mean outcome."""
+    if paired:
+        pairs, outcomes = soft_pair_outcomes(games)
+        found = fit_pairs(pairs, outcomes[:1], players)
+        again = fit_pairs(pairs, outcomes[1:], players, found.strength[0])
+        centre = fit_pairs(pairs, outcomes[1:].mean(axis=0, keepdims=True), players, found.strength[0])
+    else:
+        results, drawn = soft_contests(games, random)
+        found = fit_orders(results, players, 1)
+        again = fit_orders(drawn, players, len(drawn[0].weights), found.strength[0])
+        centre = fit_orders([one.mean() for one in drawn], players, 1, found.strength[0])
+    return found, again.strength, centre.strength[0]
+
+
+def _ends(resampled: Floats, strength: Floats, centre: Floats, stretch: float) -> tuple[Floats, Floats]:
+    """Percentiles of the resamples, moved half way to the centre's place among them, stretched from the estimate."""
+    least = 1 / len(resampled)
+    below = ((resampled < centre).mean(axis=0) + (resampled <= centre).mean(axis=0)) / 2
+    shift = ndtri(np.clip(below, least, 1 - least)) / 2
+    level = ndtri((1 + LEVEL) / 2)
+    low = [np.quantile(own, at) for own, at in zip(resampled.T, ndtr(shift - level), strict=True)]
+    high = [np.quantile(own, at) for own, at in zip(resampled.T, ndtr(shift + level), strict=True)]
+    ends = strength + stretch * (np.array([low, high]) - strength)
+    return np.minimum(ends[0], strength), np.maximum(ends[1], strength)
+
+
+def _stretch(items: int) -> float:
+    """How much wider than a normal interval one from that many items is."""
+    freedom = max(items - 1, 1)
+    wide, normal = float(stdtrit(freedom, (1 + LEVEL) / 2)), float(stdtrit(math.inf, (1 + LEVEL) / 2))
+    return wide / normal * math.sqrt(items / freedom)
+
+
+def _ranks(resampled: Floats) -> tuple[tuple[tuple[int, int], ...], Floats]:
+    """The range of ranks of each player, and the share of resamples in which it is first; equal ones share."""
+    best = np.stack([1 + (resampled > own[:, None] + EQUAL).sum(axis=1) for own in resampled.T])
+    worst = np.stack([(resampled >= own[:, None] - EQUAL).sum(axis=1) for own in resampled.T])
+    low = np.quantile(best, (1 - LEVEL) / 2, axis=1, method="lower")
+    high = np.quantile(worst, (1 + LEVEL) / 2, axis=1, method="higher")
+    p_first = ((best == 1) / (best == 1).sum(axis=0)).mean(axis=1)
+    return tuple((int(one), int(two)) for one, two in zip(low, high, strict=True)), p_first

@@ -1,0 +1,61 @@
+"""What ratings cannot say: who never met, and whose gaps the prior decides."""
+
+from collections.abc import Sequence
+from itertools import permutations
+from typing import cast
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse.csgraph import connected_components  # pyright: ignore[reportMissingTypeStubs, reportUnknownVariableType]
+
+from mashq.analysis.ratings.bradley_terry import Ints
+from mashq.analysis.ratings.outcomes import Game, filled
+from mashq.protocol.score import TIE
+
+Flags = NDArray[np.bool_]
+
+
+def doubts(games: Sequence[Game], names: Sequence[str], items: int | None) -> tuple[str, ...]:
+    """A sentence for each: groups that never met, players that never lost or never won, one-sided gaps."""
+    took = _took(games, len(names), items is not None)
+    met = took | took.T
+    often = "every game in every resample of the items" if items is not None else "every game"
+    said: list[str] = []
+    groups = _components(met, names, "weak")
+    if len(groups) > 1:
+        said.append(f"Not all have met: ratings mean nothing between {_listed(groups)}.")
+    top = [at for at in range(len(names)) if met[at].any() and not took[:, at].any()]
+    bottom = [at for at in range(len(names)) if met[at].any() and not took[at].any()]
+    said += [f"{names[at]} won {often}: the prior decides how far ahead it is." for at in top]
+    said += [f"{names[at]} lost {often}: the prior decides how far behind it is." for at in bottom]
+    middle = [at for at in range(len(names)) if at not in top and at not in bottom]
+    inner = [names[at] for at in middle]
+    within = took[np.ix_(middle, middle)]
+    blocks = _components(within, inner, "strong")
+    if len(blocks) > len(_components(within | within.T, inner, "weak")):
+        said.append(f"The stronger never lost between {_listed(blocks)}: the prior decides how far apart they are.")
+    return tuple(said)
+
+
+def _took(games: Sequence[Game], players: int, resampled: bool) -> Flags:
+    """Whether the row's player ever won or tied against the column's."""
+    took = np.zeros((players, players), dtype=bool)
+    for game in games:
+        q = filled(game, resampled)
+        for one, two in permutations(range(len(game.seats)), 2):
+            took[game.seats[one], game.seats[two]] |= bool((q[:, one] - q[:, two] > -TIE).any())
+    return took
+
+
+def _components(edges: Flags, names: Sequence[str], connection: str) -> list[list[str]]:
+    """Names by connected component, the one that took something off most others first."""
+    if not names:
+        return []
+    label = cast(Ints, connected_components(edges, directed=True, connection=connection)[1]).tolist()
+    groups = [[at for at, other in enumerate(label) if other == one] for one in sorted(set(label))]
+    groups.sort(key=lambda group: (-int(edges[group].any(axis=0).sum()), group))
+    return [[names[at] for at in group] for group in groups]
+
+
+def _listed(groups: Sequence[Sequence[str]]) -> str:
+    return " | ".join(", ".join(group) for group in groups)

@@ -1,0 +1,150 @@
+"""Plackett-Luce, for games of three and more.
+
+The first place goes to a player with a chance in proportion to its strength, the second likewise among the rest, and
+so on. The prior is that of the pairs, and without ties a game of two is Bradley-Terry. A tie stands for every order
+of those who tied, each with an equal part of the game's weight: in a game of two it is half a win each. (Averaging
+the likelihood itself over those orders would make a tie of two say nothing; a parameter for every size of tie, as
+Davidson has one for pairs, is not worth having where ties of Q to 1e-9 are rare.)
+
+All that the fit needs of a game is who was still to be placed, at each place: the *sets left*.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain, permutations, product
+from math import factorial, prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mashq.analysis.ratings.bradley_terry import CHUNK, SPREAD, Fit, Ints, Strengths
+from mashq.analysis.ratings.newton import climb
+from mashq.analysis.results import Floats
+from mashq.errors import DataError
+
+Ranking = Sequence[Sequence[int]]
+MAX_ORDERS = 120
+TABLED = 8
+MEANT = 64
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Contest:
+    """Games of some seats, for some fits.
+
+    `left` are the sets left (1 or fits x sets x seats: whether the seat is in the set), `weights` how often each
+    occurred (fits x sets), `placed` how often each seat was placed before the last (fits x seats).
+    """
+
+    seats: Ints
+    left: NDArray[np.bool_]
+    weights: Floats
+    placed: Floats
+
+    def part(self, start: int, end: int) -> "Contest":
+        """The same for some of the fits."""
+        left = self.left if len(self.left) == 1 else self.left[start:end]
+        return Contest(self.seats, left, self.weights[start:end], self.placed[start:end])
+
+    def mean(self) -> "Contest":
+        """One fit in which everything occurred as often as in all of them on average."""
+        weights, placed = self.weights.mean(axis=0), self.placed.mean(axis=0, keepdims=True)
+        if len(self.left) == 1:
+            return Contest(self.seats, self.left, weights[None], placed)
+        some = self.left[:: -(-len(self.left) // MEANT)]
+        each = np.tile(weights, len(some)) / len(some)
+        return Contest(self.seats, some.reshape(1, -1, len(self.seats)), each[None], placed)
+
+
+def plackett_luce(
+    rankings: Sequence[Ranking], names: Sequence[str], weights: Sequence[float] | None = None, seed: int = 0
+) -> Strengths:
+    """Strengths from rankings: players by number, best first, those who tied in one group, as [[2], [0, 1]]."""
+    random = np.random.default_rng(seed)
+    worth: dict[tuple[tuple[int, ...], ...], float] = {}
+    for ranking, weight in zip(rankings, [1.0] * len(rankings) if weights is None else weights, strict=True):
+        key = tuple(tuple(group) for group in ranking)
+        worth[key] = worth.get(key, 0.0) + weight
+    contests: list[Contest] = []
+    for ranking, weight in worth.items():
+        seats = list(chain.from_iterable(ranking))
+        if len(set(seats)) < len(seats) or any(not 0 <= seat < len(names) for seat in seats):
+            raise DataError(f"ranking {ranking} must name each of its players once, by a number below {len(names)}")
+        groups = [[seats.index(player) for player in group] for group in ranking]
+        contests.append(contest(seats, np.argsort(untied(groups, random), axis=1).T[:, None, :], weight))
+    return Strengths(tuple(names), fit_orders(contests, len(names), 1).strength[0])
+
+
+def untied(ranking: Ranking, random: np.random.Generator) -> Ints:
+    """Every order that a ranking allows, orders x places; 120 drawn ones where there are more."""
+    groups = [list(group) for group in ranking]
+    if prod(factorial(len(group)) for group in groups) <= MAX_ORDERS:
+        every = [list(chain.from_iterable(one)) for one in product(*map(permutations, groups))]
+        return np.array(every, dtype=np.intp)
+    drawn = [np.concatenate([random.permutation(group) for group in groups]) for _ in range(MAX_ORDERS)]
+    return np.array(drawn, dtype=np.intp)
+
+
+def contest(seats: Sequence[int], places: Ints, weight: float = 1.0) -> Contest:
+    """A contest from places (seats x fits x orders: 0 is best) of orders that share a weight evenly."""
+    size, fits, count = places.shape
+    each = weight / count
+    placed = each * (places < size - 1).sum(axis=2, dtype=np.float64).T
+    if size > TABLED:
+        left = np.stack([places >= stage for stage in range(size - 1)]).transpose(2, 3, 0, 1)
+        sets = left.reshape(fits, count * (size - 1), size)
+        return Contest(np.array(seats), sets, np.full((fits, count * (size - 1)), each), placed)
+    weights = np.zeros((fits, 2**size))
+    for stage in range(size - 1):
+        code: Ints = np.indices((fits, count))[0]
+        for seat in reversed(range(size)):
+            code = 2 * code + (places[seat] >= stage)
+        weights += each * np.bincount(code.ravel(), minlength=weights.size).reshape(weights.shape)
+    table = np.array(list(product((False, True), repeat=size)))[:, ::-1]
+    several = table.sum(axis=1) > 1
+    return Contest(np.array(seats), table[several][None], weights[:, several], placed)
+
+
+def fit_orders(contests: Sequence[Contest], players: int, fits: int, start: Floats | None = None) -> Fit:
+    """Fit every row of the contests' weights; the same seats may come in several contests."""
+    size = max(1, CHUNK // (players**2 + max((one.left[0].size for one in contests), default=0)))
+    found = [
+        _fit([one.part(at, at + size) for one in contests], players, min(size, fits - at), start)
+        for at in range(0, fits, size)
+    ]
+    top = np.concatenate([one for one, _ in found])
+    curvature = np.concatenate([one for _, one in found])
+    return Fit(top - top.mean(axis=1, keepdims=True), np.zeros(fits), curvature)
+
+
+def _fit(contests: Sequence[Contest], players: int, fits: int, start: Floats | None) -> tuple[Floats, Floats]:
+    on = np.arange(players)
+
+    def objective(at: Floats) -> tuple[Floats, Floats, Floats]:
+        value, slope = -(at**2).sum(axis=1) / (2 * SPREAD**2), -at / SPREAD**2
+        curvature = np.zeros((fits, players, players))
+        curvature[:, on, on] = SPREAD**-2
+        for one in contests:
+            likely, push, bend = _contest(at[:, one.seats], one)
+            value += likely
+            slope[:, one.seats] += push
+            curvature[:, one.seats[:, None], one.seats] += bend
+        return value, slope, curvature
+
+    begin = np.zeros((fits, players)) if start is None else np.repeat(start[None], fits, axis=0)
+    return climb(objective, begin)
+
+
+def _contest(strength: Floats, one: Contest) -> tuple[Floats, Floats, Floats]:
+    """A contest's log-likelihood, slope and curvature at the seats' strengths (fits x seats)."""
+    highest = strength.max(axis=1, keepdims=True)
+    share = one.left * np.exp(strength - highest)[:, None, :]
+    whole = share.sum(axis=2)
+    share /= whole[:, :, None]
+    likely = (one.placed * (strength - highest)).sum(axis=1) - (one.weights * np.log(whole)).sum(axis=1)
+    heavy = share * one.weights[:, :, None]
+    expected = heavy.sum(axis=1)
+    bend = -np.matmul(heavy.transpose(0, 2, 1), share)
+    on = np.arange(len(one.seats))
+    bend[:, on, on] += expected
+    return likely, one.placed - expected, bend

@@ -1,0 +1,1 @@
+"""A match told in sentences."""

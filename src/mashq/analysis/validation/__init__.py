@@ -1,0 +1,1 @@
+"""A detector beside human ratings."""

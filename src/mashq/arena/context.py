@@ -1,0 +1,177 @@
+"""What the matches of a run share (models, limits, detectors, items, prompts), and how one of them is played."""
+
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from mashq.arena.endpoints import Endpoints, Facilities
+from mashq.arena.external_agents import ExternalAgents
+from mashq.arena.play import Contestant, Match, Watcher
+from mashq.arena.referee import Referee, Scorer
+from mashq.config import Config, PlayerConfig
+from mashq.detectors import base as detectors
+from mashq.detectors import verdicts
+from mashq.detectors.llm_judge import LlmJudge, model_of
+from mashq.errors import ConfigError
+from mashq.gateway.model import trial_seed
+from mashq.gateway.preflight import reach
+from mashq.gateway.types import Clock
+from mashq.players.base import Player
+from mashq.players.registry import agent
+from mashq.protocol.items import Item
+from mashq.protocol.moves import Move
+from mashq.protocol.score import results_of
+from mashq.protocol.state import MatchState
+from mashq.runs.ledger import RunLedger
+from mashq.runs.open import fold
+from mashq.runs.reading import Left
+from mashq.runs.seasons import Fixture
+from mashq.runs.setup import first_state, stored_prompts
+from mashq.runs.writer import MatchRecord
+
+OWN = ("judge", "confidence")
+
+
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """Who scores: a detector, or a model that is asked (then `detector` is None and the name says which)."""
+
+    name: str
+    version: str
+    detector: detectors.Detector | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """What is known of a match that was begun: its moves so far, and the attempts that led to none yet."""
+
+    moves: Sequence[tuple[str, Move]] = ()
+    left: Left | None = None
+
+
+class RunContext:
+    """What the matches of a run share: models, limits, detectors, items and prompts."""
+
+    def __init__(
+        self, config: Config, items: tuple[Item, ...], clock: Clock, referees: Mapping[str, Scorer] | None = None
+    ) -> None:
+        self.config, self.items, self.clock = config, items, clock
+        self.facilities = Facilities()
+        self.endpoints = Endpoints(config, clock, trial_seed(config.seed, 0), self.facilities)
+        self._referees = dict(referees or {})
+        names = {name: None for name in (config.judge, config.guided_by) if name not in OWN}
+        self.judges = {name: _judge(name) for name in names if name not in self._referees}
+
+    @property
+    def judge(self) -> Judge:
+        """Who decides the score."""
+        return self.judges[self.config.judge]
+
+    async def check(self, configs: Sequence[Config], prompts: Mapping[str, Any]) -> None:
+        """Refuse, before anything is paid for, a match that could not be played or scored."""
+        for config in configs:
+            if (config.judge, config.guided_by, config.task) != (
+                self.config.judge,
+                self.config.guided_by,
+                self.config.task,
+            ):
+                raise ConfigError("the matches of a run share their items, judge and guide: use a run for each")
+        if getattr(self.judge.detector, "needs_reference", False):
+            for item in self.items:
+                if item.reference is None:
+                    raise ConfigError(
+                        f"the detector {self.judge.name!r} needs a reference answer and item {item.id!r} has none: "
+                        "name the field that holds it with task.answer"
+                    )
+        for config in configs:
+            await self._check_players(config, prompts)
+
+    async def _check_players(self, config: Config, prompts: Mapping[str, Any]) -> None:
+        endpoints = Endpoints(config, self.clock, 0, self.facilities)
+        await reach(endpoints.urls)
+        hall = ExternalAgents(config, self.clock)
+        await hall.check()
+        for player in config.players:
+            if player.name not in hall.players:
+                agent(player, stored_prompts(config, player, prompts))
+            limits = (player.budget or config.rules.budget, config.rules.shared_budget)
+            if any(limit.dollars is not None for limit in limits) and endpoints[player.model].price is None:
+                raise ConfigError(
+                    f"a budget in dollars needs a price, and none is known for {player.model}: "
+                    "give one with models.price, or set the budget in tokens"
+                )
+
+    async def close(self) -> None:
+        """Let go of what the matches shared."""
+        for referee in self._referees.values():
+            referee.close()
+        await self.facilities.close()
+
+    async def play(
+        self, fixture: Fixture, record: MatchRecord, prompts: Mapping[str, Any], begun: Begun, watch: Watcher
+    ) -> MatchState:
+        """Play one match to its end, from where it stands."""
+        config, seed = fixture.config, trial_seed(fixture.config.seed, fixture.trial)
+        state = fold(first_state(config, self.items, fixture.trial), begun.moves)
+        endpoints = Endpoints(config, self.clock, seed, self.facilities)
+        async with self._players(config, prompts, endpoints, record) as players:
+            watch(state, None, None)
+            record.begin()
+            ledger = record.ledger(begun.left)
+            judge = self._scorer(config.judge, endpoints, ledger, fixture.id, seed)
+            match = Match(
+                id=fixture.id,
+                state=state,
+                contestants=tuple(_contestant(players[p.name], p, endpoints) for p in config.players),
+                judge=judge,
+                guide=None
+                if config.guided_by in OWN
+                else self._scorer(config.guided_by, endpoints, ledger, fixture.id, seed),
+                confidence=config.guided_by == "confidence",
+                ledger=ledger,
+                recorder=record,
+                clock=self.clock,
+                seed=seed,
+                watch=watch,
+                ahead=config.ahead,
+            )
+            state = await match.play()
+        await record.end(results_of(state))
+        return state
+
+    @asynccontextmanager
+    async def _players(
+        self, config: Config, prompts: Mapping[str, Any], endpoints: Endpoints, record: MatchRecord
+    ) -> AsyncGenerator[dict[str, Player]]:
+        hall = ExternalAgents(config, self.clock)
+        players = {
+            player.name: hall.players.get(player.name) or agent(player, stored_prompts(config, player, prompts))
+            for player in config.players
+        }
+        async with AsyncExitStack() as stack:
+            if hall.players:
+                await stack.enter_async_context(hall.open(endpoints.key_variables))
+                hall.server.record_to(record.refuse)
+            yield players
+
+    def _scorer(self, name: str, endpoints: Endpoints, ledger: RunLedger, match: str, seed: int) -> Scorer:
+        if name not in self._referees:
+            judge = self.judges[name]
+            if judge.detector is None:
+                return LlmJudge(endpoints[model_of(name) or ""], ledger, self.clock, match, seed)
+            self._referees[name] = Referee(judge.detector)
+        return self._referees[name]
+
+
+def _judge(name: str) -> Judge:
+    """A detector, or the name and version of a model that judges."""
+    if model_of(name) is not None:
+        return Judge(name, verdicts.VERSION)
+    found = detectors.load(name)
+    return Judge(found.name, found.version, found)
+
+
+def _contestant(player: Player, config: PlayerConfig, endpoints: Endpoints) -> Contestant:
+    reviewer = None if config.to is None else endpoints[config.to]
+    return Contestant(player, endpoints[config.model], reviewer)

@@ -1,0 +1,101 @@
+"""One match as a job for another process: what it needs goes there as plain data, what it writes comes back.
+
+The worker plays with a sink that sends statements home in groups; the one writer is where the run directory is. A
+worker that dies loses nothing that was acknowledged: the match is read from the store and goes on elsewhere.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from mashq.arena.context import Begun, RunContext
+from mashq.arena.executors.local import rarely_collecting
+from mashq.config import Config
+from mashq.protocol.items import Item
+from mashq.protocol.moves import Move
+from mashq.protocol.state import MatchState
+from mashq.runs.database import Statement
+from mashq.runs.seasons import Fixture
+from mashq.runs.writer import MatchRecord
+
+GROUP = 512
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerSetup:
+    """What all the jobs of a season share."""
+
+    config: dict[str, Any]
+    items: tuple[Item, ...]
+    prompts: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class MatchJob:
+    """One match to play, from where it stands."""
+
+    id: str
+    position: int
+    config: dict[str, Any]
+    trial: int
+    begun: Begun
+
+    @classmethod
+    def of(cls, fixture: Fixture, begun: Begun) -> "MatchJob":
+        """The job of a fixture."""
+        return cls(fixture.id, fixture.position, fixture.config.model_dump(mode="json"), fixture.trial, begun)
+
+    def fixture(self) -> Fixture:
+        """The fixture again."""
+        return Fixture(self.id, self.position, Config.model_validate(self.config), self.trial)
+
+
+class Wire(Protocol):
+    """The way from a worker to the writer."""
+
+    def send(self, statements: list[Statement]) -> None:
+        """Send statements on their way, in order, without waiting."""
+        ...
+
+    async def settled(self, *, synced: bool) -> None:
+        """Wait until all that was sent outlives both processes or, when `synced`, the machine."""
+        ...
+
+
+class RemoteSink:
+    """A sink whose statements go to the writer in another process; nobody waits for what need not be waited for."""
+
+    def __init__(self, wire: Wire) -> None:
+        self._wire = wire
+        self._queued: list[Statement] = []
+
+    def put(self, statement: str, values: Sequence[object]) -> None:
+        """Queue a statement."""
+        self._queued.append((statement, values))
+        if len(self._queued) >= GROUP:
+            self._flush()
+
+    async def durable(self) -> None:
+        """Wait until all that was queued outlives this process."""
+        self._flush()
+        await self._wire.settled(synced=False)
+
+    async def synced(self) -> None:
+        """Wait until all that was queued outlives the machine."""
+        self._flush()
+        await self._wire.settled(synced=True)
+
+    def _flush(self) -> None:
+        queued, self._queued = self._queued, []
+        self._wire.send(queued)
+
+
+async def do(context: RunContext, job: MatchJob, kit: WorkerSetup, wire: Wire) -> None:
+    """Play a job to its end."""
+    record = MatchRecord(RemoteSink(wire), context.clock, job.id, job.position)
+    with rarely_collecting():
+        await context.play(job.fixture(), record, kit.prompts, job.begun, _unwatched)
+
+
+def _unwatched(_state: MatchState, _seat: int | None, _move: Move | None) -> None:
+    return

@@ -1,0 +1,112 @@
+"""Where the matches of a season are played: in this process, several at once, by default."""
+
+import asyncio
+import gc
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Protocol
+
+from mashq.arena.context import Begun, RunContext
+from mashq.protocol.moves import Move
+from mashq.protocol.state import MatchState
+from mashq.runs.reading import read_left, read_matches, read_moves
+from mashq.runs.seasons import Fixture
+from mashq.runs.writer import Run
+
+AT_ONCE = 16
+COLLECT = 20_000
+
+
+class Shown(Protocol):
+    """Someone who is told how it goes."""
+
+    def batch(self, matches: int, done: int) -> None:
+        """So many matches come next, of which some were played before."""
+        ...
+
+    def moved(self, fixture: Fixture, state: MatchState, seat: int | None, move: Move | None) -> None:
+        """A move was made; None before the first."""
+        ...
+
+    def ended(self, fixture: Fixture) -> None:
+        """A match is over."""
+        ...
+
+
+class Executor(Protocol):
+    """Plays matches to their end; what it wrote when it fails stays written."""
+
+    async def play(
+        self,
+        context: RunContext,
+        stored: Run,
+        fixtures: Sequence[Fixture],
+        prompts: Mapping[str, Any],
+        show: Shown | None,
+    ) -> None:
+        """Play them all."""
+        ...
+
+
+class LocalExecutor:
+    """In this process, `at_once` matches at a time, under the endpoints' common limits."""
+
+    def __init__(self, at_once: int | None = None) -> None:
+        self._at_once = at_once
+
+    async def play(
+        self,
+        context: RunContext,
+        stored: Run,
+        fixtures: Sequence[Fixture],
+        prompts: Mapping[str, Any],
+        show: Shown | None,
+    ) -> None:
+        """Play them, the first to come the first to start."""
+        slots = asyncio.Semaphore(self._at_once or most_at_once(fixtures))
+        there = read_matches(stored.path)
+
+        async def one(fixture: Fixture) -> None:
+            async with slots:
+
+                def watch(state: MatchState, seat: int | None, move: Move | None) -> None:
+                    if show is not None:
+                        show.moved(fixture, state, seat, move)
+
+                record = stored.record(fixture.id, fixture.position)
+                known = begun(stored, fixture) if fixture.id in there else Begun()
+                await context.play(fixture, record, prompts, known, watch)
+                if show is not None:
+                    show.ended(fixture)
+
+        try:
+            with rarely_collecting():
+                async with asyncio.TaskGroup() as group:
+                    for fixture in fixtures:
+                        group.create_task(one(fixture))
+        except BaseExceptionGroup as errors:
+            raise errors.exceptions[0] from None
+
+
+@contextmanager
+def rarely_collecting() -> Generator[None]:
+    """While matches are played: they make many objects that live and hardly a cycle, and looking for cycles as often
+    as the interpreter does by itself takes a tenth of their time."""
+    before = gc.get_threshold()
+    gc.set_threshold(COLLECT, *before[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+
+
+def most_at_once(fixtures: Sequence[Fixture]) -> int:
+    """How many matches can go on side by side: one where players are programs or models of this machine."""
+    players = [player for fixture in fixtures for player in fixture.config.players]
+    alone = any(player.agent == "external" or player.model.startswith("local/") for player in players)
+    return 1 if alone else AT_ONCE
+
+
+def begun(stored: Run, fixture: Fixture) -> Begun:
+    """What is stored of a match that is to go on."""
+    return Begun(list(read_moves(stored.path, fixture.id)), read_left(stored.path, fixture.id))

@@ -1,0 +1,33 @@
+"""The YAML a user writes, checked strictly: unknown and duplicate keys are errors that name the nearest right one."""
+
+from mashq.config.errors import nearest
+from mashq.config.load import changed, check, load, parse, values_of
+from mashq.config.schema import (
+    BudgetConfig,
+    Config,
+    ModelConfig,
+    PlayerConfig,
+    RulesConfig,
+    ScoreConfig,
+    SimulateConfig,
+    Strict,
+    TaskConfig,
+)
+
+__all__ = [
+    "BudgetConfig",
+    "Config",
+    "ModelConfig",
+    "PlayerConfig",
+    "RulesConfig",
+    "ScoreConfig",
+    "SimulateConfig",
+    "Strict",
+    "TaskConfig",
+    "changed",
+    "check",
+    "load",
+    "nearest",
+    "parse",
+    "values_of",
+]

@@ -1,0 +1,159 @@
+"""YAML text to a checked configuration, with overrides by dotted path."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+from pydantic import ValidationError
+from ruamel.yaml import YAML
+from ruamel.yaml.error import MarkedYAMLError, YAMLError
+
+from mashq.config.errors import sentence
+from mashq.config.schema import Config
+from mashq.errors import ConfigError
+
+MAX_VALUES = 1_000_000
+
+
+def load(path: Path, overrides: Sequence[str] = ()) -> Config:
+    """Read a configuration file and apply `key=value` overrides."""
+    try:
+        text = path.read_text("utf-8")
+    except FileNotFoundError:
+        raise ConfigError(f"{path} does not exist: 'mashq init' writes one to start from") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path} cannot be read ({error}): it must be UTF-8 text that you may read") from None
+    return parse(text, str(path), overrides)
+
+
+def parse(text: str, source: str, overrides: Sequence[str] = ()) -> Config:
+    """A configuration from YAML text; `source` names it in errors."""
+    document = _yaml(text, source)
+    if not isinstance(document, dict):
+        raise ConfigError(f"{source} holds no configuration: it must be a mapping with 'players'")
+    try:
+        plain = cast(dict[str, Any], _plain(cast(object, document)))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ConfigError(
+            f"{source} holds something no setting can be ({error}): use plain keys and values"
+        ) from None
+    for override in overrides:
+        _override(plain, override)
+    return check(plain, source)
+
+
+def check(document: Mapping[str, Any], source: str = "the configuration") -> Config:
+    """Validate plain data."""
+    for text in _texts(document):
+        if "\0" in text or (not text.isascii() and any("\ud800" <= letter <= "\udfff" for letter in text)):
+            raise ConfigError(f"{source}: {text[:80]!r} holds a character that no file can hold: leave it out")
+    try:
+        return Config.model_validate(document)
+    except ValidationError as error:
+        raise ConfigError(f"{source}: {sentence(error)}") from None
+
+
+def changed(config: Config, settings: Iterable[tuple[str, Any]]) -> Config:
+    """The configuration with some settings changed, each named as `--set` names it."""
+    document = config.model_dump(mode="json")
+    for path, value in settings:
+        _place(document, path, value, f"--over {path}={value}")
+    return check(document, "--over")
+
+
+def values_of(option: str) -> tuple[str, list[Any]]:
+    """`rules.T=0.8,0.9` as the setting's name and its values, each read as YAML."""
+    path, equals, text = option.partition("=")
+    found = _yaml(f"[{text}]", f"--over {path}") if equals and path else None
+    if not isinstance(found, list) or not found:
+        raise ConfigError(f"--over {option!r}: write it as key=value,value, for example rules.T=0.8,0.9")
+    try:
+        return path, cast(list[Any], _plain(cast(object, found)))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ConfigError(f"--over {path} holds something no setting can be ({error}): use plain values") from None
+
+
+def _plain(document: object) -> object:
+    """The same as JSON would have it. Aliases are written out, so what they come to is counted before."""
+    left, values = [document], 0
+    while left:
+        values += 1
+        if values > MAX_VALUES:
+            raise ValueError(f"more than {MAX_VALUES:,} values, or one that holds itself")
+        here = left.pop()
+        left += (
+            cast(dict[object, object], here).values()
+            if isinstance(here, dict)
+            else cast(list[object], here)
+            if isinstance(here, list)
+            else ()
+        )
+    return json.loads(json.dumps(document, default=str))
+
+
+def _texts(document: object) -> Iterator[str]:
+    """Every text in plain data, keys included."""
+    if isinstance(document, str):
+        yield document
+    elif isinstance(document, Mapping):
+        for key, value in cast(Mapping[object, object], document).items():
+            yield from _texts(key)
+            yield from _texts(value)
+    elif isinstance(document, list | tuple):
+        for value in cast(Sequence[object], document):
+            yield from _texts(value)
+
+
+def _yaml(text: str, source: str) -> object:
+    try:
+        return YAML(typ="safe", pure=True).load(text)  # pyright: ignore[reportUnknownMemberType]
+    except MarkedYAMLError as error:
+        marked: Any = error
+        mark = marked.problem_mark or marked.context_mark
+        where = "" if mark is None else f" line {mark.line + 1}"
+        raise ConfigError(f"{source}{where}: {' '.join(str(marked.problem).split())}") from None
+    except (YAMLError, ValueError, RecursionError) as error:
+        raise ConfigError(f"{source} is not YAML: {' '.join(str(error).split())[:200]}") from None
+
+
+def _override(document: dict[str, Any], override: str) -> None:
+    """Apply `a.b.c=value`; the value is read as YAML, list places are numbers, a dotted model name is found whole."""
+    path, equals, value = override.partition("=")
+    if not equals or not path:
+        raise ConfigError(f"--set {override!r}: write it as key=value, for example rules.T=0.9")
+    _place(document, path, _yaml(value, f"--set {path}"), f"--set {override}")
+
+
+def _place(document: dict[str, Any], path: str, parsed: object, option: str) -> None:
+    """Put a value where a dotted path says."""
+    here: Any = document
+    left = path
+    while True:
+        key, left = _next_key(here, left)
+        if isinstance(here, list):
+            places = cast(list[Any], here)
+            if not key.isdigit() or int(key) >= len(places):
+                raise ConfigError(f"{option!r}: {key!r} must be a place from 0 to {len(places) - 1}")
+            if not left:
+                places[int(key)] = parsed
+                return
+            here = places[int(key)]
+        elif isinstance(here, dict):
+            mapping = cast(dict[str, Any], here)
+            if not left:
+                mapping[key] = parsed
+                return
+            here = mapping.setdefault(key, {})
+        else:
+            raise ConfigError(f"{option!r}: {path.removesuffix('.' + left)!r} is not a mapping or a list")
+
+
+def _next_key(here: object, path: str) -> tuple[str, str]:
+    """Split the first key off a dotted path, the longest key already there first."""
+    if isinstance(here, dict):
+        for known in sorted(cast(dict[str, Any], here), key=len, reverse=True):
+            if path == known or path.startswith(known + "."):
+                return known, path[len(known) + 1 :]
+    key, _, left = path.partition(".")
+    return key, left

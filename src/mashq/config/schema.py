@@ -1,0 +1,296 @@
+"""Every setting of a configuration, with its type, its default and what it may be."""
+
+import typing
+from typing import Annotated, Any, Literal, Self
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator, model_validator
+
+from mashq.protocol.resources import RESOURCES
+from mashq.protocol.rules import SHOWABLE, order_of
+
+Resource = Literal["tokens", "calls", "reviews", "seconds", "dollars"]
+Shown = Literal["average_h", "worst_h", "items_done", "tokens", "calls", "reviews", "seconds"]
+
+
+class Strict(BaseModel):
+    """No unknown keys, no silent conversions."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
+
+
+class TaskConfig(Strict):
+    """What is worked on."""
+
+    kind: Literal["summarise", "qa"] = "summarise"
+    data: str = "builtin"
+    limit: int | None = Field(default=None, ge=1)
+    sample: int | None = Field(default=None, ge=1)
+    text: str | None = None
+    id: str = "id"
+    answer: str | None = None
+
+    @model_validator(mode="after")
+    def _questions_need_data(self) -> Self:
+        if self.kind == "qa" and self.data == "builtin":
+            raise ValueError("the qa task has no built-in questions: name a file with task.data")
+        return self
+
+
+class BudgetConfig(Strict):
+    """What may be spent at most."""
+
+    tokens: float | None = Field(default=None, ge=0)
+    calls: float | None = Field(default=None, ge=0)
+    reviews: float | None = Field(default=None, ge=0)
+    seconds: float | None = Field(default=None, ge=0)
+    dollars: float | None = Field(default=None, ge=0)
+
+
+class PlayerConfig(Strict):
+    """A contestant."""
+
+    name: str = Field(min_length=1, max_length=80)
+    agent: str = "q-agent"
+    model: str
+    policy: Literal["llm", "rule", "bayes"] = "llm"
+    n: int = Field(default=4, ge=1, le=100)
+    to: str | None = None
+    order: str | None = None
+    prompts: str | None = None
+    T: float | None = Field(default=None, ge=0, le=1)
+    R: int | None = Field(default=None, ge=0, le=1000)
+    review_cost: float | None = Field(default=None, ge=0)
+    budget: BudgetConfig | None = None
+    command: str | list[str] | None = None
+    url: str | None = None
+    env: list[str] = []
+    directory: str | None = None
+    turn_timeout: float = Field(default=300.0, gt=0)
+
+    @model_validator(mode="after")
+    def _external(self) -> Self:
+        ways = (self.command is not None) + (self.url is not None)
+        if self.agent == "external" and ways != 1:
+            raise ValueError(f"player {self.name!r} is external: give it either a command or a url")
+        if self.agent != "external" and ways:
+            raise ValueError(f"player {self.name!r} has a command or a url: only an 'agent: external' takes one")
+        return self
+
+    @field_validator("order")
+    @classmethod
+    def _known_order(cls, value: str | None) -> str | None:
+        if value is not None:
+            order_of(value, 1, (0,))
+        return value
+
+
+class VisionConfig(Strict):
+    """What rivals see."""
+
+    when: Literal["never", "review", "always"] = "review"
+    show: list[Shown] = list(SHOWABLE)
+    keep: Literal["fresh", "latest"] = "fresh"
+
+
+class RulesConfig(Strict):
+    """The rules of the match."""
+
+    turn: Literal["cycle", "single"] = "cycle"
+    T: float = Field(default=0.85, ge=0, le=1)
+    R: int = Field(default=3, ge=0, le=1000)
+    keep: Literal["latest", "better"] = "latest"
+    review_cost: float = Field(default=0.01, ge=0)
+    vision: VisionConfig = VisionConfig()
+    budget: BudgetConfig = BudgetConfig()
+    shared_budget: BudgetConfig = BudgetConfig()
+    show_seconds: bool = True
+
+
+class ScoreConfig(Strict):
+    """How the match is scored."""
+
+    alpha: float = Field(default=1.0, gt=0)
+    beta: float | None = Field(default=None, ge=0)
+    resources: list[Resource] = ["tokens", "calls", "reviews", "seconds"]
+    weights: dict[Resource, float] = {}
+    normalise: Literal["match"] | dict[Resource, float] = "match"
+    refusals: Literal["intersection", "penalised", "answered"] = "intersection"
+
+    @model_validator(mode="after")
+    def _positive(self) -> Self:
+        reference = {} if self.normalise == "match" else self.normalise
+        stray = sorted(set(self.weights) - set(self.resources))
+        if stray:
+            raise ValueError(f"weights names {stray[0]}, which resources does not list: add it there")
+        if len(set(self.resources)) < len(self.resources):
+            raise ValueError("resources lists one of them twice")
+        for name, number in [*self.weights.items(), *reference.items()]:
+            if not 0 < number < float("inf"):
+                raise ValueError(f"the {name} of weights and normalise must be positive numbers, not {number}")
+        return self
+
+
+class PriceConfig(Strict):
+    """Dollars a million tokens."""
+
+    input: float = Field(ge=0)
+    output: float = Field(ge=0)
+    cached: float | None = Field(default=None, ge=0)
+
+
+class RetryConfig(Strict):
+    """How often and how patiently an attempt is repeated."""
+
+    attempts: int = Field(default=5, ge=1, le=50)
+    base: float = Field(default=0.5, ge=0)
+    cap: float = Field(default=20.0, ge=0)
+    retry_after_cap: float = Field(default=60.0, ge=0)
+
+
+def _ascending(values: list[float], what: str = "the values of a table") -> list[float]:
+    if values != sorted(values):
+        raise ValueError(f"{what} must be in ascending order")
+    return values
+
+
+Rate = Annotated[float, Field(ge=0, le=1)]
+Table = Annotated[list[Annotated[float, Field(ge=0, le=1e9)]], AfterValidator(_ascending)]
+Scores = Annotated[list[Rate], Field(min_length=1), AfterValidator(_ascending)]
+
+
+class ToldConfig(Strict):
+    """What is said of answers with an H of at most `up_to`."""
+
+    up_to: Rate
+    values: Scores
+
+
+class CallsConfig(Strict):
+    """What calls of one purpose cost."""
+
+    tokens_in: Table = []
+    tokens_out: Table = []
+    seconds: Table = []
+    in_share: Rate = 0.0
+    out_share: Rate = 0.0
+    follow: float = Field(default=0.0, ge=-1, le=1)
+    again: Rate = 0.0
+
+
+class SimulateConfig(Strict):
+    """What a simulated model is like."""
+
+    h: float = Field(default=0.85, ge=0, le=1)
+    h_spread: float = Field(default=0.15, ge=0, le=10)
+    item_share: float = Field(default=0.6, ge=0, le=1)
+    review_gain: float = Field(default=0.4, ge=0, le=1)
+    review_spread: float = Field(default=0.1, ge=0, le=10)
+    tokens_in: float = Field(default=600, gt=0, le=1e7)
+    tokens_out: float = Field(default=120, gt=0, le=1e7)
+    tokens_spread: float = Field(default=0.25, ge=0, le=3)
+    seconds: float = Field(default=1.5, gt=0, le=1e5)
+    seconds_spread: float = Field(default=0.35, ge=0, le=3)
+    review_rate: float = Field(default=0.7, ge=0, le=1)
+    refusal_rate: float = Field(default=0.0, ge=0, le=1)
+    failure_rate: float = Field(default=0.0, ge=0, le=1)
+    common: bool = False
+    h_values: Annotated[list[Rate], AfterValidator(_ascending)] = []
+    rewrites: list[Annotated[list[Rate], Field(min_length=2, max_length=2)]] = []
+    rewrite_share: Rate = 0.0
+    keeps_better: bool = False
+    confidence: list[ToldConfig] = []
+    review_anyway: Rate = 0.0
+    end_rate: Rate = 0.0
+    refusal_share: Rate = 0.0
+    retry_rate: Rate = 0.0
+    scale: float = Field(default=1.0, gt=0, le=1000)
+    calls: dict[Literal["answer", "decision", "review", "failed"], CallsConfig] = {}
+
+    @model_validator(mode="after")
+    def _up_to_in_order(self) -> Self:
+        _ascending([before for before, _ in self.rewrites], "the H before of rewrites")
+        _ascending([row.up_to for row in self.confidence], "the up_to of confidence")
+        return self
+
+
+class ModelConfig(Strict):
+    """How a model is reached and asked."""
+
+    base_url: str | None = None
+    api_key_env: str | None = None
+    api_key_file: str | None = None
+    wire: Literal["openai", "anthropic"] | None = None
+    json_mode: Literal["schema", "object", "none"] | None = None
+    temperature: Annotated[float, Field(ge=0, le=2)] | Literal["auto"] | None = "auto"
+    max_tokens: int = Field(default=512, ge=1, le=10_000_000)
+    timeout: float = Field(default=120.0, gt=0, le=86_400)
+    concurrency: int = Field(default=8, ge=1, le=100_000)
+    requests_per_minute: float | None = Field(default=None, gt=0)
+    retry: RetryConfig = RetryConfig()
+    price: PriceConfig | None = None
+    headers: dict[str, Annotated[str, Field(pattern=r"^[\x20-\x7e]*$")]] = {}
+    extra: dict[str, Any] = {}
+    threads: int | None = Field(default=None, ge=1)
+    context: int = Field(default=4096, ge=256, le=10_000_000)
+    simulate: SimulateConfig = SimulateConfig()
+
+    @model_validator(mode="after")
+    def _no_secrets(self) -> Self:
+        """Keys come from the environment; what stands here is kept in every run's manifest."""
+        for name in self.headers:
+            if name.lower() in ("authorization", "x-api-key", "api-key", "proxy-authorization"):
+                raise ValueError(f"the header {name} would store a secret: name its variable with api_key_env")
+        if self.api_key_env is not None and self.api_key_file is not None:
+            raise ValueError("api_key_env and api_key_file exclude each other: keep one")
+        if self.base_url is not None and "@" in urlsplit(self.base_url).netloc:
+            raise ValueError("base_url holds a user or password: name the key's variable with api_key_env")
+        return self
+
+
+class Config(Strict):
+    """A whole match."""
+
+    task: TaskConfig = TaskConfig()
+    players: list[PlayerConfig] = Field(min_length=1)
+    detector: str | None = None
+    guide: str | None = None
+    rules: RulesConfig = RulesConfig()
+    score: ScoreConfig = ScoreConfig()
+    models: dict[str, ModelConfig] = {}
+    ahead: int = Field(default=0, ge=0, le=1000)
+    seed: int = Field(default=0, ge=0, lt=2**63)
+
+    @model_validator(mode="after")
+    def _names_are_unique(self) -> Self:
+        names = [player.name for player in self.players]
+        if "referee" in names:
+            raise ValueError("no player can be called 'referee': the ledger keeps that name for the judge")
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise ValueError(f"two players are called {twice[0]!r}: give every player its own name")
+        return self
+
+    @property
+    def judge(self) -> str:
+        """The detector that decides the score."""
+        return self.detector or ("simpleqa" if self.task.kind == "qa" else "grounding")
+
+    @property
+    def guided_by(self) -> str:
+        """What players are told: `judge` (the same scores), `confidence` (their own), or a detector's name."""
+        return self.guide or ("confidence" if self.task.kind == "qa" else "judge")
+
+    @property
+    def beta(self) -> float:
+        """The weight of P: 0.1, and 0.001 where an answer is right or wrong."""
+        if self.score.beta is not None:
+            return self.score.beta
+        return 0.001 if self.task.kind == "qa" else 0.1
+
+    def model(self, name: str) -> ModelConfig:
+        """The settings of a model, defaults when the file says nothing of it."""
+        return self.models.get(name, ModelConfig())
+
+
+assert set(typing.get_args(Resource)) == set(RESOURCES)

@@ -1,0 +1,1 @@
+"""The default detector: how much of an answer its source supports, from wording, numbers and names."""

@@ -1,0 +1,90 @@
+"""Grounding: how much of an answer's wording, numbers and names its source supports. No download, no model.
+
+Contract: H is the calibrated chance that the answer is faithful: boosted trees and a straight line over what
+`grounding_features` measures, fitted by `bench/fit_grounding.py`. An answer whose every sentence stands in the
+source word for word (endings apart) scores at least COPY, any other at most COPY. An answer without a single
+word or number scores 0.0. Any text is accepted; time is linear in the lengths; equal pairs get equal scores
+in any order and batch.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from mashq.detectors.base import Pair
+from mashq.detectors.grounding.align import doubts
+from mashq.detectors.grounding.evidence import Source
+from mashq.detectors.grounding.features import FEATURES, best_sentence, features, sentences
+from mashq.detectors.grounding.reading import Token, read
+from mashq.detectors.grounding.trees import load
+
+__all__ = ["COPY", "Grounding"]
+
+COPY = 0.95  # what a copy scores at least, and anything else at most
+_COPIED = FEATURES.index("copied")
+
+
+@dataclass(frozen=True, slots=True)
+class Grounding:
+    """The built-in detector of unsupported wording."""
+
+    name: str = "grounding"
+    version: str = "3"
+
+    def score(self, pairs: Sequence[Pair]) -> list[float]:
+        """H of each pair, in the order given."""
+        scores = [0.0] * len(pairs)
+        # Grouped by source, so that each is read once and only one index is held at a time.
+        by_source = sorted(range(len(pairs)), key=lambda i: pairs[i].source)
+        for text, group in groupby(by_source, key=lambda i: pairs[i].source):
+            source = Source.of(text)
+            for i in group:
+                scores[i] = _score(source, pairs[i].answer)
+        return scores
+
+    def spans(self, pair: Pair) -> list[tuple[int, int]]:
+        """Character spans of the answer that its source speaks against, neighbours merged.
+
+        A word or number the source does not have; a name, number or date that stands where the source has another;
+        a negation that the source does not have there.
+        """
+        source = Source.of(pair.source)
+        answer: list[Token] = []
+        doubtful: list[bool | None] = []
+        for part in sentences(read(pair.answer)):
+            odd = set[int]() if source.copies(part) else doubts(source, part, best_sentence(source, part))
+            # A function word is no evidence by itself: it joins the doubtful words on both of its sides.
+            for i, token in enumerate(part):
+                plain = token.kind == "function"
+                doubtful.append(i in odd or (None if plain else not source.supports(token)))
+            answer += part
+        return _runs(answer, doubtful)
+
+
+def _score(source: Source, text: str) -> float:
+    answer = read(text)
+    if not answer:
+        return 0.0
+    values = features(source, text, answer)
+    h = 1.0 / (1.0 + math.exp(-max(-30.0, min(30.0, load().score(values)))))
+    if values[_COPIED] >= 1.0:  # ranked among each other above everything else
+        return COPY + (1.0 - COPY) * h
+    return COPY * h
+
+
+def _runs(answer: list[Token], missing: list[bool | None]) -> list[tuple[int, int]]:
+    """From the first to the last missing token of each run in a sentence; None neither starts nor ends one."""
+    spans: list[tuple[int, int]] = []
+    sentence = -1  # the sentence of the open run, -1 when none is open
+    for token, gone in zip(answer, missing, strict=True):
+        if gone and token.sentence == sentence:
+            spans[-1] = (spans[-1][0], token.end)
+        elif gone:
+            spans.append((token.start, token.end))
+            sentence = token.sentence
+        elif gone is False:
+            sentence = -1
+    return spans

@@ -1,0 +1,48 @@
+"""`detector: llm-judge:PROVIDER/MODEL`: any model behind the gateway as a judge or guide.
+
+Its attempts are in the ledger under the referee's name: recorded, reported, never charged to a player. A verdict that
+cannot be read is asked for once more; after that there is none, and the answer it was about counts as failed.
+"""
+
+import hashlib
+
+from mashq.detectors import verdicts
+from mashq.detectors.base import NoVerdict, Pair
+from mashq.gateway.model import Endpoint, Failure, Model
+from mashq.gateway.types import REFEREE, Call, Clock, Ledger, Message
+
+
+class LlmJudge:
+    """Scores by asking a model."""
+
+    def __init__(self, endpoint: Endpoint, ledger: Ledger, clock: Clock, match: str, seed: int) -> None:
+        self._endpoint, self._ledger, self._clock = endpoint, ledger, clock
+        self._match, self._seed = match, seed
+
+    async def score(self, pair: Pair, round_: int = 0, item: str | None = None) -> float:
+        """H of one answer; NoVerdict when the judge gives none."""
+        if not pair.answer.strip():
+            return 0.0
+        prompt, schema = verdicts.question(pair)
+        digest = hashlib.sha256(prompt.encode("utf-8", "replace")).hexdigest()[:16]
+        call = Call(self._match, round_, REFEREE, item, f"judge {digest}")
+        model = Model(self._endpoint, self._ledger, self._clock, call, self._seed)
+        why = ""
+        for _ in range(2):
+            reply = await model.ask([Message("user", prompt)], schema=schema)
+            if isinstance(reply, Failure):
+                raise NoVerdict(f"the judge failed: {reply.error}")
+            h = None if reply.refused else verdicts.verdict(pair, reply.text)
+            if h is not None:
+                return h
+            why = reply.text[:120]
+        raise NoVerdict(f"the judge's reply is no verdict: {why!r}")
+
+    def close(self) -> None:
+        """The endpoint is closed by whoever made it."""
+
+
+def model_of(detector: str) -> str | None:
+    """The model a detector's name asks for, when it is this one."""
+    kind, colon, model = detector.partition(":")
+    return model if kind == verdicts.NAME and colon else None

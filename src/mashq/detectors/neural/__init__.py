@@ -1,0 +1,1 @@
+"""Detectors made of published neural networks."""

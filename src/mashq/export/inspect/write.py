@@ -1,0 +1,275 @@
+"""A run as logs of Inspect: one for each player, because an Inspect evaluation is one model on one task.
+
+Samples are the items, epochs the trials. The score is H; the costs, the versions and Q stand in the metadata under
+`mashq`. A log is an `.eval` file: a zip of JSON, one member a sample, so that nothing has to be held in memory.
+"""
+
+import hashlib
+import json
+import re
+import tempfile
+import zipfile
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import IO
+
+from mashq.analysis.results import from_matches
+from mashq.analysis.score_report import with_known
+from mashq.analysis.scoring import figures, view
+from mashq.config import Config
+from mashq.errors import ConfigError, DataError
+from mashq.export.files import Cell, place
+from mashq.export.inspect.sample import SCORER, Document, Usage, sample_of, summary_of, usage_of
+from mashq.export.tables import RESULTS, chosen, player_rows, reading
+from mashq.protocol.items import Item
+from mashq.runs.open import Season
+from mashq.runs.reading import read_items
+from mashq.runs.seasons import Fixture
+from mashq.runs.setup import score_rules_of
+
+NAMES = [name for name, _ in RESULTS]
+USAGE = """SELECT player, item, model, sum(tokens_in) AS tokens_in, sum(tokens_out) AS tokens_out,
+  sum(cached) AS cached, sum(reasoning) AS reasoning, sum(dollars) AS dollars, min(opened) AS opened,
+  max(closed) AS closed FROM attempts WHERE match = ? GROUP BY player, item, model"""
+
+
+def write(season: Season, folder: Path, matches: Collection[str] = ()) -> list[Path]:
+    """Write the logs into a folder; says which."""
+    if folder.exists() and not folder.is_dir():
+        raise ConfigError(f"{folder} is a file: give a folder for the logs with -o")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise DataError(f"{folder} cannot be made ({error.strerror}): choose another -o") from None
+    cells: dict[str, list[Fixture]] = defaultdict(list)
+    for fixture in chosen(season, matches):
+        cells[json.dumps(fixture.cell)].append(fixture)
+    items = read_items(season.path)
+    return [path for fixtures in cells.values() for path in _cell(season, fixtures, items, folder)]
+
+
+def _cell(season: Season, fixtures: Sequence[Fixture], items: Sequence[Item], folder: Path) -> list[Path]:
+    """The logs of the matches that differ in nothing but the trial."""
+    names = dict.fromkeys(player.name for fixture in fixtures for player in fixture.config.players)
+    scored = _scored(season, fixtures)
+    with ExitStack() as stack:
+        logs = {name: _Log(stack, folder, _Eval(season, fixtures, name, items)) for name in names}
+        for fixture in fixtures:
+            _match(season, fixture, items, logs)
+        for name, log in logs.items():
+            log.close(scored.get(name))
+    return [log.path for log in logs.values()]
+
+
+def _match(season: Season, fixture: Fixture, items: Sequence[Item], logs: Mapping[str, "_Log"]) -> None:
+    """Add the samples of one match to its players' logs."""
+    played = season.played(fixture)
+    usage: dict[tuple[str, str | None], Usage] = defaultdict(dict)
+    times: dict[tuple[str, str | None], list[float]] = defaultdict(list)
+    with reading(season.path) as connection:
+        for player, item, model, *rest in connection.execute(USAGE, (fixture.id,)):
+            times[player, item] += [time for time in rest[-2:] if time is not None]
+            found = usage_of(*rest[:-2])
+            if found is not None:
+                usage[player, item][model] = found
+    for result, state in zip(played.results, played.state.players, strict=True):
+        texts = {items[at].id: work.text for at, work in zip(state.order, state.items, strict=True)}
+        log = logs[result.name]
+        log.spend(usage.get((result.name, None), {}))
+        epoch = log.epoch(fixture.trial + 1)
+        for item, row in zip(items, player_rows(result, fixture.trial), strict=True):
+            key = (result.name, item.id)
+            log.add(item, epoch, dict(zip(NAMES, row)), texts[item.id], usage.get(key, {}), times.get(key, []))
+
+
+def _scored(season: Season, fixtures: Sequence[Fixture]) -> dict[str, Document]:
+    """H, P and Q of each player, as `mashq score` has them; nothing where players or items are not the same."""
+    if len({tuple(player.name for player in fixture.config.players) for fixture in fixtures}) > 1:
+        return {}
+    rules = score_rules_of(fixtures[0].config)
+    results = from_matches(season.played(fixture).results for fixture in fixtures)
+    rules = with_known(results, rules, [])
+    seen = view(results, rules.refusals, tuple(rules.weights))
+    if not seen.items:
+        return {}
+    now = figures(seen, rules)
+    return {
+        name: {"h": float(now.h[0, at]), "penalty": float(now.penalty[0, at]), "q": float(now.q[0, at])}
+        for at, name in enumerate(results.players)
+    }
+
+
+class _Eval:
+    """What a log says of its evaluation as a whole."""
+
+    def __init__(self, season: Season, fixtures: Sequence[Fixture], name: str, items: Sequence[Item]) -> None:
+        self.season, self.name, self.items = season, name, items
+        own = next(fixture for fixture in fixtures if any(p.name == name for p in fixture.config.players))
+        self.config: Config = own.config
+        self.player = next(player for player in self.config.players if player.name == name)
+        self.cell, self.trials = own.cell, len(fixtures)
+        manifest = season.manifest
+        said = [
+            manifest["started"],
+            manifest.get("digests"),
+            manifest["seed"],
+            name,
+            [list(pair) for pair in own.cell],
+        ]
+        self.id = hashlib.blake2b(json.dumps(said, default=str).encode(), digest_size=11).hexdigest()
+
+    @property
+    def file(self) -> str:
+        """The log's name, made as Inspect makes it: when, what, which."""
+        when = re.sub(r"[^0-9T]", "-", self.season.manifest["started"])
+        return f"{when}_{re.sub(r'[^A-Za-z0-9.-]+', '-', self.name)[:40]}_{self.id}.eval"
+
+    def spec(self) -> Document:
+        """The `eval` part of the header."""
+        manifest, config = self.season.manifest, self.config
+        return {
+            "eval_id": self.id,
+            "run_id": hashlib.blake2b(json.dumps(manifest["started"]).encode(), digest_size=11).hexdigest(),
+            "created": manifest["started"],
+            "task": config.task.kind,
+            "task_id": self.id,
+            "task_version": 0,
+            "solver": self.player.agent,
+            "tags": [self.name, *(["simulated"] if manifest["simulated"] else [])],
+            "dataset": {
+                "name": Path(config.task.data).name,
+                "samples": len(self.items),
+                "sample_ids": [item.id for item in self.items],
+            },
+            "model": self.player.model,
+            "config": {"epochs": self.trials},
+            "packages": {"mashq": manifest["versions"].get("mashq", "")},
+            "scorers": [{"name": SCORER, "options": {}, "metadata": dict(manifest["detector"])}],
+        }
+
+    def about(self, scored: Document | None) -> Document:
+        """The metadata of the log."""
+        manifest = self.season.manifest
+        rules = score_rules_of(self.config)
+        return {
+            "player": self.name,
+            "agent": self.player.agent,
+            "cell": dict(self.cell),
+            "alpha": rules.alpha,
+            "beta": rules.beta,
+            "weights": dict(rules.weights),
+            "normalise": rules.reference or "match",
+            "refusals": rules.refusals,
+            **(scored or {"h": None, "penalty": None, "q": None}),
+            "detector": manifest["detector"],
+            "guide": manifest.get("guide"),
+            "simulated": manifest["simulated"],
+            "finished": self.season.finished,
+            "versions": manifest["versions"],
+            "digests": manifest["digests"],
+        }
+
+
+class _Log:
+    """One log being written: samples as they come, then the summaries and the header."""
+
+    def __init__(self, stack: ExitStack, folder: Path, evaluation: _Eval) -> None:
+        self._eval = evaluation
+        self.path = folder / evaluation.file
+        fresh = stack.enter_context(place(self.path))
+        self._zip = stack.enter_context(zipfile.ZipFile(fresh, "w", zipfile.ZIP_DEFLATED))
+        self._summaries: IO[bytes] = stack.enter_context(tempfile.TemporaryFile())  # noqa: SIM115
+        self._usage: Usage = {}
+        self._epochs: set[int] = set()
+        self._samples = self._scored = 0
+        self._put("_journal/start.json", {"version": 2, "eval": evaluation.spec(), "plan": self._plan()})
+
+    def epoch(self, wanted: int) -> int:
+        """The number of the next epoch: the trial's, or the first one free."""
+        while wanted in self._epochs:
+            wanted += 1
+        self._epochs.add(wanted)
+        return wanted
+
+    def spend(self, usage: Usage) -> None:
+        """Add to the log's own usage."""
+        for model, own in usage.items():
+            total = self._usage.setdefault(model, {})
+            for key, value in own.items():
+                total[key] = total.get(key, 0) + value
+
+    def add(
+        self, item: Item, epoch: int, row: Mapping[str, Cell], answer: str, usage: Usage, times: list[float]
+    ) -> None:
+        """Write one sample and remember its summary."""
+        self.spend(usage)
+        self._samples += 1
+        self._scored += row["h"] is not None
+        sample = sample_of(self._eval.id, self._eval.player.model, item, epoch, row, answer, usage, times)
+        self._put(f"samples/{item.id}_epoch_{epoch}.json", sample)
+        self._summaries.write((b"[" if self._samples == 1 else b",") + _encoded(summary_of(sample)))
+
+    def close(self, scored: Document | None) -> None:
+        """Write what stands at the end of a log."""
+        self._summaries.write(b"]" if self._samples else b"[]")
+        self._summaries.seek(0)
+        with self._zip.open(_member("summaries.json"), "w") as file:
+            while part := self._summaries.read(1 << 20):
+                file.write(part)
+        self._put("header.json", self._header(scored))
+
+    def _header(self, scored: Document | None) -> Document:
+        season = self._eval.season
+        spec = self._eval.spec() | {"metadata": {"mashq": self._eval.about(scored)}}
+        return {
+            "version": 2,
+            "status": "success" if season.finished else "cancelled",
+            "eval": spec,
+            "plan": self._plan(),
+            "results": {
+                "total_samples": self._samples,
+                "completed_samples": self._samples,
+                "scores": list(self._scores(scored)),
+            },
+            "stats": {
+                "started_at": season.manifest["started"],
+                "completed_at": season.manifest["ended"] or "",
+                "model_usage": self._usage,
+                "role_usage": {},
+            },
+        }
+
+    def _scores(self, scored: Document | None) -> Iterator[Document]:
+        """H first, as the headline; Q and P beside it."""
+        if scored is not None:
+            missing = self._samples - self._scored
+            counts: Document = {"scored_samples": self._scored, "unscored_samples": missing, "params": {}}
+            yield {"name": SCORER, "scorer": SCORER, **counts, "metrics": _metrics({"mean": scored["h"]})}
+            both = {"Q": scored["q"], "P": scored["penalty"]}
+            yield {"name": "Q", "scorer": "mashq", "params": {}, "metrics": _metrics(both)}
+
+    def _plan(self) -> Document:
+        player, rules = self._eval.player, self._eval.config.rules
+        params = {"T": rules.T if player.T is None else player.T, "R": rules.R if player.R is None else player.R}
+        step = {"solver": player.agent, "params": params, "params_passed": params}
+        return {"name": "plan", "steps": [step], "config": {}}
+
+    def _put(self, name: str, document: Document) -> None:
+        self._zip.writestr(_member(name), _encoded(document))
+
+
+def _metrics(values: Mapping[str, float]) -> Document:
+    return {name: {"name": name, "value": value, "params": {}} for name, value in values.items()}
+
+
+def _member(name: str) -> zipfile.ZipInfo:
+    """A member that says nothing of when it was written, so that exporting twice gives the same bytes."""
+    info = zipfile.ZipInfo(name)
+    info.compress_type = zipfile.ZIP_DEFLATED
+    return info
+
+
+def _encoded(document: Document) -> bytes:
+    return json.dumps(document, ensure_ascii=False, allow_nan=False).encode()

@@ -1,0 +1,227 @@
+"""A run as tables: its results by item, its attempts, or its events.
+
+Results are what `mashq score` reads back: one row for each match, player and item, with the item's share of what the
+player spent on no item in particular, so that the file gives the same scores as the run. Attempts and events come
+straight from the run's file, one at a time; what was said in them (prompts, replies, answers) only on demand.
+"""
+
+import json
+import sqlite3
+from collections.abc import Collection, Generator, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from mashq.errors import ConfigError, StoreError
+from mashq.export.files import Cell, Kind, Table
+from mashq.protocol.resources import RESOURCES, Amount
+from mashq.protocol.score import ItemResult, PlayerResult, ScoreRules
+from mashq.runs.database import connect
+from mashq.runs.open import Season
+from mashq.runs.reading import DATABASE
+from mashq.runs.seasons import Fixture
+
+RESULTS: tuple[tuple[str, Kind], ...] = (
+    ("player", "text"),
+    ("item", "text"),
+    ("trial", "whole"),
+    ("h", "real"),
+    ("status", "text"),
+    ("tokens_in", "real"),
+    ("tokens_out", "real"),
+    ("tokens", "real"),
+    ("calls", "real"),
+    ("reviews", "real"),
+    ("seconds", "real"),
+    ("dollars", "real"),
+    ("h_first", "real"),
+    ("guide", "real"),
+    ("guide_first", "real"),
+    ("length", "whole"),
+    ("failed", "real"),
+    ("unknown_attempts", "real"),
+    ("waited", "real"),
+    ("model", "text"),
+    ("match", "text"),
+)
+ATTEMPTS: tuple[tuple[str, Kind], ...] = (
+    ("id", "whole"),
+    ("match", "text"),
+    ("round", "whole"),
+    ("player", "text"),
+    ("item", "text"),
+    ("purpose", "text"),
+    ("n", "whole"),
+    ("ask", "whole"),
+    ("model", "text"),
+    ("opened", "real"),
+    ("closed", "real"),
+    ("outcome", "text"),
+    ("status", "whole"),
+    ("tokens_in", "whole"),
+    ("tokens_out", "whole"),
+    ("cached", "whole"),
+    ("reasoning", "whole"),
+    ("seconds", "real"),
+    ("waited", "real"),
+    ("dollars", "real"),
+    ("stop", "text"),
+    ("h", "real"),
+    ("error", "text"),
+    ("usage", "text"),
+    ("worst_in", "whole"),
+    ("worst_out", "whole"),
+    ("worst_seconds", "real"),
+    ("worst_dollars", "real"),
+)
+EVENTS: tuple[tuple[str, Kind], ...] = (
+    ("seq", "whole"),
+    ("match", "text"),
+    ("round", "whole"),
+    ("player", "text"),
+    ("kind", "text"),
+    ("item", "text"),
+    ("status", "text"),
+    ("h", "real"),
+    ("judged", "real"),
+    ("choice", "text"),
+    ("move", "text"),
+    ("ruling", "text"),
+    ("time", "real"),
+)
+WORDS = ("text", "text_first", "reason")
+WHOLE = 2**53
+
+
+@contextmanager
+def reading(run: Path) -> Generator[sqlite3.Connection]:
+    """The run's file, to read only; a damaged one is a clear error."""
+    path = run / DATABASE
+    if not path.exists():
+        raise StoreError(f"{path} is missing: the run directory is incomplete")
+    connection = connect(path, readonly=True)
+    try:
+        yield connection
+    except sqlite3.Error as error:
+        raise StoreError(f"{path} is damaged ({error}): restore it from a copy") from None
+    finally:
+        connection.close()
+
+
+def chosen(season: Season, matches: Collection[str]) -> list[Fixture]:
+    """The matches of a season that were named; all of them when none was."""
+    fixtures = list(season.fixtures())
+    for name in matches:
+        if all(fixture.id != name for fixture in fixtures):
+            raise ConfigError(f"{season.path} has no match {name!r}: it has {_some([f.id for f in fixtures])}")
+    return [fixture for fixture in fixtures if not matches or fixture.id in matches]
+
+
+def results(season: Season, matches: Collection[str] = ()) -> Table:
+    """One row for each match, player and item. The settings that tell matches apart are columns of their own."""
+    fixtures = chosen(season, matches)
+    settings = list(dict.fromkeys(name for fixture in fixtures for name, _ in fixture.cell))
+    extra: tuple[tuple[str, Kind], ...] = tuple((name, "text") for name in settings)
+
+    def rows() -> Iterator[tuple[Cell, ...]]:
+        for fixture in fixtures:
+            cell = dict(fixture.cell)
+            own = tuple(_setting(cell[name]) if name in cell else None for name in settings)
+            models = {player.name: player.model for player in fixture.config.players}
+            for player in season.played(fixture).results:
+                for row in player_rows(player, fixture.trial):
+                    yield (*row, models.get(player.name), fixture.id, *own)
+
+    return Table(RESULTS + extra, rows())
+
+
+def player_rows(player: PlayerResult, trial: int) -> Iterator[tuple[Cell, ...]]:
+    """The rows of one player in a match, without what names the match."""
+    count = len(player.items)
+    share = {name: player.shared.amount(name).total / count for name in RESOURCES} if count else {}
+    tokens_in, tokens_out = player.shared.tokens_in.total, player.shared.tokens_out.total
+    for item in player.items:
+        costs = {name: _cost(item.spend.amount(name), share[name]) for name in RESOURCES}
+        yield (
+            player.name,
+            item.item,
+            trial,
+            item.h if item.status == "ok" else None,
+            item.status,
+            _cost(item.spend.tokens_in, tokens_in / count),
+            _cost(item.spend.tokens_out, tokens_out / count),
+            costs["tokens"],
+            costs["calls"],
+            costs["reviews"],
+            costs["seconds"],
+            costs["dollars"],
+            *_beside(item, player, count),
+        )
+
+
+def _beside(item: ItemResult, player: PlayerResult, count: int) -> tuple[Cell, ...]:
+    """What the score does not need and a reader may want."""
+    spend, shared = item.spend, player.shared
+    return (
+        item.h_first,
+        item.guide,
+        item.guide_first,
+        item.length,
+        _whole(spend.failed + shared.failed / count),
+        _whole(spend.unknown + shared.unknown / count),
+        spend.waited + shared.waited / count,
+    )
+
+
+def attempts(run: Path, matches: Collection[str] = (), *, content: bool = False) -> Table:
+    """Every attempt of the ledger, oldest first."""
+    names = ", ".join(f"a.{name}" for name, _ in ATTEMPTS)
+    said: tuple[tuple[str, Kind], ...] = (("messages", "text"), ("reply", "text")) if content else ()
+    names += ", p.messages, a.reply" if content else ""
+    joined = " LEFT JOIN prompts p ON p.digest = a.prompt" if content else ""
+    return Table(ATTEMPTS + said, _query(run, f"SELECT {names} FROM attempts a{joined}", "a.match", matches, "a.id"))
+
+
+def events(run: Path, matches: Collection[str] = (), *, content: bool = False) -> Table:
+    """Every move, in the order it was made; without the answers' texts unless they are asked for."""
+    paths = ", ".join(f"'$.{name}'" for name in WORDS)
+    move = "move" if content else f"json_remove(move, {paths})"
+    parts = [f"json_extract(move, '$.{name}')" for name in ("status", "h", "judged", "choice")]
+    names = f"seq, match, round, player, kind, item, {', '.join(parts)}, {move}, ruling, time"
+    return Table(EVENTS, _query(run, f"SELECT {names} FROM events", "match", matches, "seq"))
+
+
+def _query(run: Path, select: str, column: str, matches: Collection[str], order: str) -> Iterator[Any]:
+    where = f" WHERE {column} IN ({','.join('?' * len(matches))})" if matches else ""
+    with reading(run) as connection:
+        yield from connection.execute(f"{select}{where} ORDER BY {order}", tuple(matches))
+
+
+def _cost(amount: Amount, share: float) -> Cell:
+    """The known sum with its share; None when nothing of it is known. The same sum as the analysis makes."""
+    return _whole(amount.total + share) if amount.is_known else None
+
+
+def _whole(value: float) -> Cell:
+    return int(value) if abs(value) < WHOLE and value == int(value) else value
+
+
+def _setting(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _some(names: list[str]) -> str:
+    shown = ", ".join(names[:5])
+    return shown if len(names) <= 5 else f"{shown} and {len(names) - 5} more"
+
+
+def score_flags(rules: ScoreRules) -> list[str]:
+    """What to tell `mashq score` so that it scores the rows as the run is scored."""
+    flags = [f"--alpha {rules.alpha!r}", f"--beta {rules.beta!r}", f"--refusals {rules.refusals}"]
+    flags.append(f"--resources {','.join(rules.weights)}")
+    weights = [f"{name}={weight!r}" for name, weight in rules.weights.items() if weight != 1]
+    if weights:
+        flags.append(f"--weights {','.join(weights)}")
+    if rules.reference is not None:
+        flags.append("--normalise reference:FILE")
+    return flags

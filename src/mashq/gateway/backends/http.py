@@ -1,0 +1,214 @@
+"""One HTTP request is one attempt: nothing here retries, follows a redirect or guesses.
+
+What came back becomes an Outcome. A complete error reply without usage bills nothing; a lost connection, a
+time-out or a body that cannot be read has unknown usage; a connection that was never made sent nothing.
+"""
+
+import asyncio
+import json
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
+from types import ModuleType
+from typing import Protocol
+
+import aiohttp
+
+from mashq.gateway.preflight import proxy_of
+from mashq.gateway.redaction import Redaction
+from mashq.gateway.retry import parse_retry_after
+from mashq.gateway.types import Call, Clock, Completion, Kind, Outcome, Request, Usage
+from mashq.gateway.untrusted import as_object
+from mashq.gateway.wire import openai_chat
+from mashq.gateway.wire.openai_chat import Options
+
+MAX_BYTES = 32 * 1024 * 1024
+LINE = 300
+PRIVATE = re.compile("key|auth|token|secret|cookie", re.IGNORECASE)
+NOTHING = Usage(0, 0, 0, 0)
+NEVER_SENT = (
+    aiohttp.ClientConnectorError,
+    aiohttp.ConnectionTimeoutError,
+    aiohttp.ClientHttpProxyError,
+    aiohttp.InvalidURL,
+)
+
+
+Take = Callable[[aiohttp.ClientResponse, float], Awaitable[Outcome]]
+Decode = Callable[[object], tuple[Completion, Usage] | str]
+
+
+class Codec(Protocol):
+    """A wire format: the modules `openai_chat` and `anthropic_messages`."""
+
+    def path(self) -> str: ...
+    def headers(self, key: str | None) -> dict[str, str]: ...
+    def encode(self, model: str, request: Request, options: Options) -> dict[str, object]: ...
+    def decode(self, document: object) -> tuple[Completion, Usage] | str: ...
+    def read_usage(self, document: object) -> Usage: ...
+
+
+class Pool:
+    """One HTTP session for all endpoints of a run, made when first needed."""
+
+    def __init__(self) -> None:
+        self._session: aiohttp.ClientSession | None = None
+
+    def session(self) -> aiohttp.ClientSession:
+        """The session; limits are the limiter's, so the pool itself has none."""
+        if self._session is None:
+            self._session = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(limit=0, ttl_dns_cache=300),
+                timeout=aiohttp.ClientTimeout(total=None, sock_connect=15),
+                cookie_jar=aiohttp.DummyCookieJar(),
+            )
+        return self._session
+
+    async def close(self) -> None:
+        """Close every connection."""
+        if self._session is not None:
+            await self._session.close()
+            self._session = None
+
+
+class HttpBackend:
+    """A model behind an HTTP endpoint."""
+
+    durable = True
+    simulated = False
+
+    def __init__(
+        self,
+        pool: Pool,
+        clock: Clock,
+        codec: Codec | ModuleType,
+        *,
+        base_url: str,
+        model: str,
+        key: str | None,
+        options: Options,
+        timeout: float,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        self._pool, self._clock, self._codec = pool, clock, codec
+        self._base_url, self.model, self.options = base_url.rstrip("/"), model, options
+        self._timeout = timeout
+        self._proxy = proxy_of(base_url)  # found once: looking it up for every request takes a thread
+        private = [value for name, value in (headers or {}).items() if PRIVATE.search(name) and len(value) > 7]
+        self._redaction = Redaction([key or "", *private])
+        self._headers = dict(headers or {}) | codec.headers(key) | {"Content-Type": "application/json"}
+
+    @property
+    def speaks_openai(self) -> bool:
+        """Whether a request in the OpenAI format can be passed on as it is."""
+        return self._codec is openai_chat
+
+    async def attempt(self, request: Request, call: Call) -> Outcome:
+        """Send the request once."""
+        body = json.dumps(self._codec.encode(self.model, request, self.options)).encode()
+
+        async def take(response: aiohttp.ClientResponse, started: float) -> Outcome:
+            return (await self.received(response, started, self._codec.decode))[0]
+
+        return await self.exchange(self._codec.path(), body, take)
+
+    async def exchange(self, path: str, body: bytes, take: Take) -> Outcome:
+        """Post once and let `take` make an outcome of the response; a lost connection is an outcome too."""
+        started = self._clock.tick()
+        session, url = self._pool.session(), self._base_url + path
+        try:
+            async with (
+                asyncio.timeout(self._timeout),
+                session.post(
+                    url, data=body, headers=self._headers, allow_redirects=False, proxy=self._proxy
+                ) as response,
+            ):
+                return await take(response, started)
+        except NEVER_SENT as error:
+            seconds = self._clock.tick() - started
+            return Outcome("unreachable", usage=NOTHING, seconds=seconds, error=self._line(str(error)))
+        except TimeoutError:
+            return self.lost("timeout", f"no complete reply within {self._timeout:g} s", started)
+        except aiohttp.ClientResponseError as error:  # its repr would show every header that was sent
+            return self.lost("unparsable", f"the reply is not HTTP: {error.message}", started)
+        except aiohttp.ClientPayloadError as error:
+            kind = "unparsable" if "decode" in str(error).lower() else "dropped"
+            return self.lost(kind, f"the body broke off: {error}", started)
+        except (aiohttp.ClientError, OSError, ValueError) as error:
+            return self.lost("dropped", f"the connection was lost: {error!r}", started)
+
+    async def received(
+        self, response: aiohttp.ClientResponse, started: float, decode: Decode
+    ) -> tuple[Outcome, bytes | None]:
+        """The outcome of a reply read whole, and its body unless that never ended."""
+        data = await _read(response)
+        seconds = self._clock.tick() - started
+        if data is None:
+            error = "the body never ended"
+            return Outcome("unparsable", seconds=seconds, status=response.status, error=error), None
+        said = response.headers.get("Retry-After")
+        retry_after = None if said is None else parse_retry_after(said, self._clock.now())
+        return self._outcome(response.status, data, seconds, retry_after, decode), data
+
+    def _outcome(
+        self, status: int, data: bytes, seconds: float, retry_after: float | None, decode: Decode
+    ) -> Outcome:
+        try:
+            document: object = json.loads(data)
+        except (ValueError, RecursionError):
+            document = None
+        if status >= 300:
+            usage = self._codec.read_usage((as_object(document) or {}).get("usage"))
+            billed = usage if usage != Usage() else NOTHING
+            error = self._line(f"HTTP {status}: {_words(document, data)}")
+            return Outcome("http", None, billed, seconds, status=status, retry_after=retry_after, error=error)
+        if document is None:
+            return Outcome("unparsable", seconds=seconds, status=status, error="the reply is not JSON")
+        decoded = decode(document)
+        if isinstance(decoded, str):
+            return Outcome("unparsable", seconds=seconds, status=status, error=self._line(decoded))
+        completion, usage = self.without_key(*decoded)
+        return Outcome("refused" if completion.refused else "ok", completion, usage, seconds, status=status)
+
+    def lost(self, kind: Kind, error: str, started: float) -> Outcome:
+        """The outcome of an attempt that began at `started` and brought no reply."""
+        return Outcome(kind, seconds=self._clock.tick() - started, error=self._line(error))
+
+    def redacted(self, text: str) -> str:
+        """`text` without the key, which a server may echo; nor any in a header of the configuration."""
+        return self._redaction(text)
+
+    def without_key(self, completion: Completion, usage: Usage) -> tuple[Completion, Usage]:
+        """A reply and its usage as they may be kept."""
+        text, stop, raw = (self.redacted(said) for said in (completion.text, completion.stop, usage.raw))
+        if (text, stop, raw) == (completion.text, completion.stop, usage.raw):
+            return completion, usage
+        return replace(completion, text=text, stop=stop), replace(usage, raw=raw)
+
+    def _line(self, text: str) -> str:
+        """`text` as one short line without the key, which errors echo; cut last, so that no part of it is left."""
+        clean = self.redacted(text)
+        return " ".join(clean[:3000].split())[:LINE]
+
+    async def close(self) -> None:
+        """The pool is closed by whoever made it."""
+
+
+async def _read(response: aiohttp.ClientResponse) -> bytes | None:
+    """The whole body, or None when it is longer than any reply could be."""
+    content, chunks, size = response.content, list[bytes](), 0
+    while not content.at_eof():
+        chunk = await content.readany()
+        size += len(chunk)
+        if size > MAX_BYTES:
+            response.close()
+            return None
+        chunks.append(chunk)
+    return b"".join(chunks)
+
+
+def _words(document: object, data: bytes) -> str:
+    """The provider's own words about an error."""
+    inner = (as_object(document) or {}).get("error")
+    words = (as_object(inner) or {}).get("message", inner)
+    return words if isinstance(words, str) else data.decode("utf-8", "replace")

@@ -1,0 +1,220 @@
+"""Asking a model, with every attempt in the ledger.
+
+A player is handed a `Model` bound to (match, round, player, item, purpose); there is no other way to a model. An ask
+is a loop of attempts: check the budget at the worst case, wait for a slot, open the ledger row, send once, close the
+row, and let the retry policy say whether to go on. After a crash the recorded attempts of the same ask come first,
+so that nothing acknowledged is paid for twice.
+"""
+
+import hashlib
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from mashq.gateway import budgets, retry
+from mashq.gateway.limits import Limiter
+from mashq.gateway.prices import Price
+from mashq.gateway.types import (
+    Backend,
+    Call,
+    Clock,
+    Completion,
+    Ledger,
+    Message,
+    Outcome,
+    Request,
+    Worst,
+    cost_of,
+    spend_of,
+)
+from mashq.protocol.resources import FREE, UNKNOWN, Amount, Spend, Unknown
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """A model ready to be asked."""
+
+    name: str
+    backend: Backend
+    limiter: Limiter
+    max_tokens: int = 512
+    temperature: float | None = 0.0
+    timeout: float = 120.0
+    price: Price | None = None
+    retries: retry.Policy = retry.Policy()
+
+    def worst(self, tokens_in: int, tokens_out: int) -> Worst:
+        """What an attempt with at most so many tokens could cost."""
+        dollars = UNKNOWN if self.price is None else self.price.dollars(tokens_in, tokens_out, 0)
+        return Worst(tokens_in, tokens_out, self.timeout, dollars)
+
+    def priced(self, outcome: Outcome) -> Outcome:
+        """The outcome with its dollars, when a price is known and it has none of its own."""
+        if self.price is None or not isinstance(outcome.dollars, Unknown):
+            return outcome
+        usage = outcome.usage
+        dollars = self.price.dollars(usage.tokens_in, usage.tokens_out, usage.cached)
+        return Outcome(
+            outcome.kind,
+            outcome.completion,
+            usage,
+            outcome.seconds,
+            dollars,
+            outcome.status,
+            outcome.retry_after,
+            outcome.error,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """An ask that got no reply; `error` says why the last attempt failed."""
+
+    error: str
+    kind: str
+
+
+Guide = Callable[[str, float | None], Awaitable[float]]
+
+
+@dataclass(slots=True)
+class Model:
+    """A model bound to one step of one player. `spend` is what the step has cost so far."""
+
+    endpoint: Endpoint
+    ledger: Ledger
+    clock: Clock
+    call: Call
+    seed: int
+    purses: Sequence[budgets.Purse] = ()
+    spend: Spend = FREE
+    exhausted: str | None = None
+    asks: int = 0
+    guide: Guide | None = None
+    _in_flight: Spend = FREE
+
+    async def ask(
+        self,
+        messages: Sequence[Message],
+        *,
+        schema: Mapping[str, object] | None = None,
+        facts: Mapping[str, object] | None = None,
+        purpose: str | None = None,
+        n: int | None = None,
+    ) -> Completion | Failure:
+        """One question; raises OutOfBudget when an attempt could not be paid for.
+
+        An agent that does several things within one step says so with `purpose` and `n`: they key the ledger's row
+        and the seed.
+        """
+        call = own = self.call
+        if self.asks or purpose or n is not None:
+            n = own.n if n is None else n
+            call = Call(own.match, own.round, own.player, own.item, purpose or own.purpose, n, self.asks)
+        self.asks += 1
+        request = Request(
+            messages=tuple(messages),
+            max_tokens=self.endpoint.max_tokens,
+            temperature=self.endpoint.temperature,
+            seed=request_seed(self.seed, call),
+            schema=schema,
+            facts=facts or {},
+        )
+        worst = self.endpoint.worst(request.prompt_bytes, request.max_tokens)
+        failures, pause, outcome = self._recall(call)
+        while outcome is None or pause is not None:
+            outcome = await self._attempt(call, request, worst, pause or 0.0)
+            pause = None
+            if outcome.completion is None:
+                failures += 1
+                jitter = _fraction(self.seed, call, failures)
+                pause = retry.delay(self.endpoint.retries, failures, outcome, jitter)
+        return outcome.completion or Failure(outcome.error, outcome.kind)
+
+    async def score(self, text: str, confidence: float | None = None) -> float:
+        """The guide's score of a draft, for agents that choose among several within one step."""
+        if self.guide is None:
+            raise LookupError("this step has no guide")
+        return await self.guide(text, confidence)
+
+    def count_review(self) -> None:
+        """Charge a review made within this step."""
+        self.spend = replace(self.spend, reviews=self.spend.reviews + 1)
+
+    def _recall(self, call: Call) -> tuple[int, float | None, Outcome | None]:
+        """What a crashed process already knew of this ask: failures so far, the pause due, the last outcome."""
+        failures, last = 0, None
+        for entry in self.ledger.history(call):
+            self.spend += spend_of(entry)
+            if entry.outcome is not None:
+                last = entry.outcome
+                failures += last.completion is None
+        if last is None or last.completion is not None:
+            return failures, None, last
+        return failures, retry.delay(self.endpoint.retries, failures, last, 0.0), last
+
+    async def _attempt(self, call: Call, request: Request, worst: Worst, pause: float) -> Outcome:
+        if not self.purses:
+            return await self._send(call, request, worst, pause)
+        reason = budgets.lacking(self.purses, self.spend + self._in_flight, worst)
+        if reason is not None:
+            self.exhausted = reason
+            raise budgets.OutOfBudget(reason)
+        reserved = cost_of(worst, None)
+        self._in_flight += reserved
+        try:
+            return await self._send(call, request, worst, pause)
+        finally:
+            self._in_flight = _without(self._in_flight, reserved)
+
+    async def _send(self, call: Call, request: Request, worst: Worst, pause: float) -> Outcome:
+        endpoint = self.endpoint
+        if pause:
+            await self.clock.sleep(pause)
+        queued = await endpoint.limiter.enter()
+        try:
+            attempt = await self.ledger.open(call, request, endpoint.name, worst, durable=endpoint.backend.durable)
+            outcome = endpoint.priced(await endpoint.backend.attempt(request, call))
+            waited = pause + queued
+            self.ledger.close(attempt, outcome, waited)
+        finally:
+            endpoint.limiter.leave()
+        self.spend += cost_of(worst, outcome, waited)
+        return outcome
+
+
+def _without(spend: Spend, part: Spend) -> Spend:
+    """`spend` less one attempt's reservation."""
+    return replace(
+        spend,
+        unresolved=spend.unresolved - part.unresolved,
+        unknown=spend.unknown - part.unknown,
+        tokens_in=_less(spend.tokens_in, part.tokens_in),
+        tokens_out=_less(spend.tokens_out, part.tokens_out),
+        seconds=_less(spend.seconds, part.seconds),
+        dollars=_less(spend.dollars, part.dollars),
+    )
+
+
+def _less(whole: Amount, part: Amount) -> Amount:
+    unknown = whole.unknown - part.unknown
+    return replace(whole, unknown=unknown, worst=whole.worst - part.worst if unknown else 0)
+
+
+def trial_seed(seed: int, trial: int) -> int:
+    """The seed of one trial of a match."""
+    return _hash(seed, "trial", trial)
+
+
+def request_seed(seed: int, call: Call) -> int:
+    """The seed of one request: the trial's, with player, item, purpose and n."""
+    moment = call.round if call.purpose == "decision" else call.n
+    return _hash(seed, call.player, call.item, call.purpose, moment, call.ask) % 2**31
+
+
+def _fraction(seed: int, call: Call, failures: int) -> float:
+    return _hash(seed, "jitter", call.player, call.item, call.purpose, call.n, failures) / 2**64
+
+
+def _hash(*parts: object) -> int:
+    text = "\x1f".join(map(str, parts))
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8])

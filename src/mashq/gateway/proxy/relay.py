@@ -1,0 +1,177 @@
+"""From an agent's request to its reply: passed on to the model as it is, or answered by a backend of our own.
+
+A reply is passed on whatever it is, errors with their status and Retry-After included, so that the agent's own client
+decides what to do next. What the agent never sees is a key: every body is cleared of it. A stream is forwarded event
+by event as it comes; when either side leaves before its end the other is cut off, and the attempt is recorded as
+dropped.
+"""
+
+import json
+from collections.abc import Awaitable, Mapping
+from dataclasses import replace
+
+import aiohttp
+from aiohttp import web
+
+from mashq.gateway import prices
+from mashq.gateway.backends.http import MAX_BYTES, NOTHING, HttpBackend
+from mashq.gateway.model import Endpoint
+from mashq.gateway.proxy import requests as passthrough
+from mashq.gateway.proxy.grants import Grant
+from mashq.gateway.proxy.requests import Asked, BadRequest
+from mashq.gateway.types import Call, Outcome, Request
+from mashq.gateway.wire import openai_chat
+from mashq.gateway.wire.sse import Cutter, Heard, TooLong
+
+PASSED_ON = ("Content-Type", "Retry-After", "Retry-After-Ms", "X-Should-Retry", "X-Request-Id")
+EVENTS = {"Content-Type": "text/event-stream", "Cache-Control": "no-cache"}
+
+
+class AgentLeft(Exception):
+    """The agent closed its connection while it was being answered."""
+
+
+async def answer(grant: Grant, asked: Asked, request: web.BaseRequest) -> web.StreamResponse:
+    """One request, one attempt, one reply."""
+    backend = grant.endpoint.backend
+    if isinstance(backend, HttpBackend) and backend.speaks_openai:
+        return await _Passing(grant, backend, asked, request).reply()
+    return await _answered_here(grant, asked, request)
+
+
+def problem(status: int, message: str, headers: Mapping[str, str] | None = None) -> web.Response:
+    """An error in the form that clients of the OpenAI wire format read."""
+    kind = "server_error" if status >= 500 else "invalid_request_error"
+    document = {"error": {"message": message, "type": kind, "param": None, "code": None}}
+    return web.Response(status=status, body=json.dumps(document), content_type="application/json", headers=headers)
+
+
+class _Passing:
+    """One request on its way to the model and back."""
+
+    def __init__(self, grant: Grant, backend: HttpBackend, asked: Asked, request: web.BaseRequest) -> None:
+        self._grant, self._backend, self._asked, self._request = grant, backend, asked, request
+        self._endpoint = _embedding(grant.endpoint, backend, asked) if asked.kind == "embeddings" else grant.endpoint
+        self._body = passthrough.upstream(asked, backend.model, grant.endpoint.max_tokens, backend.options)
+        self._response: web.StreamResponse | None = None
+        self._whole = True
+
+    async def reply(self) -> web.StreamResponse:
+        """Send it, and what the agent gets for it."""
+        worst = self._endpoint.worst(len(self._body), self._asked.tokens_out)
+        outcome = await self._grant.attempt(self._endpoint, passthrough.noted(self._asked), worst, self._send)
+        if self._response is None:
+            return _failed(outcome)
+        if not self._whole and self._request.transport is not None:
+            self._request.transport.abort()
+        return self._response
+
+    async def _send(self, call: Call) -> Outcome:
+        path = openai_chat.path() if self._asked.kind == "chat" else "/embeddings"
+        return await self._backend.exchange(path, self._body, self._take)
+
+    async def _take(self, response: aiohttp.ClientResponse, started: float) -> Outcome:
+        if self._asked.stream and response.status < 300 and response.content_type == "text/event-stream":
+            return await self._stream(response, started)
+        decode = passthrough.decode if self._asked.kind == "chat" else passthrough.decode_embeddings
+        outcome, data = await self._backend.received(response, started, decode)
+        if data is not None:
+            headers = _headers(response, self._backend)
+            self._response = web.Response(status=response.status, body=self._cleared(data), headers=headers)
+        return outcome
+
+    async def _stream(self, response: aiohttp.ClientResponse, started: float) -> Outcome:
+        """Forward a stream; until it has come to its end it is not whole."""
+        out = self._response = web.StreamResponse(headers=EVENTS)
+        heard, cutter, self._whole = Heard(), Cutter(), False
+        clock, size = self._grant.model.clock, 0
+        try:
+            await _told(out.prepare(self._request))
+            async for data in response.content.iter_any():
+                size += len(data)
+                if size > MAX_BYTES:
+                    raise TooLong("the stream never ended")
+                for event in cutter.feed(data):
+                    await self._forward(out, heard, event)
+            if cutter.rest.strip():
+                await self._forward(out, heard, cutter.rest)
+        except AgentLeft:
+            return self._backend.lost("dropped", "the agent left before the end of the stream", started)
+        except TooLong as error:
+            return self._backend.lost("unparsable", str(error), started)
+        self._whole = True
+        kind, completion, error = heard.ending()
+        usage = heard.usage
+        if completion is not None:
+            completion, usage = self._backend.without_key(completion, usage)
+        seconds = clock.tick() - started
+        wrong = self._backend.redacted(error)[:300]
+        return Outcome(kind, completion, usage, seconds, status=response.status, error=wrong)
+
+    async def _forward(self, out: web.StreamResponse, heard: Heard, event: bytes) -> None:
+        if not heard.hear(event) or self._asked.usage_wanted:
+            await _told(out.write(self._cleared(event)))
+
+    def _cleared(self, data: bytes) -> bytes:
+        """`data` without the key; Latin-1 gives every byte a character and back."""
+        return self._backend.redacted(data.decode("latin-1")).encode("latin-1")
+
+
+async def _answered_here(grant: Grant, asked: Asked, request: web.BaseRequest) -> web.StreamResponse:
+    """A reply of a backend that takes our own requests: whole, and as a stream all at once."""
+    endpoint = grant.endpoint
+    if asked.kind == "embeddings":
+        raise BadRequest(f"the model {endpoint.name} makes no embeddings")
+    wanted = passthrough.as_request(asked, endpoint.temperature)
+    worst = endpoint.worst(wanted.prompt_bytes, asked.tokens_out)
+
+    async def send(call: Call) -> Outcome:
+        return await _attempted(endpoint, wanted, call)
+
+    outcome = await grant.attempt(endpoint, wanted, worst, send)
+    if outcome.completion is None:
+        return _failed(outcome)
+    said, number = (outcome.completion, outcome.usage, endpoint.name), f"{id(outcome):x}"
+    if not asked.stream:
+        return web.json_response(passthrough.completion_object(*said, number))
+    chunks = passthrough.completion_chunks(*said, number, usage_wanted=asked.usage_wanted)
+    lines = [*(json.dumps(chunk) for chunk in chunks), "[DONE]"]
+    return web.Response(body="".join(f"data: {line}\n\n" for line in lines), headers=EVENTS)
+
+
+async def _attempted(endpoint: Endpoint, wanted: Request, call: Call) -> Outcome:
+    """The backend's outcome; what an agent put into its request can trip only its own attempt."""
+    try:
+        return await endpoint.backend.attempt(wanted, call)
+    except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        return Outcome("missing", usage=NOTHING, seconds=0.0, status=400, error=f"{type(error).__name__}: {error}")
+
+
+def _embedding(endpoint: Endpoint, backend: HttpBackend, asked: Asked) -> Endpoint:
+    """The endpoint under the name and at the price of the embedding model that the agent chose."""
+    if asked.model == backend.model:
+        return endpoint
+    provider = endpoint.name.partition("/")[0]
+    name = f"{provider}/{asked.model[:200]}"
+    return replace(endpoint, name=name, price=prices.listed(provider, asked.model) if asked.model else None)
+
+
+def _failed(outcome: Outcome) -> web.Response:
+    """What an agent is told when there is no reply to pass on."""
+    status = outcome.status if outcome.status is not None and outcome.status >= 400 else None
+    retry = {} if outcome.retry_after is None else {"Retry-After": f"{outcome.retry_after:g}"}
+    return problem(status or (504 if outcome.kind == "timeout" else 502), outcome.error, retry)
+
+
+def _headers(response: aiohttp.ClientResponse, backend: HttpBackend) -> dict[str, str]:
+    """The headers an agent's client acts on; no others are passed on."""
+    found = {name: response.headers[name] for name in PASSED_ON if name in response.headers}
+    return {name: backend.redacted(text) for name, text in found.items() if text.isascii() and text.isprintable()}
+
+
+async def _told(writing: Awaitable[object]) -> None:
+    """Write to the agent, or learn that it has left."""
+    try:
+        await writing
+    except ConnectionError:
+        raise AgentLeft from None

@@ -1,0 +1,240 @@
+"""The loopback endpoint through which foreign agents play: OpenAI-compatible, metered, and without a key in sight.
+
+    server = MeteringServer(clock)
+    await server.start()
+    seat = server.admit("A")                 # what the agent is given: seat.base_url and seat.token
+    grant = server.issue(seat, model)        # from now on the token works
+    ...
+    await grant.close()                      # from now on it does not; grant.spend is what the turn cost
+
+It serves POST chat/completions and embeddings and GET models below each seat's own base URL, to that seat's token,
+during that seat's turn. All else is turned away before it reaches a model, and noted: a wrong path (404), method
+(405), token (401), size (413) or body (400), too many requests at once (429), and what cannot be paid for (402).
+"""
+
+import asyncio
+import hmac
+import logging
+import re
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from aiohttp import web
+from aiohttp.abc import AbstractAccessLogger
+from aiohttp.http_exceptions import HttpProcessingError
+
+from mashq.errors import StoreError
+from mashq.gateway.budgets import OutOfBudget
+from mashq.gateway.model import Model
+from mashq.gateway.proxy import relay
+from mashq.gateway.proxy import requests as passthrough
+from mashq.gateway.proxy.grants import Grant, Refusal, TurnOver
+from mashq.gateway.types import Clock
+
+HOST = "127.0.0.1"
+MAX_BODY = 8 * 1024 * 1024
+MAX_AT_ONCE = 128
+MAX_CONNECTIONS = 512
+IDLE = 60.0
+MAX_NOTED = 1000
+PATIENCE = 30.0
+PLACE = re.compile(r"/([0-9]{1,6})(/v1/[a-z/]+)")
+ROUTES = {"/v1/chat/completions": "POST", "/v1/embeddings": "POST", "/v1/models": "GET"}
+NOT_NOW = "this token is not active: it works only during its player's turn"
+
+
+@dataclass(slots=True)
+class Seat:
+    """A player's place at the server: its own address, its own token, and at times a grant."""
+
+    player: str
+    base_url: str
+    token: str
+    grant: Grant | None = None
+
+
+class TurnedAway(Exception):
+    """A request that goes no further."""
+
+    def __init__(self, status: int, reason: str, *, hang_up: bool = False) -> None:
+        super().__init__(reason)
+        self.status, self.hang_up = status, hang_up
+
+
+class MeteringServer:
+    """One server for all the foreign agents of a run."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._runner: web.ServerRunner | None = None
+        self._root = ""
+        self._seats: dict[str, Seat] = {}
+        self._record: Callable[[Refusal], None] | None = None
+        self.refused: list[Refusal] = []
+
+    async def start(self) -> str:
+        """Listen on a free port of the loopback interface; the address."""
+        quiet = logging.Logger(
+            "mashq.gateway.proxy.server", logging.CRITICAL + 1
+        )  # an agent must not fill a terminal
+        server = _Bounded(
+            self._handle,
+            logger=quiet,
+            access_log=quiet,
+            access_log_class=_noting(self),
+            lingering_time=0.5,
+            keepalive_timeout=IDLE,
+            auto_decompress=False,
+        )
+        self._runner = web.ServerRunner(server, shutdown_timeout=0.5)
+        await self._runner.setup()
+        site = web.TCPSite(self._runner, HOST, 0, backlog=1024)
+        await site.start()
+        self._root = f"http://{HOST}:{self._runner.addresses[0][1]}"
+        return self._root
+
+    def admit(self, player: str) -> Seat:
+        """A seat for a player; its token is worth nothing until a grant is issued."""
+        number = str(len(self._seats) + 1)
+        seat = Seat(player, f"{self._root}/{number}/v1", "mashq-" + secrets.token_urlsafe(24))
+        self._seats[number] = seat
+        return seat
+
+    def issue(self, seat: Seat, model: Model) -> Grant:
+        """Let the seat's player ask `model` until the grant is closed."""
+        seat.grant = Grant(model)
+        return seat.grant
+
+    def record_to(self, record: Callable[[Refusal], None]) -> None:
+        """Where refusals are written from now on; those noted so far are written at once."""
+        self._record = record
+        for refusal in self.refused:
+            record(refusal)
+
+    async def close(self) -> None:
+        """Stop listening; whatever is still under way is cut off and stays unresolved."""
+        for seat in self._seats.values():
+            if seat.grant is not None:
+                seat.grant.stop()
+        if self._runner is not None:
+            await self._runner.cleanup()
+            self._runner = None
+
+    async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        path, _, _ = request.raw_path.partition("?")
+        place = PLACE.fullmatch(path)
+        seat = None if place is None else self._seats.get(place[1])
+        try:
+            if seat is None or place is None or place[2] not in ROUTES:
+                raise TurnedAway(404, f"nothing is at {path[:100]}: POST to chat/completions below the base URL")
+            return await self._serve(request, seat, place[2])
+        except TurnedAway as away:
+            self.note(request, seat or self._holder(request), away.status, str(away))
+            response = relay.problem(away.status, str(away))
+            if away.hang_up:
+                response.force_close()
+            return response
+        except StoreError:
+            return relay.problem(500, "the ledger cannot be written: nothing was sent")
+
+    async def _serve(self, request: web.BaseRequest, seat: Seat, path: str) -> web.StreamResponse:
+        if request.method != ROUTES[path]:
+            raise TurnedAway(405, f"{request.method[:20]} is not possible here: use {ROUTES[path]}")
+        grant = self._granted(request, seat)
+        if path == "/v1/models":
+            model = {"id": grant.endpoint.name, "object": "model", "created": 0, "owned_by": "mashq"}
+            return web.json_response({"object": "list", "data": [model]})
+        if grant.busy >= MAX_AT_ONCE:
+            raise TurnedAway(429, f"more than {MAX_AT_ONCE} requests at once")
+        grant.busy += 1
+        try:
+            body = await _body(request)
+            kind = "chat" if path == "/v1/chat/completions" else "embeddings"
+            asked = passthrough.read(kind, body, grant.endpoint.max_tokens)
+            return await relay.answer(grant, asked, request)
+        except passthrough.BadRequest as wrong:
+            raise TurnedAway(400, str(wrong)) from None
+        except OutOfBudget as reason:
+            raise TurnedAway(402, str(reason)) from None
+        except TurnOver:
+            raise TurnedAway(401, NOT_NOW) from None
+        finally:
+            grant.busy -= 1
+
+    def _granted(self, request: web.BaseRequest, seat: Seat) -> Grant:
+        """The seat's grant, when the request holds the seat's own token and its turn is on."""
+        holder = self._holder(request)
+        if holder is None:
+            raise TurnedAway(401, "the token is missing or wrong: send the one given as OPENAI_API_KEY", hang_up=True)
+        if holder is not seat:
+            reason = (
+                f"the token belongs to another player: that of {holder.player!r}, used at {seat.player!r}'s address"
+            )
+            raise TurnedAway(401, reason, hang_up=True)
+        if seat.grant is None or not seat.grant.active:
+            raise TurnedAway(401, NOT_NOW, hang_up=True)
+        return seat.grant
+
+    def _holder(self, request: web.BaseRequest) -> Seat | None:
+        """Whose token a request holds."""
+        given = request.headers.getall("Authorization", [])
+        scheme, _, token = (given[0] if len(given) == 1 else "").partition(" ")
+        said = token.strip().encode("utf-8", "surrogateescape")
+        for seat in self._seats.values():
+            if scheme.lower() == "bearer" and hmac.compare_digest(said, seat.token.encode()):
+                return seat
+        return None
+
+    def note(self, request: web.BaseRequest, seat: Seat | None, status: int, reason: str) -> None:
+        """Keep what was turned away, the first thousand of it."""
+        player = None if seat is None else seat.player
+        path = request.raw_path.encode("utf-8", "replace").decode()[:200]
+        refusal = Refusal(self._clock.now(), player, request.method[:20], path, status, reason[:300])
+        if seat is not None and seat.grant is not None and len(seat.grant.refused) < MAX_NOTED:
+            seat.grant.refused.append(refusal)
+        if len(self.refused) < MAX_NOTED:
+            self.refused.append(refusal)
+            if self._record is not None:
+                self._record(refusal)
+
+
+class _Bounded(web.Server):
+    """A server that holds so many connections and hangs up on more, so that one agent cannot use up all files."""
+
+    def connection_made(self, handler: web.RequestHandler, transport: asyncio.Transport) -> None:
+        """Take a connection in, or not."""
+        super().connection_made(handler, transport)
+        if len(self.connections) > MAX_CONNECTIONS:
+            transport.abort()
+
+
+async def _body(request: web.BaseRequest) -> bytes:
+    """The body, as long as it is of a size that any request could have."""
+    if request.headers.get("Content-Encoding", "identity") != "identity":
+        raise TurnedAway(415, "send the body as it is, without Content-Encoding", hang_up=True)
+    if (request.content_length or 0) > MAX_BODY:
+        raise TurnedAway(413, f"the body is longer than {MAX_BODY} bytes", hang_up=True)
+    data = bytearray()
+    try:
+        async with asyncio.timeout(PATIENCE):
+            async for chunk in request.content.iter_any():
+                data += chunk
+                if len(data) > MAX_BODY:
+                    raise TurnedAway(413, f"the body is longer than {MAX_BODY} bytes", hang_up=True)
+    except TimeoutError:
+        raise TurnedAway(408, f"the body did not arrive within {PATIENCE:g} s", hang_up=True) from None
+    except (OSError, web.RequestPayloadError, HttpProcessingError):
+        raise TurnedAway(400, "the body broke off", hang_up=True) from None
+    return bytes(data)
+
+
+def _noting(server: MeteringServer) -> type[AbstractAccessLogger]:
+    """A log that keeps what is no HTTP at all: the server answers that by itself."""
+
+    class Noting(AbstractAccessLogger):
+        def log(self, request: web.BaseRequest, response: web.StreamResponse, time: float) -> None:
+            if request.method == "UNKNOWN":
+                server.note(request, None, response.status, "this is not HTTP")
+
+    return Noting

@@ -1,0 +1,1 @@
+"""Wire formats of model providers, as pure functions."""

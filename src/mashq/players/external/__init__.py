@@ -1,0 +1,1 @@
+"""Programs of anyone's as players."""

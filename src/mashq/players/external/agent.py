@@ -1,0 +1,151 @@
+"""`agent: external`: a program of anyone's, in any language, that plays through the gateway's metering server.
+
+For each item it gets one JSON object, `{"item", "text", "round", "token", "base_url"}`, as a line on its standard
+input or as the body of a POST to its URL, and answers with `{"answer": "…"}` (and `"confidence"`, if it likes). Its
+model traffic goes to the server under its own token, which works only during its turn. It takes no decisions and
+writes no reviews. Its seconds are the length of its turn, less what it waited for us. Whatever goes wrong is a
+failed answer, and a program that went wrong is started afresh for the next item.
+"""
+
+import asyncio
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from mashq.errors import ConfigError
+from mashq.gateway.budgets import OutOfBudget, at_worst
+from mashq.gateway.model import Model
+from mashq.gateway.post import ServiceError, answer_in, post_json
+from mashq.gateway.preflight import reach
+from mashq.gateway.proxy.grants import Grant
+from mashq.gateway.proxy.server import MeteringServer, Seat
+from mashq.gateway.untrusted import whole
+from mashq.players.base import Draft
+from mashq.players.external.process import MAX_OUTPUT, AgentError, Program
+from mashq.protocol.moves import Answer, Decision, Rewrite
+from mashq.protocol.state import Observation
+
+
+@dataclass(frozen=True, slots=True)
+class Agent:
+    """A foreign agent: a command with its environment and directory, or the URL of a service."""
+
+    command: tuple[str, ...] = ()
+    url: str | None = None
+    environment: Mapping[str, str] = field(default_factory=dict[str, str])
+    directory: str | None = None
+    turn_timeout: float = 300.0
+
+
+class External:
+    """The player of a foreign agent."""
+
+    def __init__(self, name: str, agent: Agent, server: MeteringServer) -> None:
+        self.name = name
+        self.agent, self._server = agent, server
+        self._seat: Seat | None = None
+        self._program: Program | None = None
+
+    async def start(self) -> None:
+        """Take a seat and start the program; ConfigError when it cannot be started."""
+        self._seat = self._server.admit(self.name)
+        if self.agent.url is not None:
+            await reach({f"the agent {self.name}": self.agent.url})
+            return
+        try:
+            await self._running()
+        except (OSError, ValueError) as error:
+            command = " ".join(self.agent.command)
+            raise ConfigError(f"the command of player {self.name!r} cannot be started ({error}): {command}") from None
+
+    async def close(self) -> None:
+        """Stop the program, with all that it started."""
+        program, self._program = self._program, None
+        if program is not None:
+            await program.kill()
+
+    async def move(self, seen: Observation, model: Model) -> Draft:
+        """Its answer; decisions are made for it at no cost."""
+        if seen.step == "decide":
+            choice = "end" if seen.handled == seen.total else "continue"
+            return Decision(choice, source="rule", reason="an external agent takes no decisions")
+        if seen.step == "review" or seen.item is None or self._seat is None:
+            return Rewrite("failed", error="an external agent writes no reviews")
+        limit, lacking = _patience(model, self.agent.turn_timeout)
+        grant = self._server.issue(self._seat, model)
+        try:
+            answer = await self._turn(seen, self._seat, grant, limit)
+            seconds = grant.seconds
+            await grant.close()
+        finally:
+            grant.stop()
+        model.spend += grant.charged(seconds)
+        model.exhausted = grant.reason or (lacking if answer.status == "failed" and seconds >= limit else None)
+        return answer
+
+    async def _turn(self, seen: Observation, seat: Seat, grant: Grant, limit: float) -> Answer:
+        assert seen.item is not None
+        task = {"item": seen.item.id, "text": seen.item.text, "round": seen.round}
+        asking = asyncio.create_task(self._ask({**task, "token": seat.token, "base_url": seat.base_url}))
+        broke = asyncio.create_task(grant.exhausted.wait())
+        try:
+            await asyncio.wait({asking, broke}, timeout=limit, return_when=asyncio.FIRST_COMPLETED)
+            if asking.done():
+                document, wrong = answer_in(asking.result())
+            else:
+                document, wrong = None, grant.reason or f"the agent gave no answer within {limit:g} s"
+        except (AgentError, ServiceError, OSError) as error:
+            document, wrong = None, str(error)
+        finally:
+            for waiting in (asking, broke):
+                waiting.cancel()
+            await asyncio.gather(asking, broke, return_exceptions=True)
+        if document is None:
+            await self.close()
+            return Answer("failed", error=whole(wrong))
+        text = whole(str(document["answer"])).strip()
+        if not text:
+            return Answer("refused", error="empty answer")
+        return Answer("ok", text, grant.h, simulated=grant.h is not None, confidence=_confidence(document))
+
+    async def _ask(self, task: dict[str, object]) -> bytes:
+        if self.agent.url is not None:
+            return await post_json(self.agent.url, task, MAX_OUTPUT)
+        program, line = await self._running(), json.dumps(task).encode()
+        try:
+            return await program.ask(line)
+        except AgentError:
+            if not program.retired:
+                raise
+        return await (await self._running()).ask(line)
+
+    async def _running(self) -> Program:
+        """The program, started afresh when it is not running."""
+        if self._program is None or not self._program.running:
+            await self.close()
+            assert self._seat is not None
+            mine = {"OPENAI_BASE_URL": self._seat.base_url, "OPENAI_API_KEY": self._seat.token}
+            environment = {"PYTHONUNBUFFERED": "1", **self.agent.environment, **mine}
+            self._program = await Program.start(self.agent.command, environment, self.agent.directory)
+        return self._program
+
+
+def _confidence(document: Mapping[str, object]) -> float | None:
+    """What the agent says of its answer, when that is a number from 0 to 1."""
+    value = document.get("confidence")
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
+        return None
+    return float(value)
+
+
+def _patience(model: Model, longest: float) -> tuple[float, str | None]:
+    """How long a turn may take, and the budget that makes it shorter; OutOfBudget when none is left."""
+    left, reason = math.inf, ""
+    for name, budget, before in model.purses:
+        if budget.seconds is not None and budget.seconds - at_worst(before.seconds) < left:
+            left = budget.seconds - at_worst(before.seconds)
+            reason = f"{name} budget of {budget.seconds:g} seconds is used up"
+    if left <= 0:
+        raise OutOfBudget(reason)
+    return (left, reason) if left < longest else (longest, None)

@@ -1,0 +1,1 @@
+"""Policies: who decides whether to continue, review or end."""

@@ -1,0 +1,142 @@
+"""`policy: bayes`: believe something about each rival, and review when the expected gain in Q exceeds what it costs.
+
+A plan is a level of H below which every answer, present and to come, is reviewed, and is worth what it adds to
+
+    alpha * H - beta * P - rivalry * (the same of the best rival)
+
+A first review teaches g: for each of three values of g the best plan is sought that reviews the worst answer now, or
+does so and then stops. It is reviewed if that is worth more, on average over g, than the best plan that waits and the
+disclosure. Free and deterministic. Nobody is told alpha, beta and the weights: the protocol's defaults are assumed.
+"""
+
+import math
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from mashq.players.policies.bayes_belief import ASSUMED, QUESTIONS, Assumed, Belief, Own, believe, own, rounds
+from mashq.protocol.moves import Decision
+from mashq.protocol.state import BINS, Observation
+
+__all__ = ["ASSUMED", "QUESTIONS", "decide"]
+NODES = ((-math.sqrt(3.0), 1 / 6), (0.0, 2 / 3), (math.sqrt(3.0), 1 / 6))  # three points of a normal distribution
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """The rivals at the end, at three points of the beliefs: resource, weight, the best one's total, the largest."""
+
+    rows: tuple[tuple[str, float, float, float], ...]
+    rivalry: float
+
+    @classmethod
+    def of(cls, rivals: Sequence[Belief], me: Own, assumed: Assumed) -> "Field":
+        """The field of these rivals; the best is the one with the highest expected Q."""
+
+        def q(rival: Belief) -> float:
+            shares = [
+                (rival.totals[name].mean, max(rival.totals[name].mean, mine)) for name, mine in me.total.items()
+            ]
+            return rival.h - assumed.beta * sum(theirs / largest for theirs, largest in shares if largest > 0)
+
+        best = max(rivals, key=q, default=None)
+        rows: list[tuple[str, float, float, float]] = []
+        for z, weight in NODES:
+            for name in me.total:
+                theirs = 0.0 if best is None else best.totals[name].at(z)
+                largest = max((rival.totals[name].at(z) for rival in rivals), default=0.0)
+                rows.append((name, assumed.beta * weight, theirs, largest))
+        return cls(tuple(rows), assumed.rivalry)
+
+    def cost(self, mine: Mapping[str, float]) -> float:
+        """What totals cost in the objective: the own P, less the best rival's."""
+        value = 0.0
+        for name, weight, theirs, largest in self.rows:
+            top = max(mine[name], largest)
+            if top > 0:
+                value += weight * (mine[name] - self.rivalry * theirs) / top
+        return value
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Reviews from now on: how many rewrites, what they gain in H and what they cost in the objective."""
+
+    level: float
+    rewrites: float
+    gain: float
+    cost: float
+
+    @property
+    def worth(self) -> float:
+        """What the plan adds to the objective."""
+        return self.gain - self.cost
+
+
+def decide(seen: Observation, assumed: Assumed = ASSUMED) -> Decision:
+    """The decision for this state."""
+    current = None if seen.item is None else seen.item.id
+    onward = "end" if seen.handled == seen.total else "continue"
+    if not seen.memory.reviewable or seen.worst is None:
+        return Decision(onward, current, None, "rule", "nothing can be reviewed")
+    worst, h = seen.worst
+    me = own(seen, assumed)
+    field = Field.of([believe(seen, sighting, me, assumed) for sighting in seen.memory.rivals], me, assumed)
+    value, wait, price, said = 0.0, 0.0, disclosure(seen, assumed), ""
+    for z, weight in NODES:
+        found = list(plans(seen, me, field, min(1.0, me.gain.at(z))))
+        best = max((plan for plan in found if plan.level > h), key=lambda plan: plan.worth)
+        value += weight * best.worth
+        if z == 0:
+            wait = max((plan.worth for plan in found if plan.level <= h), default=0.0)
+            said = f"{best.rewrites:.1f} rewrites: H {best.gain:+.4f}, cost {best.cost:.4f}"
+    told = f"a review is worth {value:+.4f} ({said}) and discloses {price:.4f}"
+    if value - price > max(wait, 0.0):
+        return Decision("review", current, worst, "rule", told)
+    return Decision(onward, current, worst, "rule", told)
+
+
+def plans(seen: Observation, me: Own, field: Field, gain: float) -> Iterator[Plan]:
+    """Review the worst answer and stop, or all that is below a level of H, the most modest level first."""
+    memory, worst = seen.memory, seen.memory.reviewable[0][0]
+    now = field.cost(me.total)
+
+    def plan(level: float, added: float, rewrites: float) -> Plan:
+        spent = {name: me.total[name] + rewrites * me.rewrite[name] for name in me.total}
+        cost = field.cost(spent) - now + seen.review_cost * rewrites / seen.total
+        return Plan(level, rewrites, added / seen.total, cost)
+
+    yield plan(math.inf, *review(seen, worst, gain))
+    left, firsts = seen.total - seen.handled, memory.firsts
+    turns = left + 1.0 if memory.turn == "cycle" else math.inf
+    a_future = left / max(1, sum(firsts))
+    start, added, rewrites = 0, 0.0, 0.0
+    for edge in range(1, BINS + 1):
+        level = math.inf if edge == BINS else edge / BINS
+        stop = bisect_left(memory.reviewable, (level, -1), start)
+        count = min(turns, stop - start + a_future * firsts[edge - 1])
+        start, turns = stop, turns - count
+        if count:
+            here = edge - 1 <= worst * BINS < edge
+            each, times = review(seen, worst if here else (edge - 0.5) / BINS, gain)
+            added, rewrites = added + count * each, rewrites + count * times
+            yield plan(level, added, rewrites)
+
+
+def review(seen: Observation, h: float, gain: float) -> tuple[float, int]:
+    """What one decision to review is expected to add to an answer's H, and in how many rewrites."""
+    room, times = (1 - h) * (1 - gain), 1
+    most = seen.max_reviews if seen.memory.turn == "cycle" else 1
+    while times < most and 1 - room < seen.threshold:
+        room, times = room * (1 - gain), times + 1
+    return 1 - h - room, times
+
+
+def disclosure(seen: Observation, assumed: Assumed) -> float:
+    """The price of being seen: how much surer rivals become of the own costs, while they can still act on it."""
+    memory = seen.memory
+    if memory.vision.when != "review" or not memory.vision.show or not memory.rivals:
+        return 0.0
+    before = 0 if memory.shown is None else memory.shown + 1
+    surer = assumed.items / (assumed.items + before) - assumed.items / (assumed.items + rounds(seen) + 1)
+    return assumed.disclosure * max(0.0, surer) * (seen.total - seen.handled) / seen.total

@@ -1,0 +1,119 @@
+"""The results of a match as columns, straight from the rows written when it ended: no object for each item.
+
+Columns that hold nothing unusual (nothing unknown, nothing refused) are not even read. Rows that cannot be columns
+(damaged, incomplete, with counts that a float cannot hold) are left to `results.read`, which can also say what is
+wrong with them.
+"""
+
+import sqlite3
+from collections.abc import Mapping, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mashq.analysis.columns import COSTS, SCORES, STATUSES, Columns, is_exact
+from mashq.protocol.score import PlayerResult
+from mashq.runs.reading import reading
+from mashq.runs.results import read_seats
+
+USUAL: tuple[dict[str, str], ...] = (  # columns that are read together, or not at all where all hold this
+    {"status": "'ok'"},
+    {"guide": "NULL", "guide_first": "NULL"},
+    {
+        "unresolved": "0",
+        "unknown": "0",
+        **{f"tokens_{way}_known": "calls" for way in ("in", "out")},
+        **{f"tokens_{way}_{part}": "0" for way in ("in", "out") for part in ("unknown", "worst")},
+    },
+    {"seconds_known": "calls", "seconds_unknown": "0", "seconds_worst": "0"},
+    {"dollars": "0"},
+    {"dollars_known": "calls", "dollars_unknown": "0", "dollars_worst": "0"},
+)
+DEFAULTS = {name: usual for group in USUAL for name, usual in group.items()}
+CODED = "CASE status " + " ".join(f"WHEN '{status}' THEN {at}" for at, status in enumerate(STATUSES)) + " END"
+NAMES = ("status", *SCORES, *COSTS)
+SHAPE = f"""SELECT seat, count(*), min(position), max(position),
+  {", ".join(f"sum({' OR '.join(f'{name} IS NOT {usual}' for name, usual in group.items())})" for group in USUAL)}
+  FROM results WHERE match = ? GROUP BY seat ORDER BY seat"""
+
+Block = Mapping[str, NDArray[np.float64]]
+
+
+def read_columns(path: Path, match: str) -> tuple[Columns, ...] | None:
+    """The results of a match that has ended; None where it has not, or its rows have to be read one by one."""
+    with reading(path) as connection:
+        seats = read_seats(connection, match)
+        if not seats:
+            return None
+        shape = connection.execute(SHAPE, (match,)).fetchall()
+        items = _items(connection)
+        if items is None or [row[:4] for row in shape] != _expected(len(seats), len(items)):
+            return None
+        unusual = [name for at, group in enumerate(USUAL, 4) if any(row[at] for row in shape) for name in group]
+        found = _read(connection, match, len(seats), len(items), unusual)
+    if found is None or not _possible(found):
+        return None
+    return tuple(_columns(seat, at, items, found) for at, seat in enumerate(seats))
+
+
+def _items(connection: sqlite3.Connection) -> tuple[str, ...] | None:
+    """The items in order, if their positions count up from 0."""
+    ids = [row[0] for row in connection.execute("SELECT id FROM items ORDER BY position")]
+    ends = connection.execute("SELECT min(position), max(position) FROM items").fetchone()
+    usual = ids and ends == (0, len(ids) - 1) and set(map(type, ids)) == {str}
+    return tuple(ids) if usual else None
+
+
+def _expected(seats: int, items: int) -> list[tuple[int, ...]]:
+    return [(seat, items, 0, items - 1) for seat in range(seats)]
+
+
+def _read(connection: sqlite3.Connection, match: str, seats: int, items: int, unusual: Sequence[str]) -> Block | None:
+    """Each column, seats x items; those that are not read hold what is usual."""
+    names = [name for name in NAMES if name not in DEFAULTS or name in unusual]
+    wanted = ", ".join(CODED if name == "status" else name for name in names)
+    query = f"SELECT {wanted} FROM results WHERE match = ? ORDER BY seat, position"
+    cells = chain.from_iterable(connection.execute(query, (match,)))
+    try:
+        flat = np.fromiter(cells, np.float64, seats * items * len(names))
+    except (TypeError, ValueError, OverflowError):  # a text, or fewer rows than there were
+        return None
+    block = np.ascontiguousarray(flat.reshape(-1, len(names)).T).reshape(len(names), seats, items)
+    found = dict(zip(names, block, strict=True))
+    plain = {"'ok'": 0.0, "0": 0.0, "NULL": np.nan}
+    for name, usual in DEFAULTS.items():
+        if name not in found:
+            found[name] = (
+                found[usual] if usual in found else np.broadcast_to(np.float64(plain[usual]), (seats, items))
+            )
+    return found
+
+
+def _possible(found: Block) -> bool:
+    """Whether all values are what a result can hold, and floats hold them exactly."""
+    if np.isnan(found["status"]).any() or any((np.abs(found[name]) > 1).any() for name in SCORES):
+        return False
+    for name in COSTS:
+        values = found[name]
+        if np.isnan(values).any() or (not name.endswith("_worst") and np.isinf(values).any()):
+            return False
+        if not all(is_exact(row) for row in values):
+            return False
+    return True
+
+
+def _columns(seat: PlayerResult, at: int, items: tuple[str, ...], found: Block) -> Columns:
+    values: dict[str, Any] = {name: found[name][at] for name in (*SCORES, *COSTS)}
+    return Columns(
+        seat.name,
+        items,
+        found["status"][at].astype(np.int8),
+        values,
+        seat.shared,
+        seat.threshold,
+        seat.max_reviews,
+        seat.stopped,
+    )

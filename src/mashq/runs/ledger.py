@@ -1,0 +1,199 @@
+"""The ledger of a match: the gateway's attempts, in the run's SQLite file.
+
+An attempt is in the file before its request leaves, so it outlives this process. That it outlives the machine too is
+the work of the mark: a number, synced to the disk well ahead, that no attempt's id may pass. After a power cut the
+ids between the last attempt and the mark are those that may have been sent without leaving a trace, and the run says
+how many; nobody has to wait for a disk before each request. A match that is quick to reach its mark gets a longer
+lead, so that the disk is not kept busy with marks alone.
+"""
+
+import asyncio
+import hashlib
+import json
+import sqlite3
+from collections import defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+from types import NoneType
+from typing import Any, Protocol, get_args
+
+from mashq.gateway.types import Call, Clock, Completion, Entry, Kind, Outcome, Request, Usage, Worst
+from mashq.gateway.untrusted import whole
+from mashq.protocol.resources import UNKNOWN, Unknown
+
+OPEN = (
+    "INSERT INTO attempts (id, match, round, player, item, purpose, n, ask, model, prompt, opened, worst_in,"
+    " worst_out, worst_seconds, worst_dollars) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
+)
+CLOSE = (
+    "UPDATE attempts SET closed=?, outcome=?, status=?, tokens_in=?, tokens_out=?, cached=?, reasoning=?, usage=?,"
+    " seconds=?, waited=?, dollars=?, reply=?, stop=?, h=?, retry_after=?, error=? WHERE id=?"
+)
+
+
+MARK = "INSERT OR REPLACE INTO marks VALUES (?,?,?,?)"
+PROMPT = "INSERT OR IGNORE INTO prompts VALUES (?,?)"
+PLAIN = json.JSONEncoder(ensure_ascii=False).encode
+AHEAD, MAX_AHEAD, OFTEN = 128, 4096, 2.0  # attempts; seconds between marks
+ENDS = (None, *get_args(Kind))
+COLUMNS: tuple[tuple[frozenset[type], tuple[str, ...]], ...] = (
+    (frozenset({str}), ("match", "player", "purpose", "model")),
+    (frozenset({str, NoneType}), ("item", "usage", "reply", "stop", "error")),
+    (frozenset({int}), ("id", "round", "n", "ask", "worst_in", "worst_out")),
+    (frozenset({int, NoneType}), ("status", "tokens_in", "tokens_out", "cached", "reasoning")),
+    (frozenset({int, float}), ("worst_seconds",)),
+    (frozenset({int, float, NoneType}), ("worst_dollars", "seconds", "waited", "dollars", "h", "retry_after")),
+)
+
+
+class Sink(Protocol):
+    """Where statements go; the store's Writer, or the way to it from another process."""
+
+    def put(self, statement: str, values: Sequence[object]) -> None:
+        """Queue a statement."""
+        ...
+
+    async def durable(self) -> None:
+        """Wait until it outlives this process."""
+        ...
+
+    async def synced(self) -> None:
+        """Wait until it outlives the machine."""
+        ...
+
+
+class RunLedger:
+    """Writes the attempts of a match; remembers those a crashed process left from the round at hand on.
+
+    `base` is where the ids of the match begin, `last` the last one given.
+    """
+
+    def __init__(
+        self,
+        sink: Sink,
+        clock: Clock,
+        match: str,
+        base: int = 0,
+        last: int | None = None,
+        left: Sequence[tuple[Call, Entry]] = (),
+    ) -> None:
+        self._sink, self._clock, self._match, self._base = sink, clock, match, base
+        self._last = self._marked = base if last is None else last
+        self._left: dict[Call, list[Entry]] = defaultdict(list)
+        for call, entry in left:
+            self._left[call].append(entry)
+        self._marking: asyncio.Task[None] | None = None
+        self._lead, self._advanced = AHEAD, -OFTEN
+
+    def history(self, call: Call) -> Sequence[Entry]:
+        """The attempts a crashed process made for this call; told once."""
+        return self._left.pop(call, ())
+
+    async def open(self, call: Call, request: Request, model: str, worst: Worst, *, durable: bool) -> int:
+        """Write the attempt down before it leaves."""
+        self._last = attempt = self._last + 1
+        messages = whole(PLAIN([[m.role, m.content] for m in request.messages]))
+        digest = hashlib.blake2b(messages.encode(), digest_size=16).hexdigest()
+        self._sink.put(PROMPT, (digest, messages))
+        who = (call.match, call.round, call.player, call.item, call.purpose, call.n, call.ask)
+        reserved = (worst.tokens_in, worst.tokens_out, worst.seconds, _null(worst.dollars))
+        self._sink.put(OPEN, (attempt, *who, model, digest, self._clock.now(), *reserved))
+        if durable:
+            await self._sink.durable()
+            if attempt > self._marked - self._lead // 2:
+                await self._mark(attempt)
+        return attempt
+
+    async def _mark(self, attempt: int) -> None:
+        """See to it that the mark stays well ahead; wait only when it does not."""
+        while attempt > self._marked - self._lead // 2:
+            if self._marking is None:
+                now = self._clock.tick()
+                self._lead = min(2 * self._lead, MAX_AHEAD) if now - self._advanced < OFTEN else AHEAD
+                self._advanced = now
+                self._marking = asyncio.create_task(self._advance(attempt + self._lead))
+                self._marking.add_done_callback(lambda task: task.cancelled() or task.exception())
+            if attempt <= self._marked:
+                return
+            await asyncio.shield(self._marking)
+
+    async def _advance(self, upto: int) -> None:
+        try:
+            self._sink.put(MARK, (self._match, self._base, upto, boot_id()))
+            await self._sink.synced()
+            self._marked = upto
+        finally:
+            self._marking = None
+
+    def close(self, attempt: int, outcome: Outcome, waited: float) -> None:
+        """Write down what came of it."""
+        usage, reply = outcome.usage, outcome.completion
+        tokens = (_null(usage.tokens_in), _null(usage.tokens_out), _null(usage.cached), _null(usage.reasoning))
+        said = (None, None, None) if reply is None else (whole(reply.text), reply.stop, reply.h)
+        self._sink.put(
+            CLOSE,
+            (
+                self._clock.now(),
+                outcome.kind,
+                outcome.status,
+                *tokens,
+                usage.raw,
+                _null(outcome.seconds),
+                waited,
+                _null(outcome.dollars),
+                *said,
+                outcome.retry_after,
+                whole(outcome.error),
+                attempt,
+            ),
+        )
+
+
+def boot_id() -> str:
+    """What tells one start of the machine from the next; nothing where the system does not say."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()
+    except OSError:
+        return ""
+
+
+def entries(
+    connection: sqlite3.Connection, where: str = "1", values: Sequence[object] = ()
+) -> list[tuple[Call, Entry]]:
+    """The attempts in a run's file, oldest first."""
+    cursor = connection.execute(f"SELECT * FROM attempts WHERE {where} ORDER BY id", values)
+    names = [column[0] for column in cursor.description]
+    return [_entry(dict(zip(names, row, strict=True))) for row in cursor]
+
+
+def _entry(row: dict[str, Any]) -> tuple[Call, Entry]:
+    """A row as an attempt; a ValueError when its columns hold what they cannot."""
+    if not all(type(row[name]) in kinds for kinds, names in COLUMNS for name in names) or row["outcome"] not in ENDS:
+        raise ValueError(f"the attempt {row['id']!r:.40} has an impossible column")
+    call = Call(row["match"], row["round"], row["player"], row["item"], row["purpose"], row["n"], row["ask"])
+    worst = Worst(row["worst_in"], row["worst_out"], row["worst_seconds"], _unknown(row["worst_dollars"]))
+    if row["outcome"] is None:
+        return call, Entry(row["id"], row["model"], worst)
+    completion = None
+    if row["outcome"] in ("ok", "refused"):
+        completion = Completion(row["reply"] or "", row["stop"] or "", row["outcome"] == "refused", row["h"])
+    tokens = [_unknown(row[name]) for name in ("tokens_in", "tokens_out", "cached", "reasoning")]
+    outcome = Outcome(
+        row["outcome"],
+        completion,
+        Usage(*tokens, raw=row["usage"] or ""),
+        _unknown(row["seconds"]),
+        _unknown(row["dollars"]),
+        row["status"],
+        row["retry_after"],
+        row["error"] or "",
+    )
+    return call, Entry(row["id"], row["model"], worst, outcome, row["waited"] or 0.0)
+
+
+def _null(value: float | Unknown) -> float | None:
+    return None if isinstance(value, Unknown) else value
+
+
+def _unknown(value: Any) -> Any:
+    return UNKNOWN if value is None else value

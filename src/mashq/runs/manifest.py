@@ -1,0 +1,145 @@
+"""What a run's manifest says: all that is needed to cite it, to go on with it and to repeat it."""
+
+import hashlib
+import json
+import platform
+import sys
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, cast
+
+from mashq.config import Config
+from mashq.errors import StoreError
+from mashq.gateway.types import Clock
+from mashq.protocol.items import Item
+from mashq.runs.setup import BUILTIN, prompts_of
+from mashq.tasks import load as tasks
+
+MANIFEST = "manifest.json"
+FORMAT, GATEWAY, DIGEST = 1, "gateway", "digest"
+SAID: dict[str, type] = {
+    **dict.fromkeys(("config", "digests", "detector", "prompts", "versions"), dict),
+    "simulated": bool,
+    "seed": int,
+    "items": int,
+}
+PACKAGES = ("mashq", "aiohttp", "genai-prices", "numpy", "pydantic", "xllamacpp")
+
+
+def manifest(
+    config: Config,
+    season: dict[str, Any],
+    configs: Iterable[Config],
+    items: tuple[Item, ...],
+    models: Mapping[str, Any],
+    simulated: bool,
+    detector: dict[str, str],
+    guide: str,
+    clock: Clock,
+) -> dict[str, Any]:
+    """The manifest of a run that begins. `configs` are those of all its matches."""
+    said = config.model_dump(mode="json")
+    texts = {player.prompts or BUILTIN: prompts_of(one, player) for one in configs for player in one.players}
+    return {
+        "format": 1,
+        "started": stamp(clock),
+        "ended": None,
+        "simulated": simulated,
+        "seed": config.seed,
+        "items": len(items),
+        "season": season,
+        "detector": detector,
+        "guide": guide,
+        "models": models,
+        "digests": {
+            "config": hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest(),
+            "items": tasks.digest(items),
+            "prompts": {player.name: texts[player.prompts or BUILTIN].digest for player in config.players},
+            "package": package_digest(),
+        },
+        "versions": {"python": sys.version.split()[0], "platform": platform.platform(), **_versions()},
+        "config": said,
+        "prompts": {name: dict(text.texts) for name, text in texts.items()},
+    }
+
+
+def _versions() -> dict[str, str]:
+    found: dict[str, str] = {}
+    for name in PACKAGES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def package_digest() -> str:
+    """A fingerprint of the code that plays: every module of this package."""
+    whole = hashlib.sha256()
+    root = Path(str(files("mashq")))
+    for path in sorted(root.rglob("*.py")):
+        whole.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes())
+    return whole.hexdigest()
+
+
+def stamp(clock: Clock) -> str:
+    """The time, as a manifest writes it."""
+    return datetime.fromtimestamp(clock.now(), UTC).isoformat(timespec="seconds")
+
+
+def default_out(clock: Clock, root: Path | None = None) -> Path:
+    """A fresh directory name under runs/: the time, and a number when that is taken."""
+    root = root or Path("runs")
+    at = datetime.fromtimestamp(clock.now()).strftime("%Y%m%d-%H%M%S")
+    path, number = root / at, 1
+    while path.exists():
+        number += 1
+        path = root / f"{at}-{number}"
+    return path
+
+
+def read_manifest(path: Path) -> dict[str, Any]:
+    """The manifest of a run, or a clear error when `path` is none."""
+    try:
+        document: Any = json.loads((path / MANIFEST).read_text("utf-8"))
+        json.dumps(document, ensure_ascii=False).encode()  # half a surrogate pair could not be written again
+    except (FileNotFoundError, NotADirectoryError):
+        raise StoreError(f"{path} is not a run of mashq: it has no {MANIFEST}") from None
+    except (OSError, ValueError, RecursionError) as error:
+        raise StoreError(f"{path / MANIFEST} cannot be read ({error}): restore it from a copy") from None
+    if not isinstance(document, dict) or "ended" not in document:
+        raise StoreError(f"{path / MANIFEST} is not the manifest of a run: restore it from a copy")
+    known = cast(dict[str, Any], document)
+    if known.get("format", FORMAT) != FORMAT:
+        raise StoreError(f"{path} has the format {known['format']}, this version reads {FORMAT}: update mashq")
+    return known
+
+
+def read_match(path: Path) -> dict[str, Any]:
+    """The manifest of a run that is a match."""
+    manifest = read_manifest(path)
+    if manifest.get("kind") == GATEWAY:
+        raise StoreError(f"{path} is the ledger of a gateway, not a match: 'mashq show {path}' says what was spent")
+    wrong = next((name for name, kind in SAID.items() if not isinstance(manifest.get(name), kind)), None)
+    if wrong is None and not all(isinstance(manifest["detector"].get(name), str) for name in ("name", "version")):
+        wrong = "detector"
+    if wrong is None and not all(isinstance(manifest["digests"].get(name), str) for name in ("config", "items")):
+        wrong = "digests"
+    if wrong is None and not all(_are_texts(texts) for texts in manifest["prompts"].values()):
+        wrong = "prompts"
+    if wrong is not None:
+        raise StoreError(f"{path / MANIFEST} is damaged ({wrong!r} is missing or wrong): restore it from a copy")
+    return manifest
+
+
+def _are_texts(texts: object) -> bool:
+    return isinstance(texts, dict) and all(isinstance(text, str) for text in cast(dict[str, object], texts).values())
+
+
+def manifest_digest(manifest: Mapping[str, Any]) -> str:
+    """A fingerprint of all that a manifest says, but for the fingerprint itself."""
+    said = {name: value for name, value in manifest.items() if name != DIGEST}
+    return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()

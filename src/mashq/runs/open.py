@@ -1,0 +1,180 @@
+"""A run as it stands: its manifest, the matches it is made of, and each of them.
+
+season = load_season(path)           the whole run
+played = load(path)                  one match of it
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from mashq.config import Config, check
+from mashq.errors import StoreError
+from mashq.protocol.game import apply
+from mashq.protocol.items import Item
+from mashq.protocol.moves import Move
+from mashq.protocol.score import PlayerResult, results_of
+from mashq.protocol.state import MatchState
+from mashq.runs.manifest import read_match
+from mashq.runs.reading import read_attempts, read_items, read_matches, read_moves, read_results, unclosed
+from mashq.runs.seasons import Fixture, batches, checked
+from mashq.runs.setup import first_state
+from mashq.tasks.load import digest
+
+
+@dataclass(frozen=True)
+class Played:
+    """One match as it stands in its run directory."""
+
+    path: Path
+    manifest: dict[str, Any]
+    fixture: Fixture
+    changed: MatchState | None = field(default=None)
+
+    @property
+    def config(self) -> Config:
+        """The configuration of the match."""
+        return self.fixture.config
+
+    @property
+    def finished(self) -> bool:
+        """Whether it was played to the end."""
+        if self.manifest["ended"] is not None:
+            return True
+        return read_matches(self.path).get(self.fixture.id, False)
+
+    @cached_property
+    def state(self) -> MatchState:
+        """The state, from a fold of its events."""
+        if self.changed is not None:
+            return self.changed
+        state = first_state(self.config, read_items(self.path), self.fixture.trial)
+        return fold(state, read_moves(self.path, self.fixture.id))
+
+    @cached_property
+    def results(self) -> tuple[PlayerResult, ...]:
+        """The results by item: the rows written when it ended, or as the state has them."""
+        found = None if self.changed is not None else read_results(self.path, self.fixture.id)
+        if found is None:
+            return results_of(self.state)
+        return fitted(self.path, self.fixture, found)
+
+    @cached_property
+    def attempts(self) -> list[dict[str, Any]]:
+        """How its attempts ended, by player and purpose."""
+        return read_attempts(self.path, self.fixture.id)
+
+
+@dataclass(frozen=True, slots=True)
+class Season:
+    """A run directory: its manifest and the matches it is made of."""
+
+    path: Path
+    manifest: dict[str, Any]
+    config: Config
+
+    @property
+    def kind(self) -> str:
+        """What it is: a match (with its trials), a sweep, a tournament or a game."""
+        return self.manifest.get("season", {}).get("kind", "match")
+
+    @property
+    def finished(self) -> bool:
+        """Whether every match was played to the end."""
+        return self.manifest["ended"] is not None
+
+    def fixtures(self) -> Iterator[Fixture]:
+        """The matches that are known so far, in order."""
+        there = read_matches(self.path)
+        season = self.manifest.get("season", {})
+        for batch in batches(self.config, season, self.results):
+            yield from batch
+            if not all(there.get(fixture.id, self.finished) for fixture in batch):
+                return
+
+    def fixtures_played(self) -> Iterator[Played]:
+        """The same, as they stand."""
+        return (self.played(fixture) for fixture in self.fixtures())
+
+    def played(self, fixture: Fixture) -> Played:
+        """One of the matches."""
+        return Played(self.path, self.manifest, fixture)
+
+    def results(self, match: str) -> Sequence[PlayerResult]:
+        """The results of a match that has ended."""
+        found = read_results(self.path, match)
+        if found is None:
+            raise StoreError(f"{self.path} has no results of match {match!r}: run 'mashq resume {self.path}'")
+        return found
+
+
+def items_in(path: Path, manifest: Mapping[str, Any]) -> tuple[Item, ...]:
+    """The items of a run, seen to be those it was begun with: a file that lost its end may have lost some."""
+    items = read_items(path)
+    if manifest["digests"].get("items", "") not in ("", digest(items)):
+        raise StoreError(f"{path} is damaged (its items are not those it was begun with): restore it from a copy")
+    return items
+
+
+def sound(path: Path) -> None:
+    """See that a run that was not closed agrees with itself: its files may be torn, or of two moments."""
+    from mashq.runs.verify import verify  # it is made of what is here
+
+    wrong = next((finding for finding in verify(path) if finding.wrong), None)
+    if wrong is not None:
+        raise StoreError(f"{path} is damaged ({wrong.check}: {wrong.wrong}): restore it from a copy")
+
+
+def fitted(path: Path, fixture: Fixture, found: Sequence[PlayerResult]) -> tuple[PlayerResult, ...]:
+    """Stored results, seen to be those of this match: its players, each with the same items."""
+    names = [player.name for player in fixture.config.players]
+    if [player.name for player in found] != names or len({len(player.items) for player in found}) != 1:
+        raise StoreError(
+            f"{path} is damaged (its results are not of {', '.join(names)} on the same items): restore it from a copy"
+        )
+    return tuple(found)
+
+
+def load_season(out: Path) -> Season:
+    """A run as it stands, finished or not; a finished one is seen to have its end."""
+    season = read_season(out)
+    if season.finished:
+        there, said = read_matches(out), season.manifest.get("matches")  # none in a run of an earlier version
+        if not all(there.values()) or (isinstance(said, int) and len(there) < said):
+            raise StoreError(f"{out} is damaged (it ended, and its record has no end): restore it from a copy")
+        if unclosed(out):
+            sound(out)
+    return season
+
+
+def read_season(out: Path) -> Season:
+    """A run as its manifest has it, whatever its record says."""
+    manifest = read_match(out)
+    checked(manifest.get("season", {}))
+    return Season(out, manifest, check(manifest["config"], f"{out}/manifest.json"))
+
+
+def load(out: Path, match: str | None = None) -> Played:
+    """One match of a run as it stands: the one named, or the first."""
+    season = load_season(out)
+    for fixture in season.fixtures():
+        if match is None or fixture.id == match:
+            return season.played(fixture)
+    raise StoreError(f"{out} has no match {match!r}: 'mashq show {out}' lists them")
+
+
+def fold(state: MatchState, played: Iterable[tuple[str, Move]]) -> MatchState:
+    """The state after recorded moves; StoreError at one that the match as it stood does not allow."""
+    seats = {player.name: seat for seat, player in enumerate(state.players)}
+    for number, (player, move) in enumerate(played, 1):
+        try:
+            state = apply(state, {seats[player]: move})
+        except (LookupError, TypeError, ValueError) as error:
+            why = f"{type(error).__name__}: {error}"
+            raise StoreError(
+                f"the record is damaged: its move {number}, of {player!r:.80}, cannot follow those before it "
+                f"({why}); restore the run from a copy"
+            ) from None
+    return state

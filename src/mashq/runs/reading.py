@@ -1,0 +1,189 @@
+"""Reading a run's SQLite file: its items, matches, moves, attempts and results. Nothing here writes.
+
+A damaged file, or a row that cannot be, is a StoreError that says what to do.
+"""
+
+import json
+import sqlite3
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mashq.errors import StoreError
+from mashq.gateway.types import Call, Entry
+from mashq.protocol import moves
+from mashq.protocol.items import Item
+from mashq.protocol.score import PlayerResult
+from mashq.runs import results
+from mashq.runs.database import connect
+from mashq.runs.ledger import entries
+
+DATABASE = "run.db"
+DAMAGE = (
+    sqlite3.Error,
+    LookupError,
+    TypeError,
+    ValueError,
+    RecursionError,
+)  # what reading and decoding a row can meet
+TALLY = """SELECT match, player, purpose, count(*) AS opened, count(outcome) AS closed,
+  sum(outcome IS NULL) AS unresolved, sum(outcome IS NOT NULL AND outcome NOT IN ('ok', 'refused')) AS failed,
+  sum(coalesce(tokens_in, 0) + coalesce(tokens_out, 0)) AS tokens, sum(coalesce(seconds, 0)) AS seconds,
+  sum(coalesce(waited, 0)) AS waited FROM attempts WHERE 1 GROUP BY match, player, purpose"""
+COUNTS = ("opened", "closed", "unresolved", "failed", "tokens", "seconds", "waited")
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """What a crashed process left of a match: the attempts from the round at hand on, and the last id given."""
+
+    entries: list[tuple[Call, Entry]]
+    last: int | None
+
+
+def read_items(path: Path) -> tuple[Item, ...]:
+    """The items of a run, as they were when it began."""
+    with reading(path) as connection:
+        rows = connection.execute("SELECT id, text, reference FROM items ORDER BY position").fetchall()
+        if not all(_is_item(row) for row in rows):
+            raise ValueError("an item is not text")
+    return tuple(Item(*row) for row in rows)
+
+
+def read_matches(path: Path) -> dict[str, bool]:
+    """The matches begun, in their order, and whether each has ended."""
+    with reading(path) as connection:
+        if not has_table(connection, "matches"):
+            return {}
+        rows = connection.execute("SELECT id, ended FROM matches ORDER BY position").fetchall()
+    return {match: ended is not None for match, ended in rows}
+
+
+def read_results(path: Path, match: str) -> tuple[PlayerResult, ...] | None:
+    """The results of a match that has ended, by item; None before."""
+    with reading(path) as connection:
+        return results.read(connection, match)
+
+
+def read_left(path: Path, match: str) -> Left:
+    """What a crashed process left of a match: the attempts from the last round it wrote of on."""
+    with reading(path) as connection:
+        last = connection.execute("SELECT max(id) FROM attempts WHERE match = ?", (match,)).fetchone()[0]
+        where = "match = ? AND round >= (SELECT coalesce(max(round), 0) FROM events WHERE match = ?)"
+        return Left(entries(connection, where, (match, match)), last)
+
+
+def read_lost(path: Path) -> int:
+    """How many attempts may have been sent without a trace when the machine went down."""
+    with reading(path) as connection:
+        if not has_table(connection, "lost"):
+            return 0
+        return connection.execute("SELECT coalesce(sum(attempts), 0) FROM lost").fetchone()[0]
+
+
+def read_moves(path: Path, match: str) -> Iterator[tuple[str, moves.Move]]:
+    """The moves of a match in the order they were made, with their players."""
+    with reading(path) as connection:
+        query = "SELECT player, kind, move FROM events WHERE match = ? ORDER BY seq"
+        for player, kind, body in connection.execute(query, (match,)):
+            yield player, moves.from_json(kind, json.loads(body))
+
+
+def _is_item(row: tuple[object, ...]) -> bool:
+    id_, text, reference = row
+    return isinstance(id_, str) and isinstance(text, str) and (reference is None or isinstance(reference, str))
+
+
+def read_attempts(path: Path, match: str | None = None) -> list[dict[str, Any]]:
+    """The attempts of each player and purpose, in a match or in all: how they ended, what is known of their cost.
+
+    Those of a match that has ended were counted then; the others are counted now.
+    """
+    sums = ", ".join(f"sum({name}) AS {name}" for name in COUNTS)
+    with reading(path) as connection:
+        if has_table(connection, "spent") and connection.execute("SELECT 1 FROM matches LIMIT 1").fetchone():
+            now = "match IN (SELECT id FROM matches WHERE id NOT IN (SELECT match FROM spent))"
+            rows = f"SELECT * FROM spent UNION ALL {TALLY.replace('WHERE 1', f'WHERE {now}')}"
+        else:
+            rows = TALLY
+        query = f"""SELECT player, purpose, {sums} FROM ({rows}) WHERE :match IS NULL OR match = :match
+          GROUP BY player, purpose ORDER BY player, purpose"""
+        found = _dicts(connection.execute(query, {"match": match}))
+        if any(value is None for row in found for value in row.values()):
+            raise ValueError("the counts of its attempts are not whole")
+        return found
+
+
+def read_unstated(path: Path, match: str) -> dict[str, int]:
+    """How many answers of each player came without a stated confidence."""
+    query = """SELECT player, count(*) FROM events WHERE match = ? AND kind IN ('answer', 'rewrite')
+      AND json_extract(move, '$.status') = 'ok' AND json_extract(move, '$.confidence') IS NULL GROUP BY player"""
+    with reading(path) as connection:
+        return dict(connection.execute(query, (match,)).fetchall())
+
+
+def read_last_error(path: Path, match: str, player: str) -> str | None:
+    """The last thing that went wrong with an answer of a player, in the provider's words."""
+    query = """SELECT json_extract(move, '$.error') FROM events WHERE match = ? AND player = ?
+      AND kind IN ('answer', 'rewrite') AND json_extract(move, '$.error') IS NOT NULL ORDER BY seq DESC LIMIT 1"""
+    with reading(path) as connection:
+        row = connection.execute(query, (match, player)).fetchone()
+    return None if row is None else str(row[0])
+
+
+def read_metered(path: Path) -> list[dict[str, Any]]:
+    """The attempts of each player and model: how they ended and what is known of their cost."""
+    query = """SELECT player, model, count(*) AS attempts, sum(outcome IS NULL) AS unresolved,
+      sum(outcome IS NOT NULL AND outcome NOT IN ('ok', 'refused')) AS failed,
+      sum(tokens_in IS NULL OR tokens_out IS NULL) AS unknown, sum(tokens_in) AS tokens_in,
+      sum(tokens_out) AS tokens_out, sum(seconds) AS seconds, sum(waited) AS waited, sum(dollars) AS dollars
+      FROM attempts GROUP BY player, model ORDER BY player, model"""
+    with reading(path) as connection:
+        return _dicts(connection.execute(query))
+
+
+def read_refusals(path: Path) -> list[dict[str, Any]]:
+    """The requests that were turned away, by player and reason."""
+    query = """SELECT player, status, reason, count(*) AS requests FROM refusals
+      GROUP BY player, status, reason ORDER BY min(id)"""
+    with reading(path) as connection:
+        return _dicts(connection.execute(query)) if has_table(connection, "refusals") else []
+
+
+def has_table(connection: sqlite3.Connection, table: str) -> bool:
+    """Whether the file has a table: one of an earlier version may not."""
+    return connection.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (table,)).fetchone() is not None
+
+
+def _dicts(cursor: sqlite3.Cursor) -> list[dict[str, Any]]:
+    names = [column[0] for column in cursor.description]
+    return [dict(zip(names, row, strict=True)) for row in cursor]
+
+
+class reading:
+    """A read-only connection for a with block; a damaged file, or a row that cannot be, is a clear error."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path / DATABASE
+
+    def __enter__(self) -> sqlite3.Connection:
+        if not self._path.exists():
+            raise StoreError(f"{self._path} is missing: the run directory is incomplete")
+        self._connection = connect(self._path, readonly=True)
+        (page,) = self._connection.execute("PRAGMA page_size").fetchone()
+        if self._path.stat().st_size % page:  # SQLite would read zeros for what is missing
+            self._connection.close()
+            raise StoreError(f"{self._path} is damaged (its last page is not whole): restore it from a copy")
+        return self._connection
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        self._connection.close()
+        if isinstance(error, DAMAGE):
+            raise StoreError(f"{self._path} is damaged ({error}): restore it from a copy") from None
+
+
+def unclosed(path: Path) -> bool:
+    """Whether the last one to write did not close the run."""
+    log = path / (DATABASE + "-wal")
+    return log.exists() and log.stat().st_size > 0

@@ -1,0 +1,54 @@
+"""A stored run under another judge: the same answers, scored anew, with no calls of any player."""
+
+from dataclasses import replace
+from pathlib import Path
+
+from mashq.detectors.base import Detector, Pair
+from mashq.errors import ConfigError, DetectorError
+from mashq.protocol.persistent import persistent_list
+from mashq.protocol.state import MatchState, PlayerState
+from mashq.runs.open import Played
+
+
+def rescored(played: Played, detector: Detector) -> Played:
+    """The run as if `detector` had been the judge; its players were guided as they were."""
+    if getattr(detector, "needs_reference", False) and any(item.reference is None for item in played.state.items):
+        raise ConfigError(
+            f"the detector {detector.name!r} needs reference answers, and the run's items have none: choose another"
+        )
+    if any(player.model.startswith("simulated/") for player in played.config.players):
+        raise ConfigError("simulated answers have no text to score: rescore a run of real models")
+    pairs: list[Pair] = []
+    for player in played.state.players:
+        for at, work in zip(player.order, player.items, strict=True):
+            item = played.state.items[at]
+            if work.status == "ok":
+                pairs += [Pair(item.text, text, item.reference) for text in (work.text, work.text_first)]
+    scores = detector.score(pairs)
+    if not all(0 <= h <= 1 for h in scores):
+        raise DetectorError(f"the detector {detector.name!r} gave a score outside of [0, 1]")
+    told = iter(scores)
+    players = tuple(
+        _judged(player, [next(told) for _ in range(2 * _answers(player))]) for player in played.state.players
+    )
+    state: MatchState = replace(played.state, players=players)
+    named = {"name": detector.name, "version": detector.version}
+    return replace(played, changed=state, manifest=played.manifest | {"detector": named})
+
+
+def _answers(player: PlayerState) -> int:
+    return sum(work.status == "ok" for work in player.items)
+
+
+def _judged(player: PlayerState, scores: list[float]) -> PlayerState:
+    told = iter(scores)
+    items = persistent_list(
+        replace(work, judged=next(told), judged_first=next(told)) if work.status == "ok" else work
+        for work in player.items
+    )
+    return replace(player, items=items)
+
+
+def cache_file(folder: Path) -> Path:
+    """Where scores are remembered."""
+    return folder / "scores.db"

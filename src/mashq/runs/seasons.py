@@ -1,0 +1,211 @@
+"""Which matches a season is made of.
+
+A season is written down as a small document (`kind` and its settings) beside the configuration, and its matches
+follow from the two: a run that stopped knows what is left. Matches come in batches; a later batch may depend on the
+results of the earlier ones, as in a Swiss tournament.
+
+    {"kind": "match", "trials": 100}
+    {"kind": "sweep", "trials": 3, "over": [["rules.T", [0.8, 0.85]], ["rules.R", [2, 3]]]}
+    {"kind": "tournament", "trials": 1, "system": "round-robin", "seats": 2}
+    {"kind": "tournament", "trials": 1, "system": "swiss", "rounds": 5, "seats": 2}
+    {"kind": "game", "trials": 5, "vision": ["never", "review"]}
+    {"kind": "vision", "trials": 5, "when": "review", "items": 800}
+
+Positions number the matches for good: a player who joins a tournament later adds matches behind the others.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations, product
+from typing import Any, cast
+
+import numpy as np
+
+from mashq.analysis.pairings import swiss
+from mashq.config import Config, changed
+from mashq.errors import ConfigError
+from mashq.protocol.rules import default_order
+from mashq.protocol.score import PlayerResult, score
+from mashq.runs.setup import score_rules_of
+
+FREE = ("score.alpha", "score.beta", "score.weights", "score.normalise", "score.refusals")  # no player is told these
+TWIN = " (2)"  # the name of a player's second self, when it plays against itself
+MAX_COST = 10_000_000  # trials, seats or rounds
+Results = Callable[[str], Sequence[PlayerResult]]
+Cell = tuple[tuple[str, Any], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Fixture:
+    """One match of a season. `cell` says what sets it apart from its siblings, beside the trial."""
+
+    id: str
+    position: int
+    config: Config
+    trial: int = 0
+    cell: Cell = ()
+
+
+def batches(config: Config, season: Mapping[str, Any], results: Results) -> Iterator[list[Fixture]]:
+    """The matches of a season, those that can be played at the same time together."""
+    kind = season.get("kind", "match")
+    trials: int = season.get("trials", 1)
+    if kind == "match":
+        yield [Fixture(str(trial), trial, config, trial) for trial in range(trials)]
+    elif kind == "sweep":
+        yield list(_sweep(config, season["over"], trials))
+    elif kind == "tournament" and season["system"] == "swiss":
+        yield from _swiss(config, season["rounds"], trials, results)
+    elif kind == "tournament":
+        yield list(_round_robin(config, season["seats"], trials))
+    elif kind == "game":
+        yield list(_game(config, season["vision"], trials))
+    elif kind == "vision":
+        yield list(_vision(config, season["when"], season["items"], trials))
+    else:
+        raise ConfigError(f"the run is a {kind!r}, which this version does not know: update mashq")
+
+
+def checked(season: object) -> Mapping[str, Any]:
+    """What a manifest says of its season, seen to be what `batches` needs."""
+    said = cast(Mapping[str, Any], season) if isinstance(season, Mapping) else {"kind": season}
+    kind = said.get("kind", "match")
+    if not isinstance(kind, str) or kind not in NEEDS:
+        raise ConfigError(f"the run is a {kind!r}, which this version does not know: update mashq")
+    for name, right in {"trials": _count, **NEEDS[kind]}.items():
+        if not right(said.get(name, 1 if name in ("trials", "rounds") else None)):
+            raise ConfigError(f"the run is a {kind} and its {name!r} is wrong: restore its manifest from a copy")
+    return said
+
+
+def _count(value: object) -> bool:
+    return type(value) is int and 1 <= value <= MAX_COST
+
+
+def _word(value: object) -> bool:
+    return isinstance(value, str)
+
+
+def _words(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(word, str) for word in cast(list[object], value))
+
+
+def _settings(value: object) -> bool:
+    """A list of [name, values]."""
+    pairs = cast(list[Any], value) if isinstance(value, list) else [None]
+    return all(isinstance(p, list | tuple) and len(cast(Any, p)) == 2 and isinstance(p[1], list) for p in pairs)
+
+
+NEEDS: dict[str, dict[str, Callable[[object], bool]]] = {
+    "match": {},
+    "sweep": {"over": _settings},
+    "tournament": {"system": _word, "seats": _count, "rounds": _count},
+    "game": {"vision": _words},
+    "vision": {"when": _word, "items": _count},
+}
+
+
+def _sweep(config: Config, over: Sequence[tuple[str, Sequence[Any]]], trials: int) -> Iterator[Fixture]:
+    """Every combination of the values that need playing, each in every trial."""
+    played = [(name, values) for name, values in over if not is_free(name)]
+    for number, cell in enumerate(cells(played)):
+        yield from _each(changed(config, cell), str(number), number, trials, cell)
+
+
+def cells(over: Sequence[tuple[str, Sequence[Any]]]) -> list[Cell]:
+    """Every combination of the values of some settings."""
+    names = [name for name, _ in over]
+    if len(set(names)) < len(names):
+        raise ConfigError(f"--over names {max(names, key=names.count)!r} twice: give all its values in one --over")
+    return [tuple(zip(names, values, strict=True)) for values in product(*(choices for _, choices in over))]
+
+
+def is_free(name: str) -> bool:
+    """Whether a setting only changes how a match is scored, so that sweeping it plays nothing."""
+    return name.startswith(FREE)
+
+
+def _round_robin(config: Config, seats: int, trials: int) -> Iterator[Fixture]:
+    """All groups of `seats` players, each in every rotation of its seats; those of the last player come last."""
+    players = range(len(config.players))
+    if not 2 <= seats <= len(players):
+        raise ConfigError(
+            f"a tournament of {len(players)} player(s) cannot have {seats} seats a match: use 2 up to as many as play"
+        )
+    groups = sorted(combinations(players, seats), key=lambda group: group[::-1])
+    for number, group in enumerate(groups):
+        for turn in range(seats):
+            seated = group[turn:] + group[:turn]
+            yield from _seated(config, seated, number * seats + turn, trials)
+
+
+def _swiss(config: Config, rounds: int, trials: int, results: Results) -> Iterator[list[Fixture]]:
+    """Round after round, players with like points; each pair in both orders."""
+    points = [0.0] * len(config.players)
+    met: list[tuple[int, int]] = []
+    byes: list[int] = []
+    for number in range(rounds):
+        chance = np.random.default_rng([config.seed, number])
+        found = swiss(points, met, chance, byes)
+        batch: list[Fixture] = []
+        for first, second in found.pairs:
+            for seated in ((first, second), (second, first)):
+                batch += _seated(config, seated, 2 * len(met) + (seated[0] != first), trials, f"r{number}:")
+            met.append((first, second))
+        yield batch
+        if found.bye is not None:
+            byes.append(found.bye)
+            points[found.bye] += 2 * trials
+        for fixture in batch:
+            _add_points(points, fixture, results(fixture.id))
+
+
+def _add_points(points: list[float], fixture: Fixture, results: Sequence[PlayerResult]) -> None:
+    """A point for a win, half for a tie."""
+    found = score(results, score_rules_of(fixture.config))
+    seats = dict(fixture.cell)["seats"]
+    for seat, row in zip(seats, found.players, strict=True):
+        points[seat] += 1.0 if row.name == found.winner else 0.5 if row.name in found.tied else 0.0
+
+
+def _game(config: Config, vision: Sequence[str], trials: int) -> Iterator[Fixture]:
+    """Every player against every other in both orders, and against itself, under each vision."""
+    pairs = [(i, j) for j in range(len(config.players)) for i in range(j + 1)]
+    number = 0
+    for when in vision:
+        seen = changed(config, [("rules.vision.when", when)])
+        for i, j in pairs:
+            for seated in ((i, j), (j, i)) if i != j else ((i, i),):
+                yield from _seated(seen, seated, number, trials, f"{when}:", (("vision", when),))
+                number += 1
+
+
+def _vision(config: Config, when: str, items: int, trials: int) -> Iterator[Fixture]:
+    """Each player alone, all together unseen, and all together with vision; everyone in the same order throughout."""
+    seats = range(len(config.players))
+    orders = [
+        (f"players.{at}.order", config.players[at].order or default_order(at, len(seats), items)) for at in seats
+    ]
+    for at in seats:
+        yield from _seated(changed(config, orders), (at,), at, trials, "alone:", (("condition", "alone"),))
+    for number, (name, seen) in enumerate((("unseen", "never"), ("seen", when)), start=len(seats)):
+        one = changed(config, [*orders, ("rules.vision.when", seen)])
+        yield from _seated(one, tuple(seats), number, trials, f"{name}:", (("condition", name),))
+
+
+def _seated(
+    config: Config, seats: Sequence[int], number: int, trials: int, mark: str = "", cell: Cell = ()
+) -> Iterator[Fixture]:
+    """The trials of a match between some of the players."""
+    players = [config.players[at] for at in seats]
+    for at in range(1, len(players)):
+        if any(players[at].name == other.name for other in players[:at]):
+            players[at] = players[at].model_copy(update={"name": players[at].name + TWIN})
+    one = config.model_copy(update={"players": players})
+    name = mark + "-".join(map(str, seats))
+    yield from _each(one, name, number, trials, (*cell, ("seats", tuple(seats))))
+
+
+def _each(config: Config, name: str, number: int, trials: int, cell: Cell) -> Iterator[Fixture]:
+    for trial in range(trials):
+        yield Fixture(f"{name}.{trial}", number * trials + trial, config, trial, cell)

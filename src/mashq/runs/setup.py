@@ -1,0 +1,82 @@
+"""What the protocol plays with, from the configuration: rules, score rules, items, prompts and the first state."""
+
+import random
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, cast
+
+from mashq.config import Config, PlayerConfig
+from mashq.errors import StoreError
+from mashq.gateway.model import trial_seed
+from mashq.players import prompts
+from mashq.players.registry import reviews_allowed
+from mashq.protocol.game import initial
+from mashq.protocol.items import Item
+from mashq.protocol.rules import Budget, Rules, Seat, Vision, default_order, order_of
+from mashq.protocol.score import ScoreRules
+from mashq.protocol.state import MatchState
+from mashq.tasks import load as tasks
+
+BUILTIN = "builtin"
+
+
+def rules_of(config: Config) -> Rules:
+    """The protocol's rules from the configuration."""
+    said = config.rules
+    return Rules(
+        turn=said.turn,
+        threshold=said.T,
+        max_reviews=said.R,
+        keep=said.keep,
+        review_cost=said.review_cost,
+        vision=Vision(said.vision.when, tuple(said.vision.show), said.vision.keep),
+        budget=Budget(**said.budget.model_dump()),
+        shared_budget=Budget(**said.shared_budget.model_dump()),
+        resources=tuple(config.score.resources),
+        show_seconds=said.show_seconds,
+    )
+
+
+def score_rules_of(config: Config) -> ScoreRules:
+    """The rules of scoring from the configuration."""
+    said = config.score
+    return ScoreRules(
+        alpha=said.alpha,
+        beta=config.beta,
+        weights={name: said.weights.get(name, 1.0) for name in said.resources},
+        reference=None if said.normalise == "match" else cast(dict[str, float], said.normalise),
+        refusals=said.refusals,
+    )
+
+
+def first_state(config: Config, items: tuple[Item, ...], trial: int = 0) -> MatchState:
+    """A match before its first move."""
+    seats: list[Seat] = []
+    for at, player in enumerate(config.players):
+        kind = player.order or default_order(at, len(config.players), len(items))
+        shuffled = list(range(len(items)))
+        random.Random(f"{trial_seed(config.seed, trial)}/{player.name}").shuffle(shuffled)
+        budget = None if player.budget is None else Budget(**player.budget.model_dump())
+        order = order_of(kind, len(items), tuple(shuffled))
+        seats.append(Seat(player.name, order, player.T, reviews_allowed(player), player.review_cost, budget))
+    return initial(items, rules_of(config), seats)
+
+
+def items_of(config: Config) -> tuple[Item, ...]:
+    """The items that a configuration names."""
+    said = config.task
+    fields = tasks.fields_of(said.kind, said.text, said.id, said.answer)
+    return tasks.load(said.data, fields, said.limit, sample=said.sample, seed=config.seed)
+
+
+def prompts_of(config: Config, player: PlayerConfig) -> prompts.Prompts:
+    """A player's prompts, from its folder or the built-in ones."""
+    return prompts.load(None if player.prompts is None else Path(player.prompts), config.task.kind)
+
+
+def stored_prompts(config: Config, player: PlayerConfig, saved: Mapping[str, Any]) -> prompts.Prompts:
+    """A player's prompts as they were when the run began."""
+    texts = saved.get(player.prompts or BUILTIN) or saved.get(player.name)
+    if texts is None:
+        raise StoreError(f"the manifest has no prompts for player {player.name!r}: restore it from a copy")
+    return prompts.Prompts(texts, config.task.kind)

@@ -1,0 +1,1 @@
+"""The data behind the dashboard's pages."""

@@ -1,0 +1,164 @@
+"""One item of a match: its source, every version of every player's answer, and what each of them cost.
+
+Contract: long texts are cut at CUT characters, with their whole length beside; `text` gives the whole of one. Nothing
+here is HTML: texts go to the page as they are and are shown there as text.
+"""
+
+import json
+from typing import Any
+
+from mashq.detectors.base import Pair
+from mashq.detectors.grounding.detector import Grounding
+from mashq.gateway.types import REFEREE
+from mashq.web.api import queries
+from mashq.web.run_view import Projector
+
+CUT, LONGEST_CHECKED, PATIENCE = 4000, 200_000, 0.15
+
+
+def item_document(projector: Projector, position: int) -> dict[str, Any]:
+    """All there is about an item, cut."""
+    stage, match = projector.stage, projector.match
+    found = stage.found
+    whole = projector.advance(PATIENCE)
+    reel = projector.reel
+    with projector.lock:
+        seqs = [reel.columns["seq"][at] for at in reel.about(position)] if whole else None
+    with queries.opened(found.path, finished=found.finished) as connection:
+        row = queries.item(connection, position)
+        if row is None:
+            raise LookupError("there is no such item in this run")
+        name, text, reference = row
+        moves = queries.item_moves(connection, match, name, seqs)
+        rounds = {move[1] for move in moves}
+        rounds |= {order.index(position) for order in reel.shape.orders}
+        attempts = queries.attempts(connection, match, name, sorted(rounds), CUT)
+    config = stage.fixture(match).config
+    seats = {player: seat for seat, player in enumerate(reel.shape.scene.players)}
+    players: list[dict[str, Any]] = [
+        {
+            "name": player.name,
+            "model": player.model,
+            "agent": player.agent,
+            "place": reel.shape.orders[seats[player.name]].index(position) + 1,
+            "T": reel.shape.scene.thresholds[player.name],
+            "versions": [],
+            "decisions": [],
+            "attempts": [row for row in attempts if row["player"] == player.name],
+        }
+        for player in config.players
+    ]
+    for seq, round_, player, kind, about, body, ruled, time in moves:
+        if player in seats:
+            own, move = players[seats[player]], json.loads(body)
+            ruling: dict[str, Any] = json.loads(ruled) if ruled else {}
+            if kind == "decision":
+                one = _decision(seq, round_, move, ruling, about == name)
+                if one["current"] or one["meant"] == "review":
+                    own["decisions"].append(one)
+            elif kind in ("answer", "rewrite") and about == name:
+                _add_version(own["versions"], (seq, round_, kind, time), move, reel.shape.scene.keep)
+    return {
+        "item": {"position": position, "id": name, **cut("text", text), "reference": reference},
+        "of": len(stage.item_ids),
+        "task": config.task.kind,
+        "keep": reel.shape.scene.keep,
+        "checkable": config.task.kind == "summarise",
+        "detector": found.manifest.get("detector", {}),
+        "guide": found.manifest.get("guide", "judge"),
+        "simulated": bool(found.manifest.get("simulated")),
+        "players": players,
+        "referee": [row for row in attempts if row["player"] == REFEREE],
+    }
+
+
+def spans(projector: Projector, seq: int) -> dict[str, Any]:
+    """Where a version of an answer says what its source does not: offsets as JavaScript counts them."""
+    found = projector.stage.found
+    with queries.opened(found.path, finished=found.finished) as connection:
+        move = queries.move(connection, projector.match, seq)
+        if move is None or move[0] is None:
+            raise LookupError("there is no such answer")
+        row = queries.item(connection, projector.stage.positions.get(move[0], -1))
+    answer = str(move[1].get("text", ""))
+    if row is None or move[1].get("simulated") or not answer:
+        return {"spans": [], "why": "There is no text to check: this answer was simulated."}
+    if len(answer) + len(row[1]) > LONGEST_CHECKED:
+        return {"spans": [], "why": "The texts are too long to be checked while you wait."}
+    marked = Grounding().spans(Pair(row[1], answer, row[2]))
+    return {"spans": [[_units(answer, start), _units(answer, end)] for start, end in marked], "why": ""}
+
+
+def text(projector: Projector, what: str, number: int) -> str:
+    """One whole text: the `source` of an item, the `answer` or `draft` of a move, the `reply` of an attempt."""
+    found = projector.stage.found
+    with queries.opened(found.path, finished=found.finished) as connection:
+        if what == "source":
+            row = queries.item(connection, number)
+            said = None if row is None else row[1]
+        elif what == "reply":
+            said = queries.reply(connection, number)
+        elif what in ("answer", "draft"):
+            move = queries.move(connection, projector.match, number)
+            said = None if move is None else str(move[1].get("text" if what == "answer" else "text_first") or "")
+        else:
+            said = None
+    if said is None:
+        raise LookupError("there is no such text")
+    return said
+
+
+def cut(name: str, said: str) -> dict[str, Any]:
+    """A text, cut, with its length."""
+    return {name: said[:CUT], "length": len(said)}
+
+
+def _decision(seq: int, round_: int, move: dict[str, Any], ruling: dict[str, Any], current: bool) -> dict[str, Any]:
+    return {
+        "seq": seq,
+        "round": round_ + 1,
+        "choice": move["choice"],
+        "meant": ruling.get("choice", move["choice"]),
+        "overridden": ruling.get("overridden", ""),
+        "source": move.get("source", "llm"),
+        "reason": str(move.get("reason", ""))[:2000],
+        "named": move.get("previous_id"),
+        "current": current,
+        "spend": move.get("spend", {}),
+    }
+
+
+def _add_version(
+    versions: list[dict[str, Any]], where: tuple[int, int, str, float], move: dict[str, Any], keep: str
+) -> None:
+    """A version of the answer, and whether it was kept."""
+    seq, round_, kind, time = where
+    guide = move.get("h")
+    standing = next((one for one in reversed(versions) if one["kept"]), None)
+    usable = move["status"] == "ok" and guide is not None
+    better = standing is None or (guide or 0.0) > (standing["h"] or 0.0)
+    kept = kind == "answer" or (usable and (keep == "latest" or better))
+    one = {
+        "seq": seq,
+        "round": round_ + 1,
+        "kind": kind,
+        "time": time,
+        "status": move["status"],
+        "h": guide,
+        "judged": move.get("judged"),
+        "confidence": move.get("confidence"),
+        "plain": move.get("plain", False),
+        "simulated": move.get("simulated", False),
+        "error": str(move.get("error", ""))[:2000],
+        "kept": kept,
+        "spend": move.get("spend", {}),
+        **cut("text", str(move.get("text", ""))),
+    }
+    if move.get("text_first"):
+        one |= {"draft": cut("text", str(move["text_first"])) | {"h": move.get("h_first")}}
+    versions.append(one)
+
+
+def _units(said: str, at: int) -> int:
+    """A place in a text in UTF-16 units."""
+    return len(said[:at].encode("utf-16-le", "surrogatepass")) // 2

@@ -1,0 +1,184 @@
+"""Whole runs in a few numbers: for the list of runs, for the list of a run's matches and for comparing two."""
+
+from collections import Counter
+from statistics import fmean
+from typing import Any, cast
+
+from mashq.web.api import queries
+from mashq.web.api.frames import standing
+from mashq.web.api.scores import final
+from mashq.web.library import Found, locks, playing
+from mashq.web.run_view import Projector, Stage, Theatre
+
+FIGURES = ("h", "h_before_review", "answer_rate", "calls", "tokens", "reviews", "seconds", "dollars", "penalty", "q")
+MAX_MATCHES, PAGE, PATIENCE = 200, 100, 1.0
+SECRETIVE = ("headers", "env")  # nothing secret is stored; what could be mistaken for it is not shown either
+
+
+def card(found: Found, held: frozenset[int]) -> dict[str, Any]:
+    """A run in the list."""
+    manifest = found.manifest
+    config: dict[str, Any] = manifest.get("config", {})
+    season: dict[str, Any] = manifest.get("season", {})
+    detector: dict[str, Any] = manifest.get("detector", {})
+    return {
+        "id": found.id,
+        "kind": found.kind,
+        "started": manifest["started"],
+        "ended": manifest["ended"],
+        "playing": playing(found, held),
+        "simulated": bool(manifest.get("simulated")),
+        "items": manifest.get("items"),
+        "trials": season.get("trials", 1),
+        "detector": " ".join(str(detector.get(key, "")) for key in ("name", "version"))[:60].strip(),
+        "players": [
+            {"name": str(player.get("name", ""))[:80], "model": str(player.get("model", ""))[:120]}
+            for player in config.get("players", [])[:12]
+        ],
+    }
+
+
+def listed(theatre: Theatre, wanted: dict[str, str], start: int, limit: int = PAGE) -> dict[str, Any]:
+    """A page of the runs that a filter leaves, newest first."""
+    held = locks()
+    everyone = [card(found, held) for found in theatre.library.runs()]
+    detectors = sorted({one["detector"] for one in everyone if one["detector"]})
+    left = [one for one in everyone if _wanted(one, wanted)]
+    return {"runs": left[start : start + limit], "of": len(left), "all": len(everyone), "detectors": detectors}
+
+
+def _wanted(one: dict[str, Any], wanted: dict[str, str]) -> bool:
+    state = "finished" if one["ended"] else "playing" if one["playing"] else "stopped"
+    if wanted.get("state") and wanted["state"] != state:
+        return False
+    if wanted.get("simulated") and (wanted["simulated"] == "yes") != one["simulated"]:
+        return False
+    if wanted.get("detector") and wanted["detector"] != one["detector"]:
+        return False
+    said = [one["id"], one["kind"], one["detector"], *(p["name"] + " " + p["model"] for p in one["players"])]
+    return all(word in " ".join(said).lower() for word in wanted.get("text", "").lower().split())
+
+
+def matches(stage: Stage, after: int) -> dict[str, Any]:
+    """A page of a run's matches, with the winner of those that have ended."""
+    found = stage.found
+    with queries.opened(found.path, finished=found.finished) as connection:
+        begun, ended = queries.match_count(connection)
+        rows: list[dict[str, Any]] = []
+        for name, position, started, over in queries.matches(connection, after, PAGE):
+            fixture = stage.fixture(name)
+            one: dict[str, Any] = {"id": name, "position": position, "started": started, "ended": over}
+            one["trial"], one["cell"] = fixture.trial, [[key, value] for key, value in fixture.cell]
+            result = final(connection, name, stage.rules(name)) if over else None
+            one["winner"] = result["winner"] if result else None
+            one["q"] = [[p["name"], p["q"]] for p in result["players"]] if result else []
+            rows.append(one)
+        latest = queries.latest(connection)
+    return {"matches": rows, "begun": begun, "ended": ended, "latest": latest}
+
+
+def summary(theatre: Theatre, run: str) -> dict[str, Any]:
+    """A run's players: the means over its ended matches, or where they stand in one that is being played."""
+    stage = theatre.stage(run)
+    found = stage.found
+    if found.kind == "gateway":
+        return {"players": [], "matches": 0, "winner": None, "so_far": False}
+    with queries.opened(found.path, finished=found.finished) as connection:
+        over = [row for row in queries.matches(connection, -1, MAX_MATCHES) if row[3] is not None]
+        results = [final(connection, name, stage.rules(name)) for name, *_ in over]
+        latest = queries.latest(connection)
+    known = [result for result in results if result is not None]
+    models = {player.name: player for player in stage.config.players}
+    so_far = not known
+    if so_far and latest is not None:
+        known = [_so_far(theatre.projector(run, latest))]
+    wins = Counter(result["winner"] for result in known if result["winner"] is not None)
+    names = list(dict.fromkeys(player["name"] for result in known for player in result["players"]))
+    players: list[dict[str, Any]] = [
+        {
+            "name": name,
+            "model": models[name].model if name in models else "",
+            "agent": models[name].agent if name in models else "",
+            "wins": wins[name],
+            **_means([p for result in known for p in result["players"] if p["name"] == name]),
+        }
+        for name in names
+    ]
+    top = max((p["q"] for p in players if p["q"] is not None), default=None)
+    best = [p["name"] for p in players if p["q"] is not None and top is not None and p["q"] > top - 1e-9]
+    winner = best[0] if len(best) == 1 and not so_far else None
+    items = known[0]["items"] if known else 0
+    return {"players": players, "matches": len(over), "winner": winner, "so_far": so_far, "items": items}
+
+
+def compared(theatre: Theatre, runs: tuple[str, str]) -> dict[str, Any]:
+    """Two runs: their players' figures, and the settings in which they differ."""
+    stages = [theatre.stage(run) for run in runs]
+    held = locks()
+    settings = [flat(_open(stage.found.manifest)) for stage in stages]
+    keys = sorted({key for one in settings for key in one})
+    differ = [[key, *(one.get(key) for one in settings)] for key in keys]
+    digests = [stage.found.manifest.get("digests", {}).get("items") for stage in stages]
+    return {
+        "runs": [card(stage.found, held) | summary(theatre, stage.found.id) for stage in stages],
+        "settings": [row for row in differ if repr(row[1]) != repr(row[2])][:200],
+        "same_items": digests[0] is not None and digests[0] == digests[1],
+    }
+
+
+def differences(theatre: Theatre, runs: tuple[str, str], player: str) -> list[list[Any]]:
+    """The items on which a player's H differs most between the first matches of two runs over the same items."""
+    found: list[dict[int, tuple[str, float | None]]] = []
+    for run in runs:
+        stage = theatre.stage(run)
+        with queries.opened(stage.found.path, finished=stage.found.finished) as connection:
+            begun = queries.matches(connection, -1, 1)
+            rows = connection.execute(
+                "SELECT position, r.status, r.h FROM results r JOIN seats s USING (match, seat)"
+                " WHERE match = ? AND s.player = ?",
+                (begun[0][0] if begun else "", player),
+            )
+            found.append({position: (status, h) for position, status, h in rows})
+    ids = theatre.stage(runs[0]).item_ids
+    common = [at for at in found[0] if at in found[1] and found[0][at][1] is not None and found[1][at][1] is not None]
+    gaps = {at: (found[1][at][1] or 0.0) - (found[0][at][1] or 0.0) for at in common}
+    worst = sorted((at for at in common if gaps[at]), key=lambda at: -abs(gaps[at]))[:30]
+    return [[at, ids[at][:120], found[0][at][1], found[1][at][1]] for at in worst]
+
+
+def flat(value: Any, at: str = "") -> dict[str, Any]:
+    """Nested settings by their dotted names."""
+    if isinstance(value, list):
+        value = dict(enumerate(cast(list[Any], value)))
+    if not isinstance(value, dict) or not value:
+        return {at: value if not isinstance(value, str) else value[:300]}
+    found: dict[str, Any] = {}
+    for key, inner in cast(dict[Any, Any], value).items():
+        if key in SECRETIVE:
+            inner = sorted(cast(dict[str, Any], inner)) if isinstance(inner, dict) else "…"
+            inner = ", ".join(map(str, cast(list[Any], inner)))
+        found |= flat(inner, f"{at}.{key}" if at else str(key))
+    return found
+
+
+def _open(manifest: dict[str, Any]) -> dict[str, Any]:
+    detector = manifest.get("detector", {})
+    named = " ".join(str(detector.get(key, "")) for key in ("name", "version")).strip()
+    return manifest.get("config", {}) | {"detector": named, "season": manifest.get("season", {})}
+
+
+def _so_far(projector: Projector) -> dict[str, Any]:
+    projector.advance(PATIENCE)
+    with projector.lock:
+        reel = projector.reel
+        rows = standing(reel, len(reel))
+    players = [row | {"penalty": row["p"], "h_before_review": None, "answer_rate": None} for row in rows]
+    return {"players": players, "winner": None, "items": reel.shape.scene.items}
+
+
+def _means(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    out: dict[str, Any] = {}
+    for name in FIGURES:
+        values = [row.get(name) for row in rows]
+        out[name] = None if not values or None in values else fmean(cast(list[float], values))
+    return out

@@ -1,0 +1,215 @@
+"""Intervals, flips, views and conditions, by hand."""
+
+import json
+import math
+from importlib.resources import files
+
+import numpy as np
+import pytest
+
+from mashq.analysis.conditions import holds, parse
+from mashq.analysis.flips import envelope, simplex_shares
+from mashq.analysis.intervals import draws, resample
+from mashq.analysis.paper import paper
+from mashq.analysis.results import Row, from_rows
+from mashq.analysis.score_report import Options, judge
+from mashq.analysis.scoring import view
+from mashq.errors import ConfigError, DataError
+from mashq.protocol.score import ScoreRules
+
+RANDOM = np.random.default_rng(5)
+
+
+def rows(player: str, count: int, h: float, spread: float = 0.1, tokens: float = 100.0) -> list[Row]:
+    drawn = np.clip(h + spread * RANDOM.standard_normal(count), 0, 1)
+    return [Row(player, f"i{n}", "", float(value), "ok", {"tokens": tokens}) for n, value in enumerate(drawn)]
+
+
+def options(**changes: object) -> Options:
+    return Options(ScoreRules(weights={"tokens": 1.0}, **changes), resamples=2000)  # pyright: ignore[reportArgumentType]
+
+
+def test_a_clear_difference_is_sure_and_a_small_one_is_not() -> None:
+    clear = judge(from_rows(rows("A", 100, 0.9) + rows("B", 100, 0.6)), options())
+    (difference,) = clear["differences"]
+    assert (difference["a"], difference["b"]) == ("A", "B")
+    assert 0.2 < difference["low"] < difference["dq"] < difference["high"] < 0.4
+    assert clear["players"][0]["p_win"] == 1.0
+    close = judge(from_rows(rows("A", 40, 0.8) + rows("B", 40, 0.79)), options())["differences"][0]
+    assert close["low"] < 0 < close["high"]
+
+
+def test_the_interval_shrinks_as_items_grow_and_repeats_with_the_seed() -> None:
+    widths: list[float] = []
+    for count in (20, 100, 500):
+        document = judge(from_rows(rows("A", count, 0.8) + rows("B", count, 0.7)), options())
+        again = document["differences"][0]
+        widths.append(again["high"] - again["low"])
+    assert widths[0] > 1.8 * widths[1] > 3.2 * widths[2]
+    results = from_rows(rows("A", 30, 0.8) + rows("B", 30, 0.7))
+    assert judge(results, options()) == judge(results, options())
+
+
+def test_pairing_by_item_removes_what_the_items_share() -> None:
+    """Two players whose scores move together by item: the difference is known far better than either Q."""
+    hard = RANDOM.uniform(0.2, 0.8, 200)
+    both = [
+        Row(p, f"i{n}", "", float(h + shift), "ok", {})
+        for p, shift in (("A", 0.1), ("B", 0.0))
+        for n, h in enumerate(hard)
+    ]
+    document = judge(from_rows(both), options())
+    (difference,) = document["differences"]
+    assert difference["low"] > 0.09 and difference["high"] < 0.11
+    assert document["players"][0]["q_high"] - document["players"][0]["q_low"] > 0.03
+
+
+def test_trials_are_averaged_first_so_repeats_do_not_narrow_the_interval() -> None:
+    once = rows("A", 50, 0.8) + rows("B", 50, 0.7)
+    often = [Row(r.player, r.item, str(t), r.h, r.status, r.costs) for r in once for t in range(20)]
+    one, many = judge(from_rows(once), options()), judge(from_rows(often), options())
+    assert one["differences"][0]["low"] == pytest.approx(many["differences"][0]["low"])
+    assert one["differences"][0]["high"] == pytest.approx(many["differences"][0]["high"])
+    assert many["trials"] == 20 and any("items are the unit" in note for note in many["notes"])
+
+
+def test_the_normaliser_is_recomputed_in_every_resample() -> None:
+    """A has one hugely expensive item: whether it is drawn decides who sets the normaliser."""
+    table = [Row("A", f"i{n}", "", 0.5, "ok", {"tokens": 1000.0 if n == 0 else 0.0}) for n in range(10)]
+    table += [Row("B", f"i{n}", "", 0.5, "ok", {"tokens": 50.0}) for n in range(10)]
+    seen = view(from_rows(table), "intersection", ("tokens",))
+    found = resample(seen, ScoreRules(weights={"tokens": 1.0}), [(0, 1)], 4000, 1)
+    assert found.p_win[0] == pytest.approx((1 - 1 / 10) ** 10, abs=0.03), "A wins just when its item is not drawn"
+
+
+def test_draws_are_items_with_replacement() -> None:
+    (block,) = draws(50, 300, 1)
+    assert (block.sum(axis=1) == 50).all() and block.shape == (300, 50)
+    assert block.mean() == 1.0 and block.var() == pytest.approx(1 - 1 / 50, abs=0.05)
+
+
+def test_too_few_items_have_no_interval() -> None:
+    few = judge(from_rows(rows("A", 4, 0.9) + rows("B", 4, 0.5)), options())
+    assert few["players"][0]["q_low"] is None and few["differences"][0]["low"] is None
+    assert any("too few" in note for note in few["notes"])
+
+
+def test_an_envelope_by_hand() -> None:
+    stretches = envelope([0.9, 0.8, 0.5], [2.0, 1.0, 0.0])
+    assert [(s.start, s.winner) for s in stretches] == [(0.0, 0), (pytest.approx(0.1), 1), (pytest.approx(0.3), 2)]
+    assert [s.winner for s in envelope([0.5, 0.5], [1.0, 1.0])] == [0]
+    assert [s.winner for s in envelope([0.5, 0.5], [2.0, 1.0])] == [1]
+
+
+def test_shares_of_the_simplex_by_hand() -> None:
+    """Equal H; A is cheap in one resource, B in the other: each wins half of the weightings."""
+    shares = simplex_shares(np.array([0.5, 0.5]), np.array([[1.0, 0.0], [0.0, 1.0]]), 1.0, 0.1, 20_000, 0)
+    assert shares == pytest.approx([0.5, 0.5], abs=0.02)
+
+
+def test_the_leader_may_depend_on_the_rule_for_refusals_and_a_sentence_says_so() -> None:
+    table = [Row("A", f"i{n}", "", 0.9, "ok", {"tokens": 1.0}) for n in range(5)]
+    table += [Row("A", f"i{n}", "", None, "refused", {"tokens": 1.0}) for n in range(5, 10)]
+    table += [Row("B", f"i{n}", "", 0.7, "ok", {"tokens": 1.0}) for n in range(10)]
+    document = judge(from_rows(table), options())
+    assert (document["winner"], document["items"]) == ("A", 5)
+    assert "B leads only if refusals score 0." in document["notes"]
+    assert document["dropped"] == {"items": 5, "by": {"A": {"missing": 5, "alone": 5}}}
+    assert any("unanswered most by A (5)" in note for note in document["notes"])
+    views = {(v["refusals"], v["normalise"]): v["ranking"] for v in document["views"]}
+    assert views["penalised", "match"] == ["B", "A"] and views["answered", "match"] == ["A", "B"]
+
+
+def test_players_that_were_not_asked_the_same_items_are_compared_by_the_item() -> None:
+    table = rows("A", 20, 0.8) + rows("B", 10, 0.8)
+    document = judge(from_rows(table), options(refusals="answered"))
+    assert [player["penalty"] for player in document["players"]] == [1.0, 1.0], "a hundred tokens an item, both"
+    assert any("not asked every item" in note for note in document["notes"])
+    assert document["players"][1]["answer_rate"] == 1.0
+
+
+def test_a_player_that_answered_almost_nothing_still_has_an_interval() -> None:
+    table = [
+        Row("A", f"i{n}", "", 0.5 if n == 0 else None, "ok" if n == 0 else "refused", {"tokens": 1.0})
+        for n in range(8)
+    ]
+    table += [Row("B", f"i{n}", "", 0.7, "ok", {"tokens": 1.0}) for n in range(8)]
+    document = judge(from_rows(table), options(refusals="answered"))
+    for player in document["players"]:
+        assert player["q_low"] <= player["q"] <= player["q_high"]
+    assert document["differences"][0]["low"] <= document["differences"][0]["dq"]
+
+
+def test_players_without_a_common_item_cannot_be_compared() -> None:
+    table = [Row("A", "x", "", 0.5, "ok", {}), Row("B", "y", "", 0.5, "ok", {})]
+    with pytest.raises(DataError, match="no item in common"):
+        judge(from_rows(table), options())
+
+
+def test_unknown_resources_are_left_out_with_a_note_and_never_zero() -> None:
+    table = [Row("A", "x", "", 0.5, "ok", {"tokens": 5.0}), Row("B", "x", "", 0.5, "ok", {})]
+    rules = ScoreRules(weights={"tokens": 1.0, "seconds": 1.0})
+    document = judge(from_rows(table), Options(rules, resamples=100))
+    assert "tokens left out of P: unknown for B." in document["notes"]
+    assert "seconds left out of P: the results do not have it." in document["notes"]
+    assert document["players"][1]["tokens"] is None
+    assert document["weights"] == {}
+
+
+def test_dollars_a_faithful_answer() -> None:
+    table = [Row("A", f"i{n}", "", h, "ok", {"dollars": 0.5}) for n, h in enumerate([0.9, 0.5, 0.4, 0.1])]
+    assert judge(from_rows(table), options())["players"][0]["dollars_per_faithful"] == 1.0
+
+
+def test_chances_along_beta_go_from_the_factual_to_the_frugal() -> None:
+    table = rows("rich", 60, 0.9, tokens=1000.0) + rows("poor", 60, 0.8, tokens=10.0)
+    along = judge(from_rows(table), options())["chance_along_beta"]
+    assert along[0]["beta"] == 0 and along[0]["p"]["rich"] > 0.99
+    assert along[-1]["p"]["poor"] > 0.99
+    climbing = [row["p"]["poor"] for row in along]
+    assert climbing == sorted(climbing)
+
+
+@pytest.mark.parametrize(
+    ("condition", "true"),
+    [
+        ("q(A) < q(B)", False),
+        ("q(A)>=q(B)", True),
+        ("h( A ) < 0.9", True),
+        ("p_win(A) < 0.5", False),
+        ("tokens(A (x)) == 7", True),
+        ("0.1 != h(A)", True),
+    ],
+)
+def test_conditions_are_decided(condition: str, true: bool) -> None:
+    a = {"name": "A", "q": 0.5, "h": 0.8, "p_win": 0.9, "dollars": None}
+    players = [a, {"name": "B", "q": 0.4}, {"name": "A (x)", "tokens": 7}]
+    assert holds(parse(condition), {"players": players}) is true
+
+
+@pytest.mark.parametrize(
+    "condition", ["q(A)", "q(A) ~ 3", "z(A) < 1", "q(C) < 1", "dollars(A) < 1", "__import__('os') < 1"]
+)
+def test_bad_conditions_are_one_sentence(condition: str) -> None:
+    with pytest.raises(ConfigError, match="--fail-if"):
+        holds(parse(condition), {"players": [{"name": "A", "q": 0.5, "dollars": None}]})
+
+
+def test_the_papers_scores_follow() -> None:
+    printed = json.loads(files("mashq.analysis").joinpath("paper_figures.json").read_text())
+    document = paper(printed)
+    assert (document["follow"], document["total"]) == (47, 48)
+    (wrong,) = [row for row in document["rows"] if not row["follows"]]
+    assert (wrong["match"], wrong["player"]) == ("simpleqa gpt-4o-mini", "B")
+    assert wrong["q"] == pytest.approx(0.0076, abs=0.00005)
+    counts = [
+        row for row in document["rows"] if row["table"] not in ("hyper_ablation", "sota_results", "architecture")
+    ]
+    assert (len(counts), sum(row["follows"] for row in counts)) == (32, 31)
+    best = document["best_of_n"]
+    assert best["most_factual"] == "Best-of-4"
+    assert best["as_printed"][0]["player"] == "Q-Agent A"
+    assert best["winner"].startswith("Q-Agent")
+    assert 0 < best["reversal"]["beta_from"] < 0.001
+    for row in best["honest"]:
+        assert math.isclose(row["q"], row["h"] - 0.1 * row["penalty"])

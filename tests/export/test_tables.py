@@ -1,0 +1,223 @@
+"""Rows out, rows in: the same scores, and what is unknown stays unknown."""
+
+import csv
+import json
+import sqlite3
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import mashq as package
+from mashq.analysis.results import Results, from_matches
+from mashq.analysis.score_report import Options, judge
+from mashq.errors import ConfigError, DataError, MashqError
+from mashq.export import files
+from mashq.export import tables as rows
+from mashq.gateway.types import Entry, Outcome, Usage, Worst, spend_of
+from mashq.protocol.resources import UNKNOWN, Spend
+from mashq.protocol.score import ItemResult, PlayerResult, ResultStatus, ScoreRules
+from mashq.runs.open import load_season
+from mashq.runs.result_files import read
+from mashq.runs.setup import score_rules_of
+from mashq.testing import FakeProvider
+from tests.arena.helpers import http_config, mashq, write_items
+from tests.export.runs import command, played
+
+counts = st.one_of(st.just(UNKNOWN), st.integers(0, 10_000))
+measures = st.one_of(st.just(UNKNOWN), st.floats(0, 1e6))
+outcomes = st.one_of(
+    st.none(),
+    st.builds(
+        Outcome,
+        st.sampled_from(["ok", "http"]),
+        usage=st.builds(Usage, counts, counts),
+        seconds=measures,
+        dollars=measures,
+    ),
+)
+attempts = st.builds(Entry, st.just(0), st.just("m"), st.just(Worst(9, 9, 9.0, UNKNOWN)), outcomes, st.floats(0, 10))
+spends = st.lists(attempts, max_size=3).map(lambda entries: sum(map(spend_of, entries), Spend()))
+names = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=6).filter(lambda text: text.strip())
+
+
+@st.composite
+def matches(draw: st.DrawFn) -> list[tuple[PlayerResult, ...]]:
+    """Trials of a match between players of any name, with any costs."""
+    players = draw(st.lists(names, min_size=1, max_size=3, unique=True))
+    items = draw(st.lists(names, min_size=1, max_size=4, unique=True))
+    return [
+        tuple(PlayerResult(name, tuple(draw(answers(item)) for item in items), draw(spends)) for name in players)
+        for _ in range(draw(st.integers(1, 3)))
+    ]
+
+
+@st.composite
+def answers(draw: st.DrawFn, item: str) -> ItemResult:
+    status: ResultStatus = draw(st.sampled_from(["ok", "ok", "refused", "failed", "unanswered"]))
+    h = draw(st.floats(0, 1)) if status == "ok" else None
+    spend = replace(draw(spends), reviews=draw(st.integers(0, 3)))
+    return ItemResult(item, status, h, h, spend, length=draw(st.integers(0, 99)))
+
+
+@given(matches(), st.sampled_from(["csv", "jsonl", "parquet"]))
+def test_any_results_come_back_as_they_were(
+    tmp_path_factory: pytest.TempPathFactory, trials: list[tuple[PlayerResult, ...]], form: files.Form
+) -> None:
+    path = tmp_path_factory.mktemp("out") / f"results.{form}"
+    found = [row for at, match in enumerate(trials) for player in match for row in rows.player_rows(player, at)]
+    table = files.Table(rows.RESULTS[: len(found[0])], iter(found))
+    assert files.write(table, form, path).rows == len(found)
+    same(read(path)[0], from_matches(trials))
+
+
+def same(found: Results, wanted: Results) -> None:
+    """Equal to the last bit."""
+    assert (found.players, found.items, found.trials) == (wanted.players, wanted.items, wanted.trials)
+    for name in ("h", "h_penalised", "answered"):
+        assert getattr(found, name).tobytes() == getattr(wanted, name).tobytes(), name
+    for name, values in wanted.costs.items():
+        assert found.costs[name].tobytes() == values.tobytes(), name
+
+
+@pytest.mark.parametrize("trials", [1, 3])
+def test_an_exported_run_scores_as_the_run(tmp_path: Path, trials: int) -> None:
+    run = played(tmp_path / "run", trials)
+    wanted = judged(command("score", run, "--json", "--resamples", 200))
+    assert len(wanted["players"]) == 2
+    for form in ("csv", "jsonl", "parquet"):
+        out = tmp_path / f"results.{form}"
+        said = command("export", run, "--format", form, "-o", out)
+        told = next(line for line in said.splitlines() if "mashq score" in line)
+        flags = told.partition(str(out))[2].split()
+        assert judged(command("score", out, "--json", "--resamples", 200, *flags)) == wanted
+    plain = mashq("export", run, "--format", "csv")
+    assert (
+        plain.stdout.encode() == (tmp_path / "results.csv").read_bytes().replace(b"\r\r\n", b"\r\n") or plain.stdout
+    )
+
+
+def judged(text: str) -> dict[str, Any]:
+    """A document of `mashq score` without its notes, which say where the rows came from."""
+    return {key: value for key, value in json.loads(text).items() if key != "notes"}
+
+
+def test_a_run_with_lost_attempts_keeps_its_unknowns(tmp_path: Path) -> None:
+    with FakeProvider(faults={"script": ["ok", "drop_body", "ok", "ok", "drop_body"]}) as provider:
+        config = http_config(provider.base_url, write_items(tmp_path / "items.jsonl", 3))
+        package.play(config, tmp_path / "run")
+    season = load_season(tmp_path / "run")
+    out = tmp_path / "results.csv"
+    files.write(rows.results(season), "csv", out)
+    same(read(out)[0], from_matches(played.results for played in season.fixtures_played()))
+    with out.open(newline="") as file:
+        written = list(csv.DictReader(file))
+    assert all(row["dollars"] == "" for row in written), "no price is known: empty, not 0"
+    table = rows.attempts(tmp_path / "run")
+    lost = [dict(zip(table.names, row, strict=True)) for row in table.rows]
+    lost = [row for row in lost if row["outcome"] not in ("ok", "refused")]
+    assert lost and all(row["tokens_in"] is None and row["error"] for row in lost)
+
+
+def test_attempts_and_events_hold_no_words_unless_asked(tmp_path: Path) -> None:
+    run = played(tmp_path / "run")
+    for what, count in (("attempts", 0), ("events", 0)):
+        table = {"attempts": rows.attempts, "events": rows.events}[what]
+        quiet = list(table(run).rows)
+        with sqlite3.connect(run / "run.db") as connection:
+            count = connection.execute(f"SELECT count(*) FROM {what}").fetchone()[0]
+        assert len(quiet) == count
+        assert "simulated answer" not in repr(quiet)
+        assert "simulated answer" in repr(list(table(run, content=True).rows))
+        for form in ("csv", "jsonl", "parquet"):
+            command("export", run, "--format", form, "--what", what, "-o", tmp_path / f"{what}.{form}")
+    with (tmp_path / "attempts.csv").open(newline="") as file:
+        first = next(csv.DictReader(file))
+    assert (first["player"], first["dollars"] == "", first["status"]) == ("=cmd|' /C calc'!A0", False, "")
+    assert "begin with =" in command("export", run, "--format", "csv", "-o", tmp_path / "r.csv")
+
+
+def test_one_match_of_many(tmp_path: Path) -> None:
+    run = played(tmp_path / "run", trials=3)
+    some = list(rows.results(load_season(run), ["1"]).rows)
+    assert {row[2] for row in some} == {1} and len(some) == 18
+    with pytest.raises(ConfigError, match="no match '7': it has 0, 1, 2"):
+        rows.results(load_season(run), ["7"])
+
+
+def test_a_file_is_whole_or_not_there(tmp_path: Path) -> None:
+    def breaking() -> Any:
+        yield ("A", 1)
+        raise DataError("no more")
+
+    (tmp_path / "old.csv").write_text("old")
+    with pytest.raises(DataError, match="no more"):
+        files.write(files.Table((("player", "text"), ("n", "whole")), breaking()), "csv", tmp_path / "old.csv")
+    assert [path.name for path in tmp_path.iterdir()] == ["old.csv"]
+    assert (tmp_path / "old.csv").read_text() == "old"
+    with pytest.raises(DataError, match="cannot be written"):
+        files.write(files.Table((), ()), "csv", tmp_path / "none" / "a.csv")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--format", "parquet"], "name a file with -o"),
+        (["--format", "inspect"], "name a folder with -o"),
+        (["--format", "otel", "--what", "events"], "is for csv, jsonl and parquet"),
+        (["--format", "csv", "--content"], "results hold no texts"),
+        (["--format", "latex", "--match", "0"], "not for latex"),
+        (["--format", "otel", "--match", "9"], "no match '9'"),
+        (["--format", "csv", "-o", "."], "is a folder"),
+    ],
+)
+def test_bad_input_is_one_sentence(tmp_path: Path, arguments: list[str], said: str) -> None:
+    run = played(tmp_path / "run", players=[{"name": "A", "model": "simulated/plain"}], task={"limit": 2})
+    with pytest.raises(MashqError, match=said):
+        command("export", run, *arguments)
+
+
+def test_bad_input_exits_with_2(tmp_path: Path) -> None:
+    done = mashq("export", tmp_path, "--format", "csv")
+    assert (done.returncode, "is not a run" in done.stderr, "Traceback" in done.stderr) == (2, True, False)
+
+
+def test_the_latex_table(tmp_path: Path) -> None:
+    one = command("export", played(tmp_path / "one"), "--format", "latex")
+    assert one.count(r"\toprule") == one.count(r"\end{table}") == 1
+    assert r"\caption{9 items; H as drawn; Q = 1$\cdot$H $-$ 0.07$\cdot$P; SIMULATED" in one
+    three = command("export", played(tmp_path / "three", trials=3), "--format", "latex")
+    assert "3 trials of 9 items" in three and r"\bottomrule" in three
+    body = three.split(r"\end{table}")[0]
+    assert all(line.isascii() or "±" in line or "é" in line for line in body.splitlines())
+
+
+def test_flags_say_the_rules() -> None:
+    rules = ScoreRules(2.0, 0.123456789, {"tokens": 1.0, "calls": 0.5}, {"tokens": 9.0}, "answered")
+    assert " ".join(rows.score_flags(rules)) == (
+        "--alpha 2.0 --beta 0.123456789 --refusals answered --resources tokens,calls --weights calls=0.5 "
+        "--normalise reference:FILE"
+    )
+
+
+def test_an_unfinished_run_can_be_exported(tmp_path: Path) -> None:
+    run = played(tmp_path / "run")
+    manifest = json.loads((run / "manifest.json").read_text())
+    (run / "manifest.json").write_text(json.dumps(manifest | {"ended": None}))
+    with sqlite3.connect(run / "run.db") as connection:
+        connection.execute("DELETE FROM events WHERE seq > 9")
+        connection.execute("UPDATE matches SET ended = NULL")
+        connection.execute("DELETE FROM seats")
+        connection.execute("DELETE FROM results")
+    season = load_season(run)
+    out = tmp_path / "r.jsonl"
+    files.write(rows.results(season), "jsonl", out)
+    wanted = from_matches(played.results for played in season.fixtures_played())
+    same(read(out)[0], wanted)
+    statuses = {json.loads(line)["status"] for line in out.read_text().splitlines()}
+    assert "unanswered" in statuses
+    rules = score_rules_of(season.config)
+    assert judge(read(out)[0], Options(rules, 100)) == judge(wanted, Options(rules, 100))

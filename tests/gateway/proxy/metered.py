@@ -1,0 +1,117 @@
+"""A metering server in front of the loopback provider, with one player at it."""
+
+import json
+import os
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import aiohttp
+
+from mashq.gateway.backends.http import HttpBackend, Pool
+from mashq.gateway.budgets import Purse
+from mashq.gateway.clock import RealClock
+from mashq.gateway.limits import Limiter
+from mashq.gateway.model import Endpoint, Model
+from mashq.gateway.prices import Price
+from mashq.gateway.proxy.grants import Grant
+from mashq.gateway.proxy.server import MeteringServer, Seat
+from mashq.gateway.types import Backend, Call
+from mashq.gateway.wire import openai_chat
+from mashq.gateway.wire.openai_chat import Options
+from tests.gateway.fakes import FakeLedger
+
+KEY = "sk-the-real-key-0123456789abcdef"
+CALL = Call("0", 2, "A", "item-2", "answer")
+CHAT: dict[str, Any] = {
+    "model": "whatever",
+    "messages": [{"role": "user", "content": "Say something.\n\nThe ferry sails on Monday. It costs 4 dollars."}],
+}
+
+
+def http_backend(pool: Pool, url: str, timeout: float = 20.0, **options: Any) -> HttpBackend:
+    """The loopback provider as a model."""
+    return HttpBackend(
+        pool,
+        RealClock(),
+        openai_chat,
+        base_url=url,
+        model="alpha",
+        key=KEY,
+        options=Options(**options),
+        timeout=timeout,
+        headers={"X-Auth-Other": "another-secret-of-ours", "X-Plain": "plain"},
+    )
+
+
+@dataclass
+class Table:
+    """A server, a seat at it, and its grant."""
+
+    server: MeteringServer
+    seat: Seat
+    ledger: FakeLedger
+    endpoint: Endpoint
+    session: aiohttp.ClientSession
+    grant: Grant
+    purses: Sequence[Purse] = field(default_factory=list[Purse])
+
+    def model(self, call: Call = CALL) -> Model:
+        """The model of a turn."""
+        return Model(self.endpoint, self.ledger, RealClock(), call, 7, self.purses)
+
+    async def ask(
+        self,
+        document: object = None,
+        path: str = "/chat/completions",
+        *,
+        token: str | None = None,
+        data: Any = None,
+        headers: dict[str, str] | None = None,
+    ) -> tuple[int, Any, dict[str, str]]:
+        """Post, and the status, the body and the headers of the reply."""
+        sent = {"Authorization": f"Bearer {token or self.seat.token}"} | (headers or {})
+        body = data if data is not None else json.dumps(CHAT if document is None else document).encode()
+        async with self.session.post(self.seat.base_url + path, data=body, headers=sent) as response:
+            text = (await response.read()).decode("utf-8", "replace")
+            try:
+                found = json.loads(text)
+            except ValueError:
+                found = text
+            return response.status, found, dict(response.headers)
+
+    def outcomes(self) -> list[str]:
+        """How the closed attempts ended, in the order they were opened."""
+        return [self.ledger.closed[number][0].kind for number in sorted(self.ledger.closed)]
+
+
+@asynccontextmanager
+async def table(
+    url: str = "",
+    *,
+    backend: Backend | None = None,
+    purses: Sequence[Purse] = (),
+    at_once: int = 64,
+    timeout: float = 20.0,
+    price: Price | None = None,
+    max_tokens: int = 99,
+    **options: Any,
+) -> AsyncGenerator[Table]:
+    """A table laid for player A, whose turn it is."""
+    for name in [name for name in os.environ if name.lower().endswith("_proxy")]:
+        del os.environ[name]
+    clock, pool = RealClock(), Pool()
+    server = MeteringServer(clock)
+    await server.start()
+    asked = backend or http_backend(pool, url, timeout, **options)
+    endpoint = Endpoint("my/alpha", asked, Limiter(clock, at_once), max_tokens, 0.0, timeout, price)
+    ledger = FakeLedger()
+    seat = server.admit("A")
+    grant = server.issue(seat, Model(endpoint, ledger, clock, CALL, 7, purses))
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
+        try:
+            yield Table(server, seat, ledger, endpoint, session, grant, purses)
+        finally:
+            await server.close()
+            await pool.close()
