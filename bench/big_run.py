@@ -79,7 +79,7 @@ def _match(
             for player in players:
                 for kind, item, move, ruling, spend in player.turn(round_):
                     attempt += 1
-                    costs = (spend.tokens_in.total, spend.tokens_out.total, spend.seconds.total, spend.dollars.total)
+                    costs = (spend.tokens_in.total, spend.tokens_out.total, spend.seconds.total, spend.measured("dollars").total)
                     who = (attempt, str(match), round_, player.name, item, PURPOSE[kind])
                     said = (digests[attempt % PROMPTS], float(round_), float(round_), *costs, move.get("text", "{}"))
                     connection.execute(ATTEMPT, (*who, *said))
@@ -150,7 +150,7 @@ class _Player:
             draw.randint(1, 9) / 8192,
         )
         tokens_in, tokens_out, seconds, dollars = (Amount(total, 1) for total in amounts)
-        return Spend(1, tokens_in=tokens_in, tokens_out=tokens_out, seconds=seconds, dollars=dollars)
+        return Spend.of(1, tokens_in=tokens_in, tokens_out=tokens_out, seconds=seconds, dollars=dollars)
 
 
 def _text(draw: random.Random, words: int) -> str:

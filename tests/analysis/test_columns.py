@@ -17,14 +17,15 @@ from mashq.analysis.paired import mean
 from mashq.analysis.results import Results, from_match
 from mashq.analysis.score_report import Options, judge
 from mashq.analysis.scoring import View, figures, view
-from mashq.protocol.resources import RESOURCES, Amount, Spend
+from mashq.protocol.resources import MEASURES, RESOURCES, Amount, Spend
 from mashq.protocol.score import ItemResult, PlayerResult, Refusals, ScoreRules, score
 
 counts = st.integers(0, 9)
 worst = st.one_of(counts, st.just(math.inf))
 tokens = st.builds(Amount, st.one_of(counts, st.integers(2**52, 2**59)), counts, counts, worst)
 measured = st.builds(Amount, st.one_of(counts, st.floats(0, 1e3)), counts, counts, st.one_of(worst, st.floats(0, 9)))
-spends = st.builds(Spend, counts, counts, counts, counts, counts, tokens, tokens, measured, measured)
+amounts = st.tuples(tokens, tokens, *[measured] * (len(MEASURES) - 2))
+spends = st.builds(Spend, counts, counts, counts, counts, counts, amounts)
 maybe = st.one_of(st.none(), st.floats(0, 1))
 PHASES = (Phase.explicit, Phase.generate)  # shrinking such results takes minutes
 RULES: tuple[Refusals, ...] = ("intersection", "penalised", "answered")
@@ -70,13 +71,13 @@ def test_no_items_have_a_score_too() -> None:
 
 
 def test_counts_that_a_float_cannot_hold_stay_exact() -> None:
-    huge = Spend(1, tokens_in=Amount(int(EXACT) + 1, 1), tokens_out=Amount(2, 1))
+    huge = Spend.of(1, tokens_in=Amount(int(EXACT) + 1, 1), tokens_out=Amount(2, 1))
     results = [PlayerResult("a", tuple(ItemResult(f"i{n}", "ok", 0.5, 0.5, huge) for n in range(3)))]
     assert scored(columns_of(results), ScoreRules()).players[0].tokens_in.total == 3 * (2**53 + 1)
 
 
 def test_worst_cases_may_add_up_to_no_bound() -> None:
-    most = Spend(1, seconds=Amount(1.0, 1, 1, 1.7e308))
+    most = Spend.of(1, seconds=Amount(1.0, 1, 1, 1.7e308))
     results = [PlayerResult("a", tuple(ItemResult(f"i{n}", "ok", 0.5, 0.5, most) for n in range(3)))]
     assert scored(columns_of(results), ScoreRules()).players[0].totals["seconds"].worst == math.inf
 

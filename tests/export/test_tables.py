@@ -39,7 +39,7 @@ outcomes = st.one_of(
         dollars=measures,
     ),
 )
-attempts = st.builds(Entry, st.just(0), st.just("m"), st.just(Worst(9, 9, 9.0, UNKNOWN)), outcomes, st.floats(0, 10))
+attempts = st.builds(Entry, st.just(0), st.just("m"), st.just(Worst(9, 9, 9.0)), outcomes, st.floats(0, 10))
 spends = st.lists(attempts, max_size=3).map(lambda entries: sum(map(spend_of, entries), Spend()))
 names = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=6).filter(lambda text: text.strip())
 

@@ -13,7 +13,7 @@ from mashq.protocol.resources import UNKNOWN, Amount, Spend
 from mashq.protocol.rules import Budget
 from tests.gateway.fakes import http_error, replied
 
-WORST = Worst(100, 50, 10.0, 0.5)
+WORST = Worst(100, 50, 10.0, {"dollars": 0.5})
 
 
 def spent(*outcomes: Outcome | None, worst: Worst = WORST) -> Spend:
@@ -24,7 +24,7 @@ def spent(*outcomes: Outcome | None, worst: Worst = WORST) -> Spend:
 
 
 def priced(dollars: Measure) -> Worst:
-    return Worst(100, 50, 10.0, dollars)
+    return Worst(100, 50, 10.0, {"dollars": dollars})
 
 
 def test_no_purse_and_no_limit_pay_for_anything() -> None:
@@ -35,15 +35,15 @@ def test_no_purse_and_no_limit_pay_for_anything() -> None:
 @pytest.mark.parametrize(
     ("budget", "enough"),
     [
-        (Budget(tokens=150), True),
-        (Budget(tokens=149), False),
-        (Budget(calls=1), True),
-        (Budget(calls=0), False),
-        (Budget(seconds=10.0), True),
-        (Budget(seconds=9.99), False),
-        (Budget(dollars=0.5), True),
-        (Budget(dollars=0.49), False),
-        (Budget(reviews=0), True),
+        (Budget.of(tokens=150), True),
+        (Budget.of(tokens=149), False),
+        (Budget.of(calls=1), True),
+        (Budget.of(calls=0), False),
+        (Budget.of(seconds=10.0), True),
+        (Budget.of(seconds=9.99), False),
+        (Budget.of(dollars=0.5), True),
+        (Budget.of(dollars=0.49), False),
+        (Budget.of(reviews=0), True),
     ],
 )
 def test_a_limit_is_reached_and_not_passed(budget: Budget, enough: bool) -> None:
@@ -51,32 +51,35 @@ def test_a_limit_is_reached_and_not_passed(budget: Budget, enough: bool) -> None
 
 
 def test_what_was_spent_before_and_in_this_step_both_count() -> None:
-    budget = Budget(calls=3)
+    budget = Budget.of(calls=3)
     assert lacking([("its", budget, spent(replied()))], spent(replied()), WORST) is None
     assert lacking([("its", budget, spent(replied()))], spent(replied(), replied()), WORST) is not None
 
 
 def test_an_attempt_of_unknown_cost_counts_at_its_worst() -> None:
     lost = Outcome("dropped", seconds=1.0)
-    for budget in (Budget(tokens=299), Budget(dollars=0.99)):
+    for budget in (Budget.of(tokens=299), Budget.of(dollars=0.99)):
         assert lacking([("its", budget, Spend())], spent(lost), WORST) is not None
-    assert lacking([("its", Budget(tokens=150), Spend())], spent(http_error(500)), WORST) is None
-    assert lacking([("its", Budget(tokens=300, dollars=1.0), Spend())], spent(lost), WORST) is None
+    assert lacking([("its", Budget.of(tokens=150), Spend())], spent(http_error(500)), WORST) is None
+    assert lacking([("its", Budget.of(tokens=300, dollars=1.0), Spend())], spent(lost), WORST) is None
 
 
 def test_an_unresolved_attempt_is_a_call_at_its_worst() -> None:
-    assert lacking([("its", Budget(calls=1), Spend())], spent(None), WORST) is not None
-    assert lacking([("its", Budget(seconds=19.9), Spend())], spent(None), WORST) is not None
-    assert lacking([("its", Budget(seconds=20.0, calls=2, tokens=300), Spend())], spent(None), WORST) is None
+    assert lacking([("its", Budget.of(calls=1), Spend())], spent(None), WORST) is not None
+    assert lacking([("its", Budget.of(seconds=19.9), Spend())], spent(None), WORST) is not None
+    assert lacking([("its", Budget.of(seconds=20.0, calls=2, tokens=300), Spend())], spent(None), WORST) is None
 
 
 def test_without_a_price_no_dollar_budget_can_be_kept() -> None:
-    reason = lacking([("its", Budget(dollars=1e9), Spend())], Spend(), priced(UNKNOWN))
+    reason = lacking([("its", Budget.of(dollars=1e9), Spend())], Spend(), priced(UNKNOWN))
     assert reason == "its budget of 1e+09 dollars cannot cover the next call: 0 used, up to inf more needed"
 
 
 def test_the_sentence_names_the_first_purse_that_is_empty() -> None:
-    purses = [("its", Budget(tokens=1000), Spend()), ("the shared", Budget(tokens=200), spent(replied("x", 60, 40)))]
+    purses = [
+        ("its", Budget.of(tokens=1000), Spend()),
+        ("the shared", Budget.of(tokens=200), spent(replied("x", 60, 40))),
+    ]
     reason = lacking(purses, Spend(), WORST)
     assert reason == "the shared budget of 200 tokens cannot cover the next call: 100 used, up to 150 more needed"
 
@@ -87,7 +90,7 @@ def test_a_budget_is_never_overrun_even_if_everything_unknown_was_the_worst(
 ) -> None:
     total = Spend()
     for number, outcome in enumerate(outcomes):
-        if lacking([("its", Budget(tokens=limit), Spend())], total, WORST) is not None:
+        if lacking([("its", Budget.of(tokens=limit), Spend())], total, WORST) is not None:
             break
         total += spend_of(Entry(number, "m", WORST, outcome))
     assert total.tokens.total + total.tokens.worst <= limit
@@ -101,7 +104,7 @@ def test_at_worst_adds_the_unknown_part() -> None:
 def test_what_an_attempt_cost() -> None:
     good = spend_of(Entry(0, "m", WORST, replied("x", 60, 40, 2.0), waited=3.0))
     assert (good.calls, good.failed, good.unknown, good.unresolved, good.waited) == (1, 0, 0, 0, 3.0)
-    assert (good.tokens_in.value, good.tokens_out.value, good.seconds.value, good.dollars.value) == (
+    assert (good.tokens_in.value, good.tokens_out.value, good.seconds.value, good.measured("dollars").value) == (
         60,
         40,
         2.0,

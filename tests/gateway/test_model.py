@@ -9,16 +9,16 @@ import pytest
 from mashq.gateway.budgets import OutOfBudget, Purse
 from mashq.gateway.limits import Limiter
 from mashq.gateway.model import Endpoint, Failure, Model, request_seed, trial_seed
-from mashq.gateway.prices import Price, fixed
+from mashq.gateway.prices import Rate, fixed
 from mashq.gateway.retry import Policy
 from mashq.gateway.types import Call, Completion, Entry, Message, Outcome, Usage, Worst
-from mashq.protocol.resources import UNKNOWN, Amount, Spend
+from mashq.protocol.resources import Amount, Spend
 from mashq.protocol.rules import Budget
 from tests.gateway.fakes import CALL, FakeClock, FakeLedger, Script, http_error, replied
 
 PROMPT = (Message("user", "What is it?"),)
 BYTES = len("What is it?") + len("user")
-WORST = Worst(BYTES, 50, 30.0, UNKNOWN)
+WORST = Worst(BYTES, 50, 30.0)
 RETRIES = Policy(attempts=4, base=1.0, cap=20.0)
 LOST = Outcome("dropped", seconds=0.5, error="lost")
 
@@ -32,14 +32,15 @@ class Desk:
         *,
         past: Iterable[Entry] = (),
         purses: Iterable[Purse] = (),
-        price: Price | None = None,
+        price: Rate | None = None,
         retries: Policy = RETRIES,
     ) -> None:
         self.clock = FakeClock()
         self.ledger = FakeLedger(list(past))
         self.backend = Script(outcomes, self.clock, self.ledger.log)
         self.limiter = Limiter(self.clock, 1)
-        endpoint = Endpoint("p/m", self.backend, self.limiter, 50, 0.5, 30.0, price, retries)
+        rates = {} if price is None else {"dollars": price}
+        endpoint = Endpoint("p/m", self.backend, self.limiter, 50, 0.5, 30.0, rates, retries)
         self.model = Model(endpoint, self.ledger, self.clock, CALL, seed=5, purses=list(purses))
 
     async def ask(self) -> Completion | Failure:
@@ -47,7 +48,7 @@ class Desk:
 
 
 def budget(**limits: float) -> list[Purse]:
-    return [("its", Budget(**limits), Spend())]
+    return [("its", Budget.of(**limits), Spend())]
 
 
 async def test_an_ask_is_opened_before_it_is_sent_and_closed_after() -> None:
@@ -59,13 +60,13 @@ async def test_an_ask_is_opened_before_it_is_sent_and_closed_after() -> None:
     assert (call, name, worst, durable) == (CALL, "p/m", WORST, True)
     assert (request.messages, request.max_tokens, request.temperature) == (PROMPT, 50, 0.5)
     assert (request.schema, request.facts, request.seed) == ({"type": "object"}, {"k": 1}, request_seed(5, CALL))
-    assert desk.model.spend == Spend(
+    assert desk.model.spend == Spend.of(
         calls=1,
         tokens_in=Amount(10, 1),
         tokens_out=Amount(5, 1),
         seconds=Amount(2.0, 1),
-        dollars=Amount(unknown=1, worst=float("inf")),
     )
+    assert desk.model.spend.amount("dollars") == Amount(unknown=1, worst=float("inf"))
 
 
 async def test_a_backend_in_this_process_needs_no_durable_row() -> None:
@@ -194,28 +195,28 @@ async def test_failed_calls_use_up_a_budget_of_calls() -> None:
 async def test_a_price_is_put_on_what_was_used() -> None:
     desk = Desk([replied("yes", 10, 5)], price=fixed(2.0, 4.0))
     await desk.ask()
-    assert desk.ledger.opened[0][3].dollars == pytest.approx((BYTES * 2 + 50 * 4) / 1e6)
-    assert desk.ledger.closed[0][0].dollars == pytest.approx(40e-6)
-    assert desk.model.spend.dollars.value == pytest.approx(40e-6)
+    assert desk.ledger.opened[0][3].rated["dollars"] == pytest.approx((BYTES * 2 + 50 * 4) / 1e6)
+    assert desk.ledger.closed[0][0].rated["dollars"] == pytest.approx(40e-6)
+    assert desk.model.spend.measured("dollars").value == pytest.approx(40e-6)
 
 
 async def test_cached_tokens_are_priced_as_cached() -> None:
     outcome = replace(replied(), usage=Usage(1000, 0, 1000, 0))
     desk = Desk([outcome], price=fixed(2.0, 4.0, 0.5))
     await desk.ask()
-    assert desk.model.spend.dollars.value == pytest.approx(500e-6)
+    assert desk.model.spend.measured("dollars").value == pytest.approx(500e-6)
 
 
 async def test_a_cost_the_backend_knows_is_not_priced_again() -> None:
-    desk = Desk([replace(replied(), dollars=0.125)], price=fixed(2.0, 4.0))
+    desk = Desk([replace(replied(), rated={"dollars": 0.125})], price=fixed(2.0, 4.0))
     await desk.ask()
-    assert desk.model.spend.dollars.value == 0.125
+    assert desk.model.spend.measured("dollars").value == 0.125
 
 
 async def test_an_attempt_of_unknown_tokens_has_an_unknown_price_at_its_worst() -> None:
     desk = Desk([LOST, replied("yes", 10, 5)], price=fixed(2.0, 4.0))
     await desk.ask()
-    dollars = desk.model.spend.dollars
+    dollars = desk.model.spend.measured("dollars")
     assert (dollars.known, dollars.unknown) == (1, 1)
     assert dollars.worst == pytest.approx((BYTES * 2 + 50 * 4) / 1e6)
 

@@ -27,7 +27,7 @@ SEEN = Observation(
     position=6,
     total=12,
     handled=7,
-    spend=Spend(
+    spend=Spend.of(
         calls=31, reviews=5, tokens_in=Amount(4000, 31), tokens_out=Amount(321, 31), seconds=Amount(61.5, 31)
     ),
     average_h=0.8123,

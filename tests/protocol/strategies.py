@@ -34,7 +34,7 @@ scores = st.one_of(st.sampled_from([0.0, 0.5, 0.85, 1.0]), st.floats(0, 1))
 def call(tokens: int = 10, seconds: float = 1.0) -> Spend:
     """The cost of one successful call."""
     one = Amount(tokens, 1)
-    return Spend(calls=1, tokens_in=one, tokens_out=one, seconds=Amount(seconds, 1), dollars=Amount(0.001, 1))
+    return Spend.of(calls=1, tokens_in=one, tokens_out=one, seconds=Amount(seconds, 1), dollars=Amount(0.001, 1))
 
 
 @dataclass(frozen=True)
@@ -62,8 +62,8 @@ def settings(draw: st.DrawFn, most_items: int = 6, most_players: int = 4, *, bud
         max_reviews=draw(st.integers(0, 3)),
         keep=draw(st.sampled_from(["latest", "better"])),
         vision=vision,
-        budget=Budget(reviews=draw(limit)),
-        shared_budget=Budget(reviews=draw(limit)),
+        budget=Budget.of(reviews=draw(limit)),
+        shared_budget=Budget.of(reviews=draw(limit)),
         show_seconds=draw(st.booleans()),
     )
     seats: list[Seat] = []

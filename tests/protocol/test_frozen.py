@@ -28,12 +28,12 @@ class Particular:
 
 
 def test_it_does_what_the_library_does() -> None:
-    answer = Answer("ok", "text", 0.5, spend=Spend(calls=2, seconds=Amount(1.5, 2)))
+    answer = Answer("ok", "text", 0.5, spend=Spend.of(calls=2, seconds=Amount(1.5, 2)))
     assert changed(answer) == answer and changed(answer) is not answer
     for field in fields(answer):
         assert changed(answer, **{field.name: "other"}) == replace(answer, **{field.name: "other"})
     assert changed(ItemState(), h=0.25, reviews=3) == ItemState(h=0.25, reviews=3)
-    assert answer == Answer("ok", "text", 0.5, spend=Spend(calls=2, seconds=Amount(1.5, 2)))
+    assert answer == Answer("ok", "text", 0.5, spend=Spend.of(calls=2, seconds=Amount(1.5, 2)))
 
 
 def test_what_it_cannot_do_it_refuses() -> None:

@@ -24,6 +24,7 @@ from mashq.protocol import (
     to_move,
 )
 from mashq.protocol.moves import from_json, kind_of, to_json
+from mashq.protocol.resources import RESOURCES
 from mashq.protocol.rules import default_order, order_of
 from mashq.protocol.score import results_of
 from mashq.protocol.state import Memory, Reviewed, Sighting
@@ -81,7 +82,7 @@ def test_seconds_are_not_shown_when_they_may_not_be() -> None:
 
 
 def test_two_rivals_cannot_both_take_the_last_shared_review() -> None:
-    state = match(Rules(shared_budget=Budget(reviews=1)), Seat("A", (0, 1, 2)), Seat("B", (2, 1, 0)))
+    state = match(Rules(shared_budget=Budget.of(reviews=1)), Seat("A", (0, 1, 2)), Seat("B", (2, 1, 0)))
     for seat in (0, 1):
         state = moves(state, seat, Answer("ok", "x", 0.1))
     state = moves(state, 0, REVIEW)
@@ -213,7 +214,9 @@ def test_a_decision_remembers_what_was_shown_and_what_ones_reviews_came_to() -> 
         state = moves(moves(state, 1, CONTINUE), 0, Answer("refused"))
         memory = observe(state, 0).memory
         assert (memory.shown, memory.rivals, memory.reviewable) == (0, (Sighting(None, 0),), ())
-        assert memory.past == Reviewed(1, 0.25, 0.5 * (0.7 - 0.5), 1, 40, 2.0, 0.001, 1)
+        assert memory.past == Reviewed(1, 0.25, 0.5 * (0.7 - 0.5), memory.past.spend, 1)
+        cost = memory.past.spend
+        assert [cost.amount(name).total for name in RESOURCES[:5]] == [40, 1, 1, 2.0, 0.001]
         assert memory.firsts == tuple(int(n == 10) for n in range(20))
         state = moves(state, 0, CONTINUE)
     assert state.players[state.seat_of("B")].firsts == tuple({18: 2, 19: 1}.get(n, 0) for n in range(20))
@@ -270,12 +273,12 @@ def test_a_stopped_players_last_snapshot_is_shown_once_more() -> None:
 
 
 def test_an_exhausted_review_budget_makes_reviews_illegal() -> None:
-    state = match(Rules(budget=Budget(reviews=1)))
+    state = match(Rules(budget=Budget.of(reviews=1)))
     state = moves(state, 0, Answer("ok", "x", 0.1), REVIEW, Rewrite("ok", "y", 0.2))
     assert state.round == 1, "the cycle stops where the budget does"
     state = moves(state, 0, Answer("ok", "x", 0.1))
     assert ruling(state, 0, REVIEW).overridden
-    shared = match(Rules(shared_budget=Budget(reviews=1)), Seat("A", (0, 1, 2)), Seat("B", (2, 1, 0)))
+    shared = match(Rules(shared_budget=Budget.of(reviews=1)), Seat("A", (0, 1, 2)), Seat("B", (2, 1, 0)))
     shared = moves(shared, 0, Answer("ok", "x", 0.1), REVIEW, Rewrite("ok", "y", 0.2))
     shared = moves(shared, 1, Answer("ok", "x", 0.1))
     assert ruling(shared, 1, REVIEW).overridden
@@ -362,11 +365,11 @@ def test_no_item_is_reviewed_more_often_than_allowed(data: st.DataObject, settin
     state, _ = played(data, setting, failures=True)
     for player in state.players:
         assert all(work.reviews <= player.max_reviews for work in player.items)
-        own = player.budget.reviews
+        own = player.budget.limit("reviews")
         assert own is None or player.spend.reviews <= own
         assert player.spend.reviews == sum(work.reviews for work in player.items)
         h = [work.h for work in player.items if work.h is not None]
         assert player.answered == len(h)
         assert abs(player.h_sum - sum(h)) < 1e-9
-    shared = state.rules.shared_budget.reviews
+    shared = state.rules.shared_budget.limit("reviews")
     assert shared is None or sum(player.spend.reviews for player in state.players) <= shared

@@ -18,7 +18,7 @@ TABLES = Path(__file__).parents[3] / "shared" / "paper" / "tables.json"
 
 
 def spend(tokens: float = 0, calls: int = 0, reviews: int = 0, seconds: float = 0.0) -> Spend:
-    return Spend(
+    return Spend.of(
         calls=calls,
         reviews=reviews,
         tokens_in=Amount(tokens, 1),
@@ -97,8 +97,8 @@ def test_a_tie_is_called_a_tie() -> None:
 
 
 def test_unknown_costs_bound_q_and_may_doubt_the_winner() -> None:
-    lost = Spend(calls=1, unknown=1, tokens_in=Amount.of(UNKNOWN, 1000), tokens_out=Amount.of(UNKNOWN, 0))
-    lost += Spend(seconds=Amount(1, 1))
+    lost = Spend.of(calls=1, unknown=1, tokens_in=Amount.of(UNKNOWN, 1000), tokens_out=Amount.of(UNKNOWN, 0))
+    lost += Spend.of(seconds=Amount(1, 1))
     a = player("A", ("ok", 0.8, spend(100, 1, 0, 1.0) + lost))
     b = player("B", ("ok", 0.8, spend(120, 2, 0, 2.0)))
     result = score([a, b], ScoreRules())
@@ -113,7 +113,7 @@ def test_unknown_costs_bound_q_and_may_doubt_the_winner() -> None:
 
 
 def test_unknown_seconds_doubt_the_winner_as_much_as_unknown_tokens() -> None:
-    lost = Spend(calls=0, seconds=Amount.of(UNKNOWN, 100.0))
+    lost = Spend.of(calls=0, seconds=Amount.of(UNKNOWN, 100.0))
     a = player("A", ("ok", 0.8, spend(100, 1, 0, 10.0)))
     b = player("B", ("ok", 0.8, spend(100, 1, 0, 1.0) + lost))
     result = score([a, b], ScoreRules())
@@ -129,7 +129,7 @@ def test_unknown_seconds_doubt_the_winner_as_much_as_unknown_tokens() -> None:
 
 
 def test_costs_beyond_all_measure_are_scored_too() -> None:
-    lost = Spend(calls=1, unknown=1, tokens_in=Amount.of(UNKNOWN, 10), tokens_out=Amount(5, 1))
+    lost = Spend.of(calls=1, unknown=1, tokens_in=Amount.of(UNKNOWN, 10), tokens_out=Amount(5, 1))
     both = [player(name, ("ok", 0.8, spend(n * 10**16, 1) + lost)) for name, n in (("A", 1), ("B", 2))]
     result = score(both, ScoreRules(reference={"tokens": 1.0}))
     assert result.winner == "A" and result.players[0].q is not None and result.players[0].q < -1e12
@@ -137,21 +137,21 @@ def test_costs_beyond_all_measure_are_scored_too() -> None:
 
 
 def test_tokens_are_known_only_where_both_parts_are() -> None:
-    half = Spend(calls=1, unknown=1, tokens_in=Amount(5, 1), tokens_out=Amount.of(UNKNOWN, 7))
+    half = Spend.of(calls=1, unknown=1, tokens_in=Amount(5, 1), tokens_out=Amount.of(UNKNOWN, 7))
     assert (half.tokens.known, half.tokens.unknown, half.tokens.is_known) == (0, 1, False)
-    assert Spend(tokens_in=Amount(5, 2), tokens_out=Amount(5, 1, 1, 7), unknown=1).tokens.known == 1
+    assert Spend.of(tokens_in=Amount(5, 2), tokens_out=Amount(5, 1, 1, 7), unknown=1).tokens.known == 1
 
 
 def test_a_resource_unknown_to_a_player_is_left_out_with_a_note() -> None:
-    blind = Spend(calls=1, unknown=1, tokens_in=Amount.of(UNKNOWN, 9), tokens_out=Amount.of(UNKNOWN, 9))
+    blind = Spend.of(calls=1, unknown=1, tokens_in=Amount.of(UNKNOWN, 9), tokens_out=Amount.of(UNKNOWN, 9))
     a = player("A", ("ok", 0.8, blind))
     b = player("B", ("ok", 0.8, spend(120, 1)))
     result = score([a, b], ScoreRules())
     assert any(note == "tokens left out of P: unknown for A." for note in result.notes)
     assert [row.penalty for row in result.players] == [1.0, 1.0]
-    unpriced = Spend(calls=1, dollars=Amount.of(UNKNOWN, UNKNOWN))
-    assert unpriced.dollars.worst == math.inf
-    assert isinstance(unpriced.dollars.value, Unknown)
+    unpriced = Spend.of(calls=1, dollars=Amount.of(UNKNOWN, UNKNOWN))
+    assert unpriced.measured("dollars").worst == math.inf
+    assert isinstance(unpriced.measured("dollars").value, Unknown)
 
 
 def test_a_reference_makes_matches_comparable() -> None:
@@ -206,8 +206,8 @@ def test_standings_before_the_first_answer_have_no_q() -> None:
 
 
 def test_spends_survive_json() -> None:
-    cost = call() + Spend(unresolved=1, waited=0.5, tokens_in=Amount.of(UNKNOWN, 7), seconds=Amount.of(UNKNOWN, 3))
+    cost = call() + Spend.of(unresolved=1, waited=0.5, tokens_in=Amount.of(UNKNOWN, 7), seconds=Amount.of(UNKNOWN, 3))
     assert Spend.from_json(json.loads(json.dumps(cost.to_json()))) == cost
-    endless = Spend(calls=1, dollars=Amount.of(UNKNOWN, UNKNOWN))
+    endless = Spend.of(calls=1, dollars=Amount.of(UNKNOWN, UNKNOWN))
     assert Spend.from_json(json.loads(json.dumps(endless.to_json(), allow_nan=False))) == endless
     assert repr(UNKNOWN) == "UNKNOWN"

@@ -14,7 +14,7 @@ from mashq.analysis.columns import COSTS, SCORES, columns_of
 from mashq.errors import StoreError
 from mashq.gateway.clock import RealClock
 from mashq.protocol import Item
-from mashq.protocol.resources import Amount, Spend
+from mashq.protocol.resources import NOTHING, Amount, Spend
 from mashq.protocol.score import ItemResult, PlayerResult, ScoreRules, score
 from mashq.report import document
 from mashq.report.columns import results_of
@@ -25,9 +25,14 @@ from mashq.runs.verify import verify
 from mashq.runs.writer import Run
 
 UNKNOWN = Spend(
-    2, 1, 1, 1, 1, Amount(7, 1, 1, 9), Amount(3, 1, 1, 4), Amount(0.1, 1, 1, 60.0), Amount(0, 0, 2, math.inf)
+    2,
+    1,
+    1,
+    1,
+    1,
+    (Amount(7, 1, 1, 9), Amount(3, 1, 1, 4), Amount(0.1, 1, 1, 60.0), Amount(0, 0, 2, math.inf), NOTHING),
 )
-PLAIN = Spend(1, 0, 0, 0, 0, Amount(5, 1), Amount(4, 1), Amount(0.3, 1), Amount(0.25, 1))
+PLAIN = Spend(1, 0, 0, 0, 0, (Amount(5, 1), Amount(4, 1), Amount(0.3, 1), Amount(0.25, 1), NOTHING))
 
 
 def stored(path: Path, results: list[PlayerResult]) -> Path:

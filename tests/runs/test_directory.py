@@ -37,7 +37,7 @@ from mashq.runs.writer import Run
 CLOCK = RealClock()
 CALL = Call("0", 0, "A", "i", "answer")
 REQUEST = Request((Message("user", "hello"),), 10)
-WORST = Worst(5, 10, 60.0, UNKNOWN)
+WORST = Worst(5, 10, 60.0)
 
 
 def create(path: Path, manifest: dict[str, Any] | None = None) -> Run:
@@ -49,7 +49,9 @@ async def test_attempts_come_back_as_they_were(tmp_path: Path) -> None:
     book = run.record("0").ledger()
     first = await book.open(CALL, REQUEST, "m", WORST, durable=True)
     second = await book.open(CALL, REQUEST, "m", WORST, durable=False)
-    outcome = Outcome("ok", Completion("hi \ud800", "stop", h=0.5), Usage(3, UNKNOWN, 1, raw="{}"), 1.5, 0.25, 200)
+    outcome = Outcome(
+        "ok", Completion("hi \ud800", "stop", h=0.5), Usage(3, UNKNOWN, 1, raw="{}"), 1.5, {"dollars": 0.25}, 200
+    )
     book.close(second, outcome, 0.75)
     run.close()
     connection = sqlite3.connect(tmp_path / "run" / "run.db")
@@ -58,7 +60,7 @@ async def test_attempts_come_back_as_they_were(tmp_path: Path) -> None:
     assert (call, one.id, one.outcome, one.worst) == (CALL, first, None, WORST)
     assert two.outcome is not None and two.outcome.completion is not None
     assert two.outcome.completion.text == "hi ?"
-    assert (two.outcome.usage, two.outcome.seconds, two.outcome.dollars) == (outcome.usage, 1.5, 0.25)
+    assert (two.outcome.usage, two.outcome.seconds, two.outcome.rated) == (outcome.usage, 1.5, {"dollars": 0.25})
     assert two.waited == 0.75
 
 
@@ -173,7 +175,8 @@ async def test_after_the_machine_went_down_the_run_says_how_many_attempts_it_may
 
 
 async def test_results_come_back_exactly(tmp_path: Path) -> None:
-    spend = Spend(2, 1, 1, 1, 3, Amount(5, 2, 1, 9), Amount(7, 3), Amount(0.1, 3), Amount(0, 0, 3, math.inf), 0.25)
+    amounts = (Amount(5, 2, 1, 9), Amount(7, 3), Amount(0.1, 3), Amount(0, 0, 3, math.inf), Amount(2.5, 3))
+    spend = Spend(2, 1, 1, 1, 3, amounts, 0.25)
     items = (ItemResult("i", "ok", 0.1 + 0.2, 0.1, spend, 0.7, None, 12),)
     found = (PlayerResult("A", items, spend, 0.85, 3, "no tokens left"), PlayerResult("B", items))
     run = create(tmp_path / "run")

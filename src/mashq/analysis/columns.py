@@ -12,15 +12,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mashq.protocol.resources import Amount, Spend
+from mashq.protocol.resources import MEASURES, TABLE, Amount, Spend
 from mashq.protocol.score import ItemResult, PlayerResult, Refusals, ResultStatus, Score, ScoreRules, score
 
 STATUSES: tuple[ResultStatus, ...] = ("ok", "refused", "failed", "unanswered")
 OK, REFUSED, FAILED, UNANSWERED = range(len(STATUSES))
-AMOUNTS = ("tokens_in", "tokens_out", "seconds", "dollars")
 PARTS = ("", "_known", "_unknown", "_worst")
 SCORES = ("h", "h_first", "guide", "guide_first")
-COSTS = ("calls", "unresolved", "unknown", "reviews", *(name + part for name in AMOUNTS for part in PARTS))
+COSTS = ("calls", "unresolved", "unknown", "reviews", *(name + part for name in MEASURES for part in PARTS))
 EXACT = 2.0**53  # beyond it a float has no room for the last digit of a count
 
 Array = NDArray[Any]
@@ -52,6 +51,8 @@ class Columns:
             known = np.minimum(of["tokens_in_known"], of["tokens_out_known"])
             return of["tokens_in"] + of["tokens_out"], np.asarray((known > 0) | (of["unknown"] == 0), dtype=bool)
         known, unknown = of[resource + "_known"], of[resource + "_unknown"]
+        if TABLE[resource].rated:  # an attempt that says nothing of it is unknown
+            unknown = np.maximum(unknown, of["calls"] + of["unresolved"] - known)
         return of[resource], np.asarray((known > 0) | (unknown == 0), dtype=bool)
 
     def count(self, status: ResultStatus) -> int:
@@ -70,8 +71,8 @@ def _columns(player: PlayerResult) -> Columns:
     values: dict[str, Array] = {name: _scores([getattr(row, name) for row in rows]) for name in SCORES}
     for name in COSTS[:4]:
         values[name] = _costs([getattr(spend, name) for spend in spends])
-    for name in AMOUNTS:
-        amounts: list[Amount] = [getattr(spend, name) for spend in spends]
+    for at, name in enumerate(MEASURES):
+        amounts: list[Amount] = [spend.amounts[at] for spend in spends]
         parts = zip(PARTS, ("total", "known", "unknown", "worst"), strict=True)
         values |= {name + end: _costs([getattr(amount, part) for amount in amounts]) for end, part in parts}
     status = np.array([STATUSES.index(row.status) for row in rows], dtype=np.int8)
@@ -125,7 +126,7 @@ def _one(own: Columns, kept: NDArray[np.bool_] | None, left: int, rule: Refusals
     h, before = _accuracy(own, kept, rule)
     status: ResultStatus = "failed" if h is None else "ok"
     row = ItemResult("all", status, h, before, _spend(own, kept))
-    return PlayerResult(own.name, (row,), _part(own.shared, left / len(own.items)) if left else own.shared)
+    return PlayerResult(own.name, (row,), own.shared.share(left / len(own.items)) if left else own.shared)
 
 
 def _accuracy(own: Columns, kept: NDArray[np.bool_] | None, rule: Refusals) -> tuple[float | None, float | None]:
@@ -154,20 +155,7 @@ def _spend(own: Columns, kept: NDArray[np.bool_] | None) -> Spend:
         return Amount(total(name), known, unknown, total(name + "_worst"))
 
     counts = {name: int(total(name)) for name in COSTS[:4]}
-    return Spend(**counts, **{name: amount(name) for name in AMOUNTS})  # pyright: ignore[reportArgumentType]
-
-
-def _part(spend: Spend, share: float) -> Spend:
-    """The share of a cost that falls to the items that are scored."""
-    if share == 1 or spend == Spend():
-        return spend
-    counts: dict[str, Any] = {name: getattr(spend, name) * share for name in ("calls", "unresolved", "reviews")}
-    amounts: dict[str, Any] = {name: _cut(getattr(spend, name), share) for name in AMOUNTS}
-    return Spend(**counts, **amounts, unknown=spend.unknown)
-
-
-def _cut(amount: Amount, share: float) -> Amount:
-    return Amount(amount.total * share, amount.known, amount.unknown, amount.worst * share)
+    return Spend(**counts, amounts=tuple(amount(name) for name in MEASURES))
 
 
 def _whole(value: Any) -> float:

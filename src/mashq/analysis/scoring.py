@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mashq.analysis.results import Floats, Results
-from mashq.protocol.score import Refusals, ScoreRules
+from mashq.protocol.score import Refusals, ScoreRules, reduce
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,18 +68,8 @@ def figures(seen: View, rules: ScoreRules, weights: Floats | None = None) -> Fig
     total: Floats | None = None
     for name, values in seen.costs.items():
         costs[name], total = _mean(drawn, values, seen.cost_counts, total)
-    penalty = np.zeros_like(h)
-    for name, cost in costs.items():
-        penalty += rules.weights[name] * _share(name, cost, rules, len(seen.items))
-    return Figures(h, penalty, rules.alpha * h - rules.beta * penalty, costs)
-
-
-def _share(name: str, cost: Floats, rules: ScoreRules, items: int) -> Floats:
-    """A resource's part of P: own over largest, or over the reference; 0 where nobody used it."""
-    if rules.reference is not None:
-        return cost * items / rules.reference[name]
-    largest = cost.max(axis=1, keepdims=True)
-    return np.divide(cost, largest, out=np.zeros_like(cost), where=largest > 0)
+    penalty, q = reduce(h, costs, rules, len(seen.items))
+    return Figures(h, penalty, q, costs)
 
 
 def _mean(drawn: Floats, values: Floats, counts: Floats, total: Floats | None = None) -> tuple[Floats, Floats]:

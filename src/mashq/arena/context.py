@@ -21,6 +21,7 @@ from mashq.players.base import Player
 from mashq.players.registry import agent
 from mashq.protocol.items import Item
 from mashq.protocol.moves import Move
+from mashq.protocol.resources import RATED, TABLE
 from mashq.protocol.score import results_of
 from mashq.protocol.state import MatchState
 from mashq.runs.ledger import RunLedger
@@ -96,11 +97,13 @@ class RunContext:
             if player.name not in hall.players:
                 agent(player, stored_prompts(config, player, prompts))
             limits = (player.budget or config.rules.budget, config.rules.shared_budget)
-            if any(limit.dollars is not None for limit in limits) and endpoints[player.model].price is None:
-                raise ConfigError(
-                    f"a budget in dollars needs a price, and none is known for {player.model}: "
-                    "give one with models.price, or set the budget in tokens"
-                )
+            for name in RATED:
+                limited = any(limit.limits()[name] is not None for limit in limits)
+                if limited and name not in endpoints[player.model].rates:
+                    raise ConfigError(
+                        f"a budget in {name} needs a rate, and none is known for {player.model}: "
+                        f"give one with models.{TABLE[name].rate}, or set the budget in tokens"
+                    )
 
     async def close(self) -> None:
         """Let go of what the matches shared."""

@@ -15,11 +15,13 @@ from mashq.gateway.backends.recorded import RecordedBackend
 from mashq.gateway.backends.simulated import Parameters, SimulatedBackend
 from mashq.gateway.limits import Limiter
 from mashq.gateway.model import Endpoint
+from mashq.gateway.prices import Rate
 from mashq.gateway.providers import IN_PROCESS, PROVIDERS, UNLISTED, Provider, takes_no_temperature
 from mashq.gateway.retry import Policy
 from mashq.gateway.types import Backend, Clock
 from mashq.gateway.wire import anthropic_messages, openai_chat
 from mashq.gateway.wire.openai_chat import Options
+from mashq.protocol.resources import RATED, TABLE
 
 EMBEDDED = "smollm2-135m"
 WIRES = {"openai": openai_chat, "anthropic": anthropic_messages}
@@ -67,7 +69,7 @@ class Endpoints:
                 "backend": type(endpoint.backend).__name__.removesuffix("Backend").lower(),
                 "base_url": self.urls.get(name),
                 "simulated": endpoint.backend.simulated,
-                "price": None if endpoint.price is None else endpoint.price.label,
+                **{TABLE[name].rate: _label(endpoint.rates.get(name)) for name in RATED},
             }
             for name, endpoint in self._endpoints.items()
         }
@@ -77,14 +79,10 @@ class Endpoints:
         if not slash or not provider or not model:
             raise ConfigError(f"the model {name!r} must be written as provider/model, for example openai/gpt-4o-mini")
         settings = self._config.model(name)
-        price = None
-        if settings.price is not None:
-            price = prices.fixed(settings.price.input, settings.price.output, settings.price.cached)
         if provider in IN_PROCESS:
             place, at_once = ("local", 1) if provider == "local" else (name, 1_000_000)
         else:
             place, at_once = _place(self._config, name), self._concurrency(name)
-            price = price or prices.listed(provider, model)
         backend = self._backend(provider, model, name, settings)
         limiter = self._facilities.limiters.get(place)
         if limiter is None:
@@ -93,7 +91,8 @@ class Endpoints:
         if temperature == "auto":
             temperature = None if takes_no_temperature(provider, model) else 0.0
         retries = Policy(**settings.retry.model_dump())
-        return Endpoint(name, backend, limiter, settings.max_tokens, temperature, settings.timeout, price, retries)
+        limits = settings.max_tokens, temperature, settings.timeout
+        return Endpoint(name, backend, limiter, *limits, rates_of(name, settings), retries)
 
     def _backend(self, provider: str, model: str, name: str, settings: ModelConfig) -> Backend:
         """What answers: made for this match when simulated, as its draws are the seed's; otherwise made once."""
@@ -189,6 +188,21 @@ class Endpoints:
         place = _place(self._config, name)
         names = _models(self._config)
         return [self._config.model(other) for other in names if other == name or _place(self._config, other) == place]
+
+
+def rates_of(name: str, settings: ModelConfig) -> dict[str, Rate]:
+    """By what rates a model's tokens come to dollars and other rated resources: as declared, else as listed."""
+    provider, _, model = name.partition("/")
+    rates = {} if provider in IN_PROCESS or settings.price else prices.listed_rates(provider, model)
+    if settings.price is not None:
+        rates["dollars"] = prices.fixed(settings.price.input, settings.price.output, settings.price.cached)
+    if settings.energy is not None:
+        rates["joules"] = prices.energy(settings.energy.input, settings.energy.output)
+    return rates
+
+
+def _label(rate: Rate | None) -> str | None:
+    return None if rate is None else rate.label
 
 
 def _key_variable(settings: ModelConfig, listed: Provider | None) -> str | None:

@@ -105,7 +105,7 @@ def _chosen(config: Config, name: str | None) -> PlayerConfig:
 
 def _purses(config: Config, player: PlayerConfig) -> list[Purse]:
     own, shared = player.budget or config.rules.budget, config.rules.shared_budget
-    budgets = {"its": Budget(**own.model_dump()), "the shared": Budget(**shared.model_dump())}
+    budgets = {"its": Budget.of(**own.limits()), "the shared": Budget.of(**shared.limits())}
     return [(name, budget, Spend()) for name, budget in budgets.items() if budget.is_set]
 
 

@@ -8,11 +8,9 @@ assumptions listed in ASSUMED, which the output states.
 from dataclasses import dataclass
 from pathlib import Path
 
-from mashq.arena.endpoints import located
+from mashq.arena.endpoints import located, rates_of
 from mashq.config import Config, PlayerConfig
-from mashq.gateway import prices
-from mashq.gateway.prices import Price
-from mashq.gateway.providers import IN_PROCESS
+from mashq.gateway.prices import Rate
 from mashq.players import prompts
 from mashq.players.prompting import policy_fields
 from mashq.protocol.items import Item
@@ -76,7 +74,7 @@ def _plan(config: Config, player: PlayerConfig, items: tuple[Item, ...]) -> Plan
     plays = player.n if player.agent == "best-of-n" else 1
     if player.agent in ("plain", "retry", "escalate", "react", "external"):
         asks_model, decisions = False, 0
-    price, count = _price(config, player.model), len(items)
+    price, count = rates_of(player.model, settings).get("dollars"), len(items)
     reviews = count * min(most, REVIEWS_AN_ITEM)
     if config.rules.turn == "single" and asks_model:
         decisions = count + reviews + 1
@@ -107,16 +105,8 @@ def _plan(config: Config, player: PlayerConfig, items: tuple[Item, ...]) -> Plan
     return Plan(player.name, player.model, expected, worst)
 
 
-def _price(config: Config, model: str) -> Price | None:
-    own = config.model(model).price
-    if own is not None:
-        return prices.fixed(own.input, own.output, own.cached)
-    provider, _, name = model.partition("/")
-    return None if provider in IN_PROCESS else prices.listed(provider, name)
-
-
-def _dollars(price: Price | None, tokens_in: float, tokens_out: float) -> float | Unknown:
-    return UNKNOWN if price is None else price.dollars(round(tokens_in), round(tokens_out), 0)
+def _dollars(price: Rate | None, tokens_in: float, tokens_out: float) -> float | Unknown:
+    return UNKNOWN if price is None else price.cost(round(tokens_in), round(tokens_out), 0)
 
 
 def _sample(config: Config, player: PlayerConfig, items: tuple[Item, ...]) -> Observation:

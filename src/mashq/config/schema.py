@@ -1,16 +1,13 @@
 """Every setting of a configuration, with its type, its default and what it may be."""
 
-import typing
-from typing import Annotated, Any, Literal, Self
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model, field_validator, model_validator
 
-from mashq.protocol.resources import RESOURCES
+from mashq.protocol.resources import COUNTED, RESOURCES
 from mashq.protocol.rules import SHOWABLE, order_of
-
-Resource = Literal["tokens", "calls", "reviews", "seconds", "dollars"]
-Shown = Literal["average_h", "worst_h", "items_done", "tokens", "calls", "reviews", "seconds"]
 
 
 class Strict(BaseModel):
@@ -37,14 +34,34 @@ class TaskConfig(Strict):
         return self
 
 
-class BudgetConfig(Strict):
-    """What may be spent at most."""
+def _one_of(names: Sequence[str]) -> AfterValidator:
+    """A name out of a list that is not written here: as a Literal of them would be."""
 
-    tokens: float | None = Field(default=None, ge=0)
-    calls: float | None = Field(default=None, ge=0)
-    reviews: float | None = Field(default=None, ge=0)
-    seconds: float | None = Field(default=None, ge=0)
-    dollars: float | None = Field(default=None, ge=0)
+    def check(name: str) -> str:
+        if name not in names:
+            raise ValueError(f"input should be {', '.join(map(repr, names[:-1]))} or {names[-1]!r}")
+        return name
+
+    return AfterValidator(check)
+
+
+Resource = Annotated[str, _one_of(RESOURCES), Field(json_schema_extra={"enum": list(RESOURCES)})]
+Shown = Annotated[str, _one_of(SHOWABLE), Field(json_schema_extra={"enum": list(SHOWABLE)})]
+
+
+class Limits(Strict):
+    """What may be spent at most: a limit for each resource of the table, none by default."""
+
+    def limits(self) -> dict[str, float | None]:
+        """The limit of each resource; None is no limit."""
+        return self.model_dump()
+
+
+if TYPE_CHECKING:
+    BudgetConfig = Limits
+else:
+    _LIMIT = (float | None, Field(default=None, ge=0))
+    BudgetConfig = create_model("BudgetConfig", __base__=Limits, **dict.fromkeys(RESOURCES, _LIMIT))
 
 
 class PlayerConfig(Strict):
@@ -112,7 +129,7 @@ class ScoreConfig(Strict):
 
     alpha: float = Field(default=1.0, gt=0)
     beta: float | None = Field(default=None, ge=0)
-    resources: list[Resource] = ["tokens", "calls", "reviews", "seconds"]
+    resources: list[Resource] = list(COUNTED)
     weights: dict[Resource, float] = {}
     normalise: Literal["match"] | dict[Resource, float] = "match"
     refusals: Literal["intersection", "penalised", "answered"] = "intersection"
@@ -137,6 +154,13 @@ class PriceConfig(Strict):
     input: float = Field(ge=0)
     output: float = Field(ge=0)
     cached: float | None = Field(default=None, ge=0)
+
+
+class EnergyConfig(Strict):
+    """Joules a million tokens."""
+
+    input: float = Field(ge=0)
+    output: float = Field(ge=0)
 
 
 class RetryConfig(Strict):
@@ -229,6 +253,7 @@ class ModelConfig(Strict):
     requests_per_minute: float | None = Field(default=None, gt=0)
     retry: RetryConfig = RetryConfig()
     price: PriceConfig | None = None
+    energy: EnergyConfig | None = None
     headers: dict[str, Annotated[str, Field(pattern=r"^[\x20-\x7e]*$")]] = {}
     extra: dict[str, Any] = {}
     threads: int | None = Field(default=None, ge=1)
@@ -291,6 +316,3 @@ class Config(Strict):
     def model(self, name: str) -> ModelConfig:
         """The settings of a model, defaults when the file says nothing of it."""
         return self.models.get(name, ModelConfig())
-
-
-assert set(typing.get_args(Resource)) == set(RESOURCES)

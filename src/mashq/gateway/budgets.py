@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 
 from mashq.gateway.types import Worst
-from mashq.protocol.resources import Amount, Spend, Unknown
+from mashq.protocol.resources import TABLE, Amount, Spend, Unknown
 from mashq.protocol.rules import Budget
 
 Purse = tuple[str, Budget, Spend]
@@ -19,14 +19,12 @@ class OutOfBudget(Exception):
 
 def lacking(purses: Sequence[Purse], spent: Spend, worst: Worst) -> str | None:
     """Why a call cannot be paid, or None. A purse is its name, its limits, and what was spent of it before."""
-    dollars = math.inf if isinstance(worst.dollars, Unknown) else worst.dollars
-    needs = {"tokens": worst.tokens_in + worst.tokens_out, "calls": 1, "seconds": worst.seconds, "dollars": dollars}
     for name, budget, before in purses:
         so_far = before + spent
-        for resource, need in needs.items():
-            limit: float | None = getattr(budget, resource)
-            if limit is None:
+        for resource, limit in budget.limits:
+            if resource == "reviews":  # a rule of the game sees to those
                 continue
+            need = _need(worst, resource)
             used = at_worst(so_far.amount(resource))
             if used + need > limit:
                 return (
@@ -34,6 +32,14 @@ def lacking(purses: Sequence[Purse], spent: Spend, worst: Worst) -> str | None:
                     f"{used:g} used, up to {need:g} more needed"
                 )
     return None
+
+
+def _need(worst: Worst, resource: str) -> float:
+    """What one more call could take of a resource at most."""
+    if resource == "calls":
+        return 1
+    costs = [worst.cost(measure) for measure in TABLE[resource].measures]
+    return sum(math.inf if isinstance(cost, Unknown) else cost for cost in costs)
 
 
 def at_worst(amount: Amount) -> float:

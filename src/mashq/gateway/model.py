@@ -8,11 +8,11 @@ so that nothing acknowledged is paid for twice.
 
 import hashlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from mashq.gateway import budgets, retry
 from mashq.gateway.limits import Limiter
-from mashq.gateway.prices import Price
+from mashq.gateway.prices import Rate
 from mashq.gateway.types import (
     Backend,
     Call,
@@ -26,7 +26,7 @@ from mashq.gateway.types import (
     cost_of,
     spend_of,
 )
-from mashq.protocol.resources import FREE, UNKNOWN, Amount, Spend, Unknown
+from mashq.protocol.resources import FREE, UNKNOWN, Amount, Spend
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,26 +39,27 @@ class Endpoint:
     max_tokens: int = 512
     temperature: float | None = 0.0
     timeout: float = 120.0
-    price: Price | None = None
+    rates: Mapping[str, Rate] = field(default_factory=dict[str, Rate])
     retries: retry.Policy = retry.Policy()
 
     def worst(self, tokens_in: int, tokens_out: int) -> Worst:
         """What an attempt with at most so many tokens could cost."""
-        dollars = UNKNOWN if self.price is None else self.price.dollars(tokens_in, tokens_out, 0)
-        return Worst(tokens_in, tokens_out, self.timeout, dollars)
+        rated = {name: rate.cost(tokens_in, tokens_out, 0) for name, rate in self.rates.items()}
+        return Worst(tokens_in, tokens_out, self.timeout, rated)
 
-    def priced(self, outcome: Outcome) -> Outcome:
-        """The outcome with its dollars, when a price is known and it has none of its own."""
-        if self.price is None or not isinstance(outcome.dollars, Unknown):
+    def rated(self, outcome: Outcome) -> Outcome:
+        """The outcome with what its tokens come to by each rate, where it does not say so itself."""
+        if not self.rates:
             return outcome
         usage = outcome.usage
-        dollars = self.price.dollars(usage.tokens_in, usage.tokens_out, usage.cached)
+        tokens = usage.tokens_in, usage.tokens_out, usage.cached
+        known = {name: rate.cost(*tokens) for name, rate in self.rates.items()}
         return Outcome(
             outcome.kind,
             outcome.completion,
             usage,
             outcome.seconds,
-            dollars,
+            {**known, **{name: cost for name, cost in outcome.rated.items() if cost is not UNKNOWN}},
             outcome.status,
             outcome.retry_after,
             outcome.error,
@@ -173,7 +174,7 @@ class Model:
         queued = await endpoint.limiter.enter()
         try:
             attempt = await self.ledger.open(call, request, endpoint.name, worst, durable=endpoint.backend.durable)
-            outcome = endpoint.priced(await endpoint.backend.attempt(request, call))
+            outcome = endpoint.rated(await endpoint.backend.attempt(request, call))
             waited = pause + queued
             self.ledger.close(attempt, outcome, waited)
         finally:
@@ -188,10 +189,7 @@ def _without(spend: Spend, part: Spend) -> Spend:
         spend,
         unresolved=spend.unresolved - part.unresolved,
         unknown=spend.unknown - part.unknown,
-        tokens_in=_less(spend.tokens_in, part.tokens_in),
-        tokens_out=_less(spend.tokens_out, part.tokens_out),
-        seconds=_less(spend.seconds, part.seconds),
-        dollars=_less(spend.dollars, part.dollars),
+        amounts=tuple(_less(whole, own) for whole, own in zip(spend.amounts, part.amounts, strict=True)),
     )
 
 

@@ -13,21 +13,22 @@ PROVIDER_IDS = {"gemini": "google", "xai": "x-ai"}
 
 
 @dataclass(frozen=True, slots=True)
-class Price:
-    """A model's price: `label` says where it is from, `of(tokens_in, tokens_out, cached)` gives dollars."""
+class Rate:
+    """What a model's tokens come to, in dollars or another rated resource: `label` says where the rate is from,
+    `of(tokens_in, tokens_out, cached)` gives the cost."""
 
     label: str
     of: Callable[[int, int, int], float]
 
-    def dollars(self, tokens_in: Count, tokens_out: Count, cached: Count) -> Measure:
-        """The price of one attempt, unknown when its tokens are."""
+    def cost(self, tokens_in: Count, tokens_out: Count, cached: Count) -> Measure:
+        """What one attempt comes to, unknown when its tokens are."""
         if isinstance(tokens_in, Unknown) or isinstance(tokens_out, Unknown):
             return UNKNOWN
         read = 0 if isinstance(cached, Unknown) else min(cached, tokens_in)
         return self.of(tokens_in, tokens_out, read)
 
 
-def fixed(dollars_in: float, dollars_out: float, dollars_cached: float | None = None) -> Price:
+def fixed(dollars_in: float, dollars_out: float, dollars_cached: float | None = None) -> Rate:
     """A price given in the configuration, in dollars a million tokens."""
     cached_rate = dollars_in if dollars_cached is None else dollars_cached
 
@@ -35,10 +36,19 @@ def fixed(dollars_in: float, dollars_out: float, dollars_cached: float | None = 
         return ((tokens_in - cached) * dollars_in + cached * cached_rate + tokens_out * dollars_out) / 1e6
 
     cache = "" if dollars_cached is None else f", ${dollars_cached:g} cached"
-    return Price(f"config: ${dollars_in:g} in, ${dollars_out:g} out{cache} per million tokens", of)
+    return Rate(f"config: ${dollars_in:g} in, ${dollars_out:g} out{cache} per million tokens", of)
 
 
-def listed(provider: str, model: str) -> Price | None:
+def energy(joules_in: float, joules_out: float) -> Rate:
+    """The energy of a model as the configuration states it, in joules per million tokens."""
+
+    def of(tokens_in: int, tokens_out: int, _cached: int) -> float:
+        return (tokens_in * joules_in + tokens_out * joules_out) / 1e6
+
+    return Rate(f"config: {joules_in:g} J in, {joules_out:g} J out per million tokens", of)
+
+
+def listed(provider: str, model: str) -> Rate | None:
     """The price genai-prices lists for a model, or None when it lists none."""
     from genai_prices import Usage, calc_price  # not at import: its table takes 20 ms to load
 
@@ -54,7 +64,13 @@ def listed(provider: str, model: str) -> Price | None:
         sample = calc_price(Usage(input_tokens=1, output_tokens=1), model_ref=model, provider_id=known_as)
     except LookupError:
         return None
-    return Price(f"genai-prices {version('genai-prices')}: {sample.model_price}", _by_unit(of) or of)
+    return Rate(f"genai-prices {version('genai-prices')}: {sample.model_price}", _by_unit(of) or of)
+
+
+def listed_rates(provider: str, model: str) -> dict[str, Rate]:
+    """The rates that are known of a model without being declared, by resource."""
+    price = listed(provider, model)
+    return {} if price is None else {"dollars": price}
 
 
 def _by_unit(of: Callable[[int, int, int], float]) -> Callable[[int, int, int], float] | None:

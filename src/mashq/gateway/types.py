@@ -4,11 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
-from mashq.protocol.resources import UNKNOWN, Amount, Spend, Unknown
+from mashq.protocol.resources import MEASURES, NOTHING, RATED, UNKNOWN, Amount, Spend, Unknown
 
 PLAY = 1000  # an agent that plays an item several times numbers its calls PLAY * play + step
 Count = int | Unknown
 Measure = float | Unknown
+Costs = Mapping[str, Measure]
 Kind = Literal["ok", "refused", "http", "timeout", "dropped", "unreachable", "unparsable", "missing"]
 
 REFEREE = "referee"  # whose attempts the ledger keeps under this name: the judge's
@@ -75,13 +76,13 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of one attempt."""
+    """What came of one attempt. `rated` holds what is known of the resources that go by a rate, such as dollars."""
 
     kind: Kind
     completion: Completion | None = None
     usage: Usage = Usage()
     seconds: Measure = UNKNOWN
-    dollars: Measure = UNKNOWN
+    rated: Costs = field(default_factory=dict[str, Measure])
     status: int | None = None
     retry_after: float | None = None
     error: str = ""
@@ -97,7 +98,11 @@ class Worst:
     tokens_in: int
     tokens_out: int
     seconds: float
-    dollars: Measure
+    rated: Costs = field(default_factory=dict[str, Measure])
+
+    def cost(self, measure: str) -> Measure:
+        """One of MEASURES."""
+        return self.rated.get(measure, UNKNOWN) if measure in RATED else getattr(self, measure)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,12 +135,23 @@ def cost_of(worst: Worst, outcome: Outcome | None, waited: float = 0.0) -> Spend
         failed,
         int(usage.tokens_in is UNKNOWN or usage.tokens_out is UNKNOWN),
         0,
-        Amount.of(usage.tokens_in, worst.tokens_in),
-        Amount.of(usage.tokens_out, worst.tokens_out),
-        Amount.of(outcome.seconds, worst.seconds),
-        Amount.of(outcome.dollars, worst.dollars),
+        (
+            Amount.of(usage.tokens_in, worst.tokens_in),
+            Amount.of(usage.tokens_out, worst.tokens_out),
+            Amount.of(outcome.seconds, worst.seconds),
+            *(_rated(name, outcome, worst) for name in RATED),
+        ),
         waited,
     )
+
+
+def _rated(name: str, outcome: Outcome, worst: Worst) -> Amount:
+    """A resource that goes by a rate; nothing at all where there is none, which `Spend` reads as unknown."""
+    value, most = outcome.rated.get(name, UNKNOWN), worst.rated.get(name, UNKNOWN)
+    return NOTHING if value is UNKNOWN and most is UNKNOWN else Amount.of(value, most)
+
+
+assert ("tokens_in", "tokens_out", "seconds", *RATED) == MEASURES  # the order of the amounts above
 
 
 class Backend(Protocol):

@@ -14,6 +14,7 @@ from mashq.gateway.types import Completion, Message
 from mashq.players.prompts import Prompts
 from mashq.protocol.items import Item
 from mashq.protocol.moves import CHOICES, Answer, Choice, Decision
+from mashq.protocol.resources import TABLE, Unknown
 from mashq.protocol.state import Observation, Snapshot
 
 TEXT: Mapping[str, object] = {"type": "string"}
@@ -162,7 +163,7 @@ def policy_fields(seen: Observation) -> dict[str, str]:
         "reviews": str(spend.reviews),
         "average_h": "none" if seen.average_h is None else f"{seen.average_h:.4f}",
         "seconds": seconds,
-        "seconds_line": f"- seconds used: {seconds}\n" if seen.show_seconds else "",
+        "seconds_line": (f"- seconds used: {seconds}\n" if seen.show_seconds else "") + _rated_lines(seen),
         "current_id": "none" if seen.item is None else seen.item.id,
         "worst_id": worst_id,
         "worst_h": worst_h,
@@ -173,6 +174,15 @@ def policy_fields(seen: Observation) -> dict[str, str]:
         "resources": ", ".join(seen.resources),
         "rivals_section": "".join(_snapshot(shown) for shown in seen.snapshots),
     }
+
+
+def _rated_lines(seen: Observation) -> str:
+    """A line for each rated resource that counts."""
+    amounts = {name: seen.spend.amount(name).value for name in seen.resources if TABLE[name].rated}
+    return "".join(
+        f"- {name} used: {'unknown' if isinstance(value, Unknown) else f'{value:.{TABLE[name].digits}f}'}\n"
+        for name, value in amounts.items()
+    )
 
 
 def _snapshot(shown: Snapshot) -> str:

@@ -17,7 +17,7 @@ from typing import cast
 from mashq.protocol.frozen import changed
 from mashq.protocol.items import Item
 from mashq.protocol.moves import Answer, Choice, Decision, Move, Rewrite, Stop
-from mashq.protocol.resources import FREE, Spend
+from mashq.protocol.resources import DISCLOSED, FREE, Spend
 from mashq.protocol.rules import Rules, Seat
 from mashq.protocol.state import (
     BINS,
@@ -261,10 +261,7 @@ def _snapshot(state: MatchState, player: PlayerState) -> Snapshot:
         "average_h": player.average_h,
         "worst_h": player.ranked[0][0] if player.ranked else None,
         "items_done": player.position,
-        "tokens": closed.tokens.total,
-        "calls": closed.calls,
-        "reviews": closed.reviews,
-        "seconds": closed.seconds.total,
+        **{name: closed.amount(name).total for name in DISCLOSED},
     }
     show = [name for name in state.rules.vision.show if name != "seconds" or state.rules.show_seconds]
     return Snapshot(player.name, state.round, tuple((name, values[name]) for name in show))
@@ -306,7 +303,7 @@ def _position_at_work(rules: Rules, player: PlayerState) -> int | None:
 
 def _review_allowed(state: MatchState, player: PlayerState, made: int | None = None) -> bool:
     """Whether one more review is within the budgets, after those made so far."""
-    own, shared = player.budget.reviews, state.rules.shared_budget.reviews
+    own, shared = player.budget.limit("reviews"), state.rules.shared_budget.limit("reviews")
     if own is None and shared is None:
         return True
     # A rival that has decided to review has reserved one.
@@ -360,9 +357,6 @@ def _with_review(past: Reviewed, before: float, after: float, cost: Spend) -> Re
         past.count + 1,
         past.room + room * room,
         past.gained + room * (after - before),
-        past.calls + cost.calls,
-        past.tokens + cost.tokens_in.total + cost.tokens_out.total,
-        past.seconds + cost.seconds.total,
-        past.dollars + cost.dollars.total,
+        past.spend + _closed(cost),
         past.rounds,
     )

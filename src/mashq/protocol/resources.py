@@ -1,12 +1,15 @@
-"""What attempts cost, with the unknown kept apart from zero.
+"""What attempts cost, with the unknown kept apart from zero; and the table of what is counted.
+
+A row of TABLE is all that needs to be said of a resource: what it is made of, how it is shown, whether it counts in P
+by default. Costs, budgets, settings, SQL columns, prompts, tables, charts and pages are derived from it.
 
 An `Amount` is the sum of what is known, how many attempts that sum covers, how many attempts are unknown and what
-those could have cost at worst. A `Spend` is one Amount for each measured resource beside the plain counts.
-Everything adds with `+`; adding is exact for counts and tokens.
+those could have cost at worst. A `Spend` is one Amount for each measure beside the plain counts. Everything adds with
+`+`; adding is exact for counts and tokens.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, Final, Self, cast
 
@@ -15,38 +18,48 @@ MAX_COST: Final = 1e18  # no cost is more; sums of such stay finite
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """One thing that is counted: a row of the table below, from which all else about it is derived.
+    """One thing that is counted.
 
-    `measures` are the amounts of an attempt that add up to it (none: it is a plain count); `rated` resources are
-    worked out from an attempt's tokens by a rate declared or listed for its model, and are unknown without one;
-    `heading` and `digits` say how a table shows it, `unit` what a number of it is called; `weight` is what it counts
-    in P unless the configuration says otherwise (0: not counted by default); `disclosed`: vision may show it.
+    `measures` are the amounts of an attempt that add up to it (none: it is a plain count). One with a `rate` is
+    worked out from an attempt's tokens by what the configuration declares for the model under that key, or what is
+    listed; without either it is unknown. `unit` and `digits` say how a number of it is shown; `weight` is what it
+    counts in P unless the configuration says otherwise (0: not by default); `disclosed`: vision can show it.
     """
 
     name: str
     unit: str
-    heading: str
     digits: int
     measures: tuple[str, ...] = ()
-    rated: bool = False
+    rate: str = ""
     weight: float = 1.0
     disclosed: bool = True
+
+    @property
+    def rated(self) -> bool:
+        """Whether it is worked out from tokens by a rate."""
+        return bool(self.rate)
 
 
 TABLE: Final = {
     row.name: row
     for row in (
-        Resource("tokens", "tokens", "tokens", 0, ("tokens_in", "tokens_out")),
-        Resource("calls", "calls", "calls", 0),
-        Resource("reviews", "reviews", "reviews", 0),
-        Resource("seconds", "s", "seconds", 1, ("seconds",)),
-        Resource("dollars", "$", "dollars", 4, ("dollars",), rated=True, weight=0.0, disclosed=False),
+        Resource("tokens", "tokens", 0, ("tokens_in", "tokens_out")),
+        Resource("calls", "calls", 0),
+        Resource("reviews", "reviews", 0),
+        Resource("seconds", "s", 1, ("seconds",)),
+        Resource("dollars", "$", 4, ("dollars",), rate="price", weight=0, disclosed=False),
+        Resource("joules", "J", 1, ("joules",), rate="energy", weight=0, disclosed=False),
     )
 }
 RESOURCES: Final = tuple(TABLE)
 COUNTED: Final = tuple(row.name for row in TABLE.values() if row.weight)
-MEASURES: Final = tuple(measure for row in TABLE.values() for measure in row.measures)
+DISCLOSED: Final = tuple(row.name for row in TABLE.values() if row.disclosed)
 RATED: Final = tuple(row.name for row in TABLE.values() if row.rated)
+MEASURES: Final = tuple(measure for row in TABLE.values() for measure in row.measures)
+COUNTS: Final = ("calls", "unresolved", "failed", "unknown", "reviews")
+PARTS: Final = ("total", "known", "unknown", "worst")
+_PLACE = {name: at for at, name in enumerate(MEASURES)}
+_IN, _OUT, _SECONDS = (_PLACE[name] for name in ("tokens_in", "tokens_out", "seconds"))
 
 
 class Unknown(Enum):
@@ -78,6 +91,10 @@ class Amount:
         return cls(value, 1)
 
     def __add__(self, other: "Amount") -> "Amount":
+        if other is NOTHING:
+            return self
+        if self is NOTHING:
+            return other
         return Amount(
             self.total + other.total,
             self.known + other.known,
@@ -96,63 +113,127 @@ class Amount:
         return self.total if self.is_known else UNKNOWN
 
 
+NOTHING: Final = Amount()
+_NOTHING: Final = (NOTHING,) * len(MEASURES)
+
+
 @dataclass(frozen=True, slots=True)
 class Spend:
-    """The cost of some attempts. `calls` were closed with an outcome; `unresolved` were opened and never closed
-    (the process died); both are charged, but a player is only ever shown what was closed."""
+    """The cost of some attempts: counts, and an Amount for each of MEASURES, in their order.
+
+    `calls` were closed with an outcome; `unresolved` were opened and never closed (the process died); both are
+    charged, but a player is only ever shown what was closed.
+    """
 
     calls: int = 0
     unresolved: int = 0
     failed: int = 0
     unknown: int = 0
     reviews: int = 0
-    tokens_in: Amount = Amount()
-    tokens_out: Amount = Amount()
-    seconds: Amount = Amount()
-    dollars: Amount = Amount()
+    amounts: tuple[Amount, ...] = _NOTHING
     waited: float = 0.0
+
+    @classmethod
+    def of(
+        cls,
+        calls: int = 0,
+        unresolved: int = 0,
+        failed: int = 0,
+        unknown: int = 0,
+        reviews: int = 0,
+        waited: float = 0.0,
+        **amounts: Amount,
+    ) -> Self:
+        """A cost with some of its measures named; a KeyError for a name that is none."""
+        row = list(_NOTHING)
+        for name, amount in amounts.items():
+            row[_PLACE[name]] = amount
+        return cls(calls, unresolved, failed, unknown, reviews, tuple(row), waited)
 
     def __add__(self, other: "Spend") -> "Spend":
         if self is FREE:
             return other
+        if other is FREE:
+            return self
         return Spend(
             self.calls + other.calls,
             self.unresolved + other.unresolved,
             self.failed + other.failed,
             self.unknown + other.unknown,
             self.reviews + other.reviews,
-            self.tokens_in + other.tokens_in,
-            self.tokens_out + other.tokens_out,
-            self.seconds + other.seconds,
-            self.dollars + other.dollars,
+            tuple([own + more for own, more in zip(self.amounts, other.amounts)]),
             self.waited + other.waited,
         )
+
+    def share(self, part: float) -> "Spend":
+        """A part of it, from 0 to 1, as when it is spread over items of which only some are scored."""
+        if part == 1 or self == FREE:
+            return self
+        amounts = (Amount(one.total * part, one.known, one.unknown, one.worst * part) for one in self.amounts)
+        counts: dict[str, Any] = {name: getattr(self, name) * part for name in COUNTS if name != "unknown"}
+        return Spend(**counts, unknown=self.unknown, amounts=tuple(amounts), waited=self.waited * part)
+
+    def put(self, measure: str, amount: Amount) -> "Spend":
+        """With another amount of one of MEASURES."""
+        at = _PLACE[measure]
+        return replace(self, amounts=(*self.amounts[:at], amount, *self.amounts[at + 1 :]))
+
+    @property
+    def attempts(self) -> int:
+        """All that were opened."""
+        return self.calls + self.unresolved
+
+    @property
+    def tokens_in(self) -> Amount:
+        """Tokens of prompts."""
+        return self.amounts[_IN]
+
+    @property
+    def tokens_out(self) -> Amount:
+        """Tokens of replies."""
+        return self.amounts[_OUT]
+
+    @property
+    def seconds(self) -> Amount:
+        """Time of service."""
+        return self.amounts[_SECONDS]
 
     @property
     def tokens(self) -> Amount:
         """Tokens in and out together; an attempt of which either is unknown counts once as unknown."""
-        both = self.tokens_in + self.tokens_out
-        return Amount(both.total, min(self.tokens_in.known, self.tokens_out.known), self.unknown, both.worst)
+        way_in, way_out = self.amounts[_IN], self.amounts[_OUT]
+        known = min(way_in.known, way_out.known)
+        return Amount(way_in.total + way_out.total, known, self.unknown, way_in.worst + way_out.worst)
+
+    def measured(self, measure: str) -> Amount:
+        """One of MEASURES. Of a rated resource, an attempt that says nothing of it is unknown."""
+        amount = self.amounts[_PLACE[measure]]
+        if measure not in RATED:
+            return amount
+        silent = self.attempts - amount.known - amount.unknown
+        if silent <= 0:
+            return amount
+        return Amount(amount.total, amount.known, amount.unknown + math.ceil(silent), math.inf)
 
     def amount(self, resource: str) -> Amount:
         """One of RESOURCES as an Amount."""
+        if resource == "tokens":
+            return self.tokens
         if resource == "calls":
-            return Amount(self.calls + self.unresolved, known=1)
+            return Amount(self.attempts, known=1)
         if resource == "reviews":
             return Amount(self.reviews, known=1)
-        found = {"tokens": self.tokens, "seconds": self.seconds, "dollars": self.dollars}
-        return found[resource]
+        return self.measured(TABLE[resource].measures[0])
 
     def to_json(self) -> dict[str, object]:
         """A compact, lossless form: fields at their default are left out, an unbounded worst case is null."""
         document: dict[str, object] = {}
-        for name in ("calls", "unresolved", "failed", "unknown", "reviews"):
+        for name in COUNTS:
             count: int = getattr(self, name)
             if count:
                 document[name] = count
-        for name in ("tokens_in", "tokens_out", "seconds", "dollars"):
-            amount: Amount = getattr(self, name)
-            if amount.known or amount.unknown or amount.total or amount.worst:
+        for name, amount in zip(MEASURES, self.amounts, strict=True):
+            if amount != NOTHING:
                 worst = None if math.isinf(amount.worst) else amount.worst
                 document[name] = [amount.total, amount.known, amount.unknown, worst]
         if self.waited:
@@ -166,18 +247,16 @@ class Spend:
             raise ValueError(f"a cost is {document!r:.40}")
         values: dict[str, Any] = {}
         for name, value in cast(dict[str, Any], document).items():
-            if name in _AMOUNTS and isinstance(value, list):
+            if name in _PLACE and isinstance(value, list):
                 values[name] = _amount(cast(list[Any], value))
-            elif is_number(value) if name == "waited" else name in _COUNTS and type(value) is int and value >= 0:
+            elif is_number(value) if name == "waited" else name in COUNTS and type(value) is int and value >= 0:
                 values[name] = value
             else:
                 raise ValueError(f"{name!r:.40} of a cost is {value!r:.40}")
-        return cls(**values)
+        return cls.of(**values)
 
 
 FREE: Final = Spend()
-_COUNTS = frozenset({"calls", "unresolved", "failed", "unknown", "reviews"})
-_AMOUNTS = frozenset({"tokens_in", "tokens_out", "seconds", "dollars"})
 
 
 def _amount(parts: list[Any]) -> Amount:

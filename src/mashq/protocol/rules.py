@@ -1,11 +1,13 @@
 """The rules of a match and who sits where."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Self
+
+from mashq.protocol.resources import COUNTED, DISCLOSED
 
 Turn = Literal["cycle", "single"]
 Keep = Literal["latest", "better"]
-SHOWABLE = ("average_h", "worst_h", "items_done", "tokens", "calls", "reviews", "seconds")
+SHOWABLE = ("average_h", "worst_h", "items_done", *DISCLOSED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,18 +21,23 @@ class Vision:
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """What may be spent at most; None is no limit."""
+    """What may be spent at most: the resources that are limited, each with its limit."""
 
-    tokens: float | None = None
-    calls: float | None = None
-    reviews: float | None = None
-    seconds: float | None = None
-    dollars: float | None = None
+    limits: tuple[tuple[str, float], ...] = ()
+
+    @classmethod
+    def of(cls, **limits: float | None) -> Self:
+        """A budget from a limit by resource; None is no limit."""
+        return cls(tuple((name, limit) for name, limit in limits.items() if limit is not None))
+
+    def limit(self, resource: str) -> float | None:
+        """The limit of a resource, if it has one."""
+        return dict(self.limits).get(resource) if self.limits else None
 
     @property
     def is_set(self) -> bool:
         """Whether any limit is given."""
-        return any(getattr(self, name) is not None for name in self.__slots__)
+        return bool(self.limits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +52,7 @@ class Rules:
     vision: Vision = Vision()
     budget: Budget = Budget()
     shared_budget: Budget = Budget()
-    resources: tuple[str, ...] = ("tokens", "calls", "reviews", "seconds")
+    resources: tuple[str, ...] = COUNTED
     show_seconds: bool = True
 
 

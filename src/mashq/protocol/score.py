@@ -13,12 +13,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from mashq.protocol.resources import FREE, Amount, Spend, Unknown
+import numpy as np
+from numpy.typing import NDArray
+
+from mashq.protocol.resources import COUNTED, FREE, RESOURCES, TABLE, Amount, Spend, Unknown
 from mashq.protocol.state import MatchState
 
 Refusals = Literal["intersection", "penalised", "answered"]
 ResultStatus = Literal["ok", "refused", "failed", "unanswered"]
 TIE = 1e-9
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +57,7 @@ class ScoreRules:
 
     alpha: float = 1.0
     beta: float = 0.1
-    weights: Mapping[str, float] = field(
-        default_factory=lambda: {"tokens": 1.0, "calls": 1.0, "reviews": 1.0, "seconds": 1.0}
-    )
+    weights: Mapping[str, float] = field(default_factory=lambda: {name: TABLE[name].weight for name in COUNTED})
     reference: Mapping[str, float] | None = None
     refusals: Refusals = "intersection"
 
@@ -127,15 +129,68 @@ class Standing:
 
 def standings(state: MatchState, rules: ScoreRules) -> tuple[Standing, ...]:
     """The players' scores so far, cheap enough to ask for after every move."""
-    names = _named(rules)
-    totals = [{name: player.spend.amount(name) for name in names} for player in state.players]
-    counted = tuple(n for n in names if rules.reference is None or n in rules.reference)
-    out: list[Standing] = []
-    for seat, player in enumerate(state.players):
-        h = player.average_h
-        penalty = _penalty(seat, totals, counted, rules, own_worst=False, others_worst=False)
-        out.append(Standing(h, penalty, None if h is None else _q(rules, h, penalty)))
-    return tuple(out)
+    totals = [{name: player.spend.amount(name) for name in _named(rules)} for player in state.players]
+    counted = tuple(n for n in _named(rules) if rules.reference is None or n in rules.reference)
+    h = [player.average_h for player in state.players]
+    penalty, q = _scored(h, totals, counted, rules)
+    return tuple(
+        Standing(own, float(p), None if own is None else float(worth))
+        for own, p, worth in zip(h, penalty, q, strict=True)
+    )
+
+
+def share(costs: Floats, reference: float | None = None) -> Floats:
+    """A resource's part in P before its weight: own cost over the largest, or over a reference; players on the last
+    axis. 0 where nobody used it."""
+    largest = costs.max(axis=-1, keepdims=True) if reference is None else np.asarray(reference, dtype=np.float64)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        ratio = np.where(costs == largest, 1.0, costs / largest)
+    return np.where((costs > 0) & (largest > 0), ratio, 0.0)
+
+
+def reduce(h: Floats, costs: Mapping[str, Floats], rules: ScoreRules, units: float = 1.0) -> tuple[Floats, Floats]:
+    """P and Q from H and the counted costs: the one place where they are worked out.
+
+    Arrays have the players on their last axis; any axes before it (resamples) are scored side by side. `units` is how
+    many items a cost has to be multiplied by to be a total, where costs are means per item.
+    """
+    penalty = np.zeros(np.shape(h))
+    for name, own in costs.items():
+        reference = None if rules.reference is None else rules.reference[name] / units
+        penalty = penalty + rules.weights[name] * share(own, reference)
+    return penalty, rules.alpha * h - rules.beta * penalty if rules.beta else rules.alpha * h
+
+
+def _scored(
+    h: Sequence[float | None], totals: Sequence[Mapping[str, Amount]], counted: tuple[str, ...], rules: ScoreRules
+) -> tuple[Floats, Floats]:
+    """P and Q of the known totals; an unknown H counts 0."""
+    costs = {name: np.array([float(own[name].total) for own in totals]) for name in counted}
+    return reduce(np.array([own or 0.0 for own in h]), costs, rules)
+
+
+def _bound(
+    seat: int,
+    h: float | None,
+    totals: Sequence[Mapping[str, Amount]],
+    counted: tuple[str, ...],
+    rules: ScoreRules,
+    *,
+    own: bool,
+) -> float:
+    """Q of a player with its own unknown attempts, or all others', at their worst case; the rest at nothing."""
+    at_worst = [(at == seat) == own for at in range(len(totals))]
+    costs = {
+        name: np.array(
+            [
+                float(amounts[name].total + (amounts[name].worst if worst else 0))
+                for amounts, worst in zip(totals, at_worst, strict=True)
+            ]
+        )
+        for name in counted
+    }
+    _, q = reduce(np.full(len(totals), h or 0.0), costs, rules)
+    return float(q[seat])
 
 
 def score(results: Sequence[PlayerResult], rules: ScoreRules) -> Score:
@@ -149,28 +204,28 @@ def score(results: Sequence[PlayerResult], rules: ScoreRules) -> Score:
     notes: list[str] = []
     counted = _counted(totals, rules, results, notes)
     rows: list[PlayerScore] = []
-    for seat, result in enumerate(results):
-        h, before = _accuracy(result, left_out, rules.refusals)
-        penalty = _penalty(seat, totals, counted, rules, own_worst=False, others_worst=False)
-        high = _penalty(seat, totals, counted, rules, own_worst=True, others_worst=False)
-        low = _penalty(seat, totals, counted, rules, own_worst=False, others_worst=True)
+    accuracy = [_accuracy(result, left_out, rules.refusals) for result in results]
+    penalties, worths = _scored([h for h, _ in accuracy], totals, counted, rules)
+    sure = not any(own[name].unknown for own in totals for name in counted)
+    for seat, (result, (h, before)) in enumerate(zip(results, accuracy, strict=True)):
         usable = h is not None and scored > 0
+        penalty, q = float(penalties[seat]), float(worths[seat])
+        lowest = q if sure else _bound(seat, h, totals, counted, rules, own=True)
+        highest = q if sure else _bound(seat, h, totals, counted, rules, own=False)
         rows.append(
             PlayerScore(
                 name=result.name,
                 h=h,
                 h_before_review=before,
                 answer_rate=sum(row.status == "ok" for row in result.items) / count if count else 0.0,
-                totals={
-                    name: spends[seat].amount(name) for name in ("tokens", "calls", "reviews", "seconds", "dollars")
-                },
+                totals={name: spends[seat].amount(name) for name in RESOURCES},
                 tokens_in=spends[seat].tokens_in,
                 tokens_out=spends[seat].tokens_out,
                 unknown_attempts=spends[seat].unknown,
                 penalty=penalty if usable else None,
-                q=_q(rules, h, penalty) if usable else None,
-                q_min=_q(rules, h, high) if usable else None,
-                q_max=_q(rules, h, low) if usable else None,
+                q=q if usable else None,
+                q_min=lowest if usable else None,
+                q_max=highest if usable else None,
             )
         )
     if rules.refusals == "intersection" and count and not scored:
@@ -180,10 +235,6 @@ def score(results: Sequence[PlayerResult], rules: ScoreRules) -> Score:
     winner, tied = _winner(rows)
     notes += _doubts(rows, counted, rules)
     return Score(tuple(rows), scored, winner, tied, dropped, tuple(notes))
-
-
-def _q(rules: ScoreRules, h: float | None, penalty: float) -> float:
-    return rules.alpha * (h or 0.0) - rules.beta * penalty if rules.beta else rules.alpha * (h or 0.0)
 
 
 def _named(rules: ScoreRules) -> tuple[str, ...]:
@@ -208,29 +259,7 @@ def _spend(result: PlayerResult, left_out: set[str]) -> Spend:
         if row.item not in left_out:
             total += row.spend
             kept += 1
-    return total + _part(result.shared, kept, len(result.items))
-
-
-def _part(spend: Spend, kept: int, count: int) -> Spend:
-    if kept == count or spend == Spend():
-        return spend
-    share = kept / count
-
-    def cut(amount: Amount) -> Amount:
-        return Amount(amount.total * share, amount.known, amount.unknown, amount.worst * share)
-
-    return Spend(
-        calls=spend.calls * share,  # pyright: ignore[reportArgumentType]
-        unresolved=spend.unresolved * share,  # pyright: ignore[reportArgumentType]
-        failed=spend.failed * share,  # pyright: ignore[reportArgumentType]
-        unknown=spend.unknown,
-        reviews=spend.reviews * share,  # pyright: ignore[reportArgumentType]
-        tokens_in=cut(spend.tokens_in),
-        tokens_out=cut(spend.tokens_out),
-        seconds=cut(spend.seconds),
-        dollars=cut(spend.dollars),
-        waited=spend.waited * share,
-    )
+    return total + result.shared.share(kept / len(result.items) if result.items else 1)
 
 
 def _accuracy(result: PlayerResult, left_out: set[str], rule: Refusals) -> tuple[float | None, float | None]:
@@ -264,32 +293,6 @@ def _counted(
         else:
             counted.append(name)
     return tuple(counted)
-
-
-def _penalty(
-    seat: int,
-    totals: Sequence[Mapping[str, Amount]],
-    counted: tuple[str, ...],
-    rules: ScoreRules,
-    *,
-    own_worst: bool,
-    others_worst: bool,
-) -> float:
-    """P of one player, with the unknown attempts of itself and of the others at zero or at their worst case."""
-    parts: list[float] = []
-    for name in counted:
-        values = [
-            own[name].total + (own[name].worst if (own_worst if at == seat else others_worst) else 0)
-            for at, own in enumerate(totals)
-        ]
-        if rules.reference is not None:
-            largest = rules.reference[name]
-        else:
-            largest = max(values)
-        if largest > 0 and values[seat] > 0:
-            ratio = 1.0 if values[seat] == largest else values[seat] / largest
-            parts.append(rules.weights[name] * ratio)
-    return math.fsum(parts)
 
 
 def _winner(rows: Sequence[PlayerScore]) -> tuple[str | None, tuple[str, ...]]:

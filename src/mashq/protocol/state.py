@@ -48,17 +48,14 @@ class Snapshot:
 class Reviewed:
     """What a player's reviews came to, as sums over them.
 
-    `room` sums (1 - H before)^2, `gained` (1 - H before) x the change in H, `calls` to `dollars` their known costs;
-    `rounds` are the closed rounds that had one.
+    `room` sums (1 - H before)^2, `gained` (1 - H before) x the change in H, `spend` what they cost; `rounds` are the
+    closed rounds that had one.
     """
 
     count: int = 0
     room: float = 0.0
     gained: float = 0.0
-    calls: float = 0
-    tokens: float = 0
-    seconds: float = 0
-    dollars: float = 0
+    spend: Spend = FREE
     rounds: int = 0
 
 

@@ -116,7 +116,7 @@ def _handled(state: MatchState) -> int:
 
 def _figures(state: MatchState, player: PlayerState, h: float | None, q: float | None) -> tuple[str, ...]:
     spend = player.spend
-    price = spend.dollars.value
+    price = spend.amount("dollars").value
     return (
         f"{player.position}/{len(state.items)}",
         "-" if h is None else number(h, 4),

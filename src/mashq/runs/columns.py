@@ -14,10 +14,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mashq.analysis.columns import COSTS, SCORES, STATUSES, Columns, is_exact
+from mashq.analysis.columns import COSTS, PARTS, SCORES, STATUSES, Columns, is_exact
+from mashq.protocol.resources import RATED
 from mashq.protocol.score import PlayerResult
+from mashq.runs.database import AMOUNTS
 from mashq.runs.reading import reading
-from mashq.runs.results import read_seats
+from mashq.runs.results import read_seats, there
 
 USUAL: tuple[dict[str, str], ...] = (  # columns that are read together, or not at all where all hold this
     {"status": "'ok'"},
@@ -29,14 +31,12 @@ USUAL: tuple[dict[str, str], ...] = (  # columns that are read together, or not 
         **{f"tokens_{way}_{part}": "0" for way in ("in", "out") for part in ("unknown", "worst")},
     },
     {"seconds_known": "calls", "seconds_unknown": "0", "seconds_worst": "0"},
-    {"dollars": "0"},
-    {"dollars_known": "calls", "dollars_unknown": "0", "dollars_worst": "0"},
+    *({f"{name}{part}": "0" for part in PARTS} for name in RATED),
 )
 DEFAULTS = {name: usual for group in USUAL for name, usual in group.items()}
 CODED = "CASE status " + " ".join(f"WHEN '{status}' THEN {at}" for at, status in enumerate(STATUSES)) + " END"
 NAMES = ("status", *SCORES, *COSTS)
-SHAPE = f"""SELECT seat, count(*), min(position), max(position),
-  {", ".join(f"sum({' OR '.join(f'{name} IS NOT {usual}' for name, usual in group.items())})" for group in USUAL)}
+SHAPE = """SELECT seat, count(*), min(position), max(position), {unusual}
   FROM results WHERE match = ? GROUP BY seat ORDER BY seat"""
 
 Block = Mapping[str, NDArray[np.float64]]
@@ -48,12 +48,16 @@ def read_columns(path: Path, match: str) -> tuple[Columns, ...] | None:
         seats = read_seats(connection, match)
         if not seats:
             return None
-        shape = connection.execute(SHAPE, (match,)).fetchall()
+        lacking = set(AMOUNTS) - set(there(connection))  # of an earlier version: as usual
+        groups = [group for group in USUAL if not lacking & set(group)]
+        tests = [" OR ".join(f"{name} IS NOT {usual}" for name, usual in group.items()) for group in groups]
+        unusual = ", ".join(f"sum({test})" for test in tests)
+        shape = connection.execute(SHAPE.format(unusual=unusual), (match,)).fetchall()
         items = _items(connection)
         if items is None or [row[:4] for row in shape] != _expected(len(seats), len(items)):
             return None
-        unusual = [name for at, group in enumerate(USUAL, 4) if any(row[at] for row in shape) for name in group]
-        found = _read(connection, match, len(seats), len(items), unusual)
+        odd = [name for at, group in enumerate(groups, 4) if any(row[at] for row in shape) for name in group]
+        found = _read(connection, match, len(seats), len(items), odd)
     if found is None or not _possible(found):
         return None
     return tuple(_columns(seat, at, items, found) for at, seat in enumerate(seats))

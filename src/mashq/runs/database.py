@@ -20,9 +20,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mashq.errors import StoreError
+from mashq.protocol.resources import MEASURES, RATED
 
-AMOUNTS = ("tokens_in", "tokens_out", "seconds", "dollars")
-SCHEMA = """
+AMOUNTS = tuple(f"{name}{part}" for name in MEASURES for part in ("", "_known", "_unknown", "_worst"))
+TABLES = """
 CREATE TABLE IF NOT EXISTS items (
   position INTEGER PRIMARY KEY, id TEXT NOT NULL, text TEXT NOT NULL, reference TEXT);
 CREATE TABLE IF NOT EXISTS prompts (digest TEXT PRIMARY KEY, messages TEXT NOT NULL);
@@ -30,9 +31,9 @@ CREATE TABLE IF NOT EXISTS attempts (
   id INTEGER PRIMARY KEY, match TEXT NOT NULL, round INTEGER NOT NULL, player TEXT NOT NULL, item TEXT,
   purpose TEXT NOT NULL, n INTEGER NOT NULL, ask INTEGER NOT NULL, model TEXT NOT NULL, prompt TEXT NOT NULL,
   opened REAL NOT NULL, worst_in INTEGER NOT NULL, worst_out INTEGER NOT NULL, worst_seconds REAL NOT NULL,
-  worst_dollars REAL,
+  {worst},
   closed REAL, outcome TEXT, status INTEGER, tokens_in INTEGER, tokens_out INTEGER, cached INTEGER,
-  reasoning INTEGER, usage TEXT, seconds REAL, waited REAL, dollars REAL, reply TEXT, stop TEXT, h REAL,
+  reasoning INTEGER, usage TEXT, seconds REAL, waited REAL, {rated}, reply TEXT, stop TEXT, h REAL,
   retry_after REAL, error TEXT);
 CREATE INDEX IF NOT EXISTS attempts_by_round ON attempts (match, round);
 CREATE TABLE IF NOT EXISTS events (
@@ -58,9 +59,16 @@ CREATE TABLE IF NOT EXISTS spent (
 CREATE TABLE IF NOT EXISTS marks (
   match TEXT PRIMARY KEY, base INTEGER NOT NULL, upto INTEGER NOT NULL, boot TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS lost (match TEXT NOT NULL, attempts INTEGER NOT NULL, noticed REAL NOT NULL);
-""".replace(
-    "{amounts}",
-    ", ".join(f"{name}{part} NUMERIC NOT NULL" for name in AMOUNTS for part in ("", "_known", "_unknown", "_worst")),
+"""
+RATED_COLUMNS = (*(f"worst_{name}" for name in RATED), *RATED)
+ADDED = {
+    "attempts": dict.fromkeys(RATED_COLUMNS, "REAL"),
+    "results": dict.fromkeys(AMOUNTS, "NUMERIC NOT NULL DEFAULT 0"),
+}
+SCHEMA = TABLES.format(
+    worst=", ".join(f"worst_{name} REAL" for name in RATED),
+    rated=", ".join(f"{name} REAL" for name in RATED),
+    amounts=", ".join(f"{name} {kind}" for name, kind in ADDED["results"].items()),
 )
 GROUP = 512
 IDLE, PAUSE, SOON = 1.0, 0.25, 0.005
@@ -95,6 +103,20 @@ def _opened(path: Path, how: str, *pragmas: str) -> sqlite3.Connection:
     return connection
 
 
+def columns_of(connection: sqlite3.Connection, table: str) -> set[str]:
+    """The columns that a table of this file has: one of an earlier version may have fewer."""
+    return {name for (name,) in connection.execute("SELECT name FROM pragma_table_info(?)", (table,))}
+
+
+def _add_columns(connection: sqlite3.Connection) -> None:
+    """Make room for the resources that a file of an earlier version did not know."""
+    for table, columns in ADDED.items():
+        lacking = columns.keys() - columns_of(connection, table)
+        for name, kind in columns.items():
+            if name in lacking:
+                connection.execute(f"ALTER TABLE {table} ADD COLUMN {name} {kind}")
+
+
 Statement = tuple[str, Sequence[object]]
 
 
@@ -123,6 +145,7 @@ class Writer:
         self._connection = connect(path)
         try:
             self._connection.executescript(SCHEMA)
+            _add_columns(self._connection)
             self._connection.execute("PRAGMA wal_autocheckpoint=0")  # the syncing thread does it
             self._cursor = self._connection.cursor()
             self._log = os.open(path.with_name(path.name + "-wal"), os.O_RDONLY)

@@ -17,17 +17,20 @@ from pathlib import Path
 from types import NoneType
 from typing import Any, Protocol, get_args
 
-from mashq.gateway.types import Call, Clock, Completion, Entry, Kind, Outcome, Request, Usage, Worst
+from mashq.gateway.types import Call, Clock, Completion, Costs, Entry, Kind, Outcome, Request, Usage, Worst
 from mashq.gateway.untrusted import whole
-from mashq.protocol.resources import UNKNOWN, Unknown
+from mashq.protocol.resources import RATED, UNKNOWN, Unknown
+from mashq.runs.database import RATED_COLUMNS
 
 OPEN = (
     "INSERT INTO attempts (id, match, round, player, item, purpose, n, ask, model, prompt, opened, worst_in,"
-    " worst_out, worst_seconds, worst_dollars) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
+    f" worst_out, worst_seconds, {', '.join(f'worst_{name}' for name in RATED)})"
+    f" VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?{',?' * len(RATED)})"
 )
 CLOSE = (
     "UPDATE attempts SET closed=?, outcome=?, status=?, tokens_in=?, tokens_out=?, cached=?, reasoning=?, usage=?,"
-    " seconds=?, waited=?, dollars=?, reply=?, stop=?, h=?, retry_after=?, error=? WHERE id=?"
+    f" seconds=?, waited=?, {', '.join(f'{name}=?' for name in RATED)}, reply=?, stop=?, h=?, retry_after=?, error=?"
+    " WHERE id=?"
 )
 
 
@@ -42,7 +45,7 @@ COLUMNS: tuple[tuple[frozenset[type], tuple[str, ...]], ...] = (
     (frozenset({int}), ("id", "round", "n", "ask", "worst_in", "worst_out")),
     (frozenset({int, NoneType}), ("status", "tokens_in", "tokens_out", "cached", "reasoning")),
     (frozenset({int, float}), ("worst_seconds",)),
-    (frozenset({int, float, NoneType}), ("worst_dollars", "seconds", "waited", "dollars", "h", "retry_after")),
+    (frozenset({int, float, NoneType}), ("seconds", "waited", "h", "retry_after", *RATED_COLUMNS)),
 )
 
 
@@ -96,7 +99,7 @@ class RunLedger:
         digest = hashlib.blake2b(messages.encode(), digest_size=16).hexdigest()
         self._sink.put(PROMPT, (digest, messages))
         who = (call.match, call.round, call.player, call.item, call.purpose, call.n, call.ask)
-        reserved = (worst.tokens_in, worst.tokens_out, worst.seconds, _null(worst.dollars))
+        reserved = (worst.tokens_in, worst.tokens_out, worst.seconds, *_rated(worst.rated))
         self._sink.put(OPEN, (attempt, *who, model, digest, self._clock.now(), *reserved))
         if durable:
             await self._sink.durable()
@@ -140,7 +143,7 @@ class RunLedger:
                 usage.raw,
                 _null(outcome.seconds),
                 waited,
-                _null(outcome.dollars),
+                *_rated(outcome.rated),
                 *said,
                 outcome.retry_after,
                 whole(outcome.error),
@@ -163,7 +166,8 @@ def entries(
     """The attempts in a run's file, oldest first."""
     cursor = connection.execute(f"SELECT * FROM attempts WHERE {where} ORDER BY id", values)
     names = [column[0] for column in cursor.description]
-    return [_entry(dict(zip(names, row, strict=True))) for row in cursor]
+    lacking = dict.fromkeys(RATED_COLUMNS)  # a file of an earlier version may have fewer: what it lacks is unknown
+    return [_entry(lacking | dict(zip(names, row, strict=True))) for row in cursor]
 
 
 def _entry(row: dict[str, Any]) -> tuple[Call, Entry]:
@@ -171,7 +175,8 @@ def _entry(row: dict[str, Any]) -> tuple[Call, Entry]:
     if not all(type(row[name]) in kinds for kinds, names in COLUMNS for name in names) or row["outcome"] not in ENDS:
         raise ValueError(f"the attempt {row['id']!r:.40} has an impossible column")
     call = Call(row["match"], row["round"], row["player"], row["item"], row["purpose"], row["n"], row["ask"])
-    worst = Worst(row["worst_in"], row["worst_out"], row["worst_seconds"], _unknown(row["worst_dollars"]))
+    reserved = {name: cost for name in RATED if (cost := row[f"worst_{name}"]) is not None}
+    worst = Worst(row["worst_in"], row["worst_out"], row["worst_seconds"], reserved)
     if row["outcome"] is None:
         return call, Entry(row["id"], row["model"], worst)
     completion = None
@@ -183,12 +188,16 @@ def _entry(row: dict[str, Any]) -> tuple[Call, Entry]:
         completion,
         Usage(*tokens, raw=row["usage"] or ""),
         _unknown(row["seconds"]),
-        _unknown(row["dollars"]),
+        {name: cost for name in RATED if (cost := row[name]) is not None},
         row["status"],
         row["retry_after"],
         row["error"] or "",
     )
     return call, Entry(row["id"], row["model"], worst, outcome, row["waited"] or 0.0)
+
+
+def _rated(costs: Costs) -> tuple[float | None, ...]:
+    return tuple(_null(costs.get(name, UNKNOWN)) for name in RATED)
 
 
 def _null(value: float | Unknown) -> float | None:

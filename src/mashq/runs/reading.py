@@ -14,9 +14,10 @@ from mashq.errors import StoreError
 from mashq.gateway.types import Call, Entry
 from mashq.protocol import moves
 from mashq.protocol.items import Item
+from mashq.protocol.resources import RATED
 from mashq.protocol.score import PlayerResult
 from mashq.runs import results
-from mashq.runs.database import connect
+from mashq.runs.database import columns_of, connect
 from mashq.runs.ledger import entries
 
 DATABASE = "run.db"
@@ -137,10 +138,12 @@ def read_metered(path: Path) -> list[dict[str, Any]]:
     query = """SELECT player, model, count(*) AS attempts, sum(outcome IS NULL) AS unresolved,
       sum(outcome IS NOT NULL AND outcome NOT IN ('ok', 'refused')) AS failed,
       sum(tokens_in IS NULL OR tokens_out IS NULL) AS unknown, sum(tokens_in) AS tokens_in,
-      sum(tokens_out) AS tokens_out, sum(seconds) AS seconds, sum(waited) AS waited, sum(dollars) AS dollars
+      sum(tokens_out) AS tokens_out, sum(seconds) AS seconds, sum(waited) AS waited, {rated}
       FROM attempts GROUP BY player, model ORDER BY player, model"""
     with reading(path) as connection:
-        return _dicts(connection.execute(query))
+        there = columns_of(connection, "attempts")
+        rated = ", ".join(f"sum({name}) AS {name}" if name in there else f"NULL AS {name}" for name in RATED)
+        return _dicts(connection.execute(query.format(rated=rated)))
 
 
 def read_refusals(path: Path) -> list[dict[str, Any]]:

@@ -2,24 +2,23 @@
 
 import json
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import inf
 from typing import Any, get_args
 
-from mashq.protocol.resources import MAX_COST, Amount, Spend, is_number
+from mashq.protocol.resources import MAX_COST, MEASURES, NOTHING, Amount, Spend, is_number
 from mashq.protocol.score import ItemResult, PlayerResult, ResultStatus
-from mashq.runs.database import AMOUNTS, Statement
+from mashq.runs.database import AMOUNTS, Statement, columns_of
 
 COUNTS = ("calls", "unresolved", "failed", "unknown", "reviews", "waited")
-COLUMNS = ("status", "h", "h_first", "guide", "guide_first", "length", *COUNTS)
-_AMOUNTS = tuple(f"{name}{part}" for name in AMOUNTS for part in ("", "_known", "_unknown", "_worst"))
+SCORES = ("h", "h_first", "guide", "guide_first")
+COLUMNS = ("status", *SCORES, "length", *COUNTS)
 STATUSES = get_args(ResultStatus)
-WORST = (9, 13, 17, 21)  # of the counts and amounts, those that may have no bound
 SEAT = "INSERT OR REPLACE INTO seats VALUES (?,?,?,?,?,?,?)"
 RESULT = (
-    f"INSERT OR REPLACE INTO results (match, seat, position, {', '.join((*COLUMNS, *_AMOUNTS))})"
-    f" VALUES ({','.join('?' * (3 + len(COLUMNS) + len(_AMOUNTS)))})"
+    f"INSERT OR REPLACE INTO results (match, seat, position, {', '.join((*COLUMNS, *AMOUNTS))})"
+    f" VALUES ({','.join('?' * (3 + len(COLUMNS) + len(AMOUNTS)))})"
 )
 
 
@@ -32,8 +31,8 @@ def statements(match: str, results: Sequence[PlayerResult]) -> Iterator[Statemen
             spend = item.spend
             scores = (item.status, item.h, item.h_first, item.guide, item.guide_first, item.length)
             counts = (spend.calls, spend.unresolved, spend.failed, spend.unknown, spend.reviews, spend.waited)
-            amounts = (*_parts(spend.tokens_in), *_parts(spend.tokens_out), *_parts(spend.seconds))
-            yield RESULT, (match, seat, position, *scores, *counts, *amounts, *_parts(spend.dollars))
+            amounts = [part for amount in spend.amounts for part in _parts(amount)]
+            yield RESULT, (match, seat, position, *scores, *counts, *amounts)
 
 
 def read(connection: sqlite3.Connection, match: str) -> tuple[PlayerResult, ...] | None:
@@ -41,8 +40,9 @@ def read(connection: sqlite3.Connection, match: str) -> tuple[PlayerResult, ...]
     seats = read_seats(connection, match)
     if not seats:
         return None
+    columns = (*COLUMNS, *there(connection))
     rows = connection.execute(
-        f"SELECT seat, i.id, {', '.join((*COLUMNS, *_AMOUNTS))} FROM results r JOIN items i USING (position)"
+        f"SELECT seat, i.id, {', '.join(columns)} FROM results r JOIN items i USING (position)"
         " WHERE match = ? ORDER BY seat, position",
         (match,),
     )
@@ -51,8 +51,14 @@ def read(connection: sqlite3.Connection, match: str) -> tuple[PlayerResult, ...]
         seat: int = row[0]
         if seat not in range(len(seats)):
             raise ValueError(f"there is no seat {seat!r:.40}")
-        items[seat].append(_item(row[1], row[2:]))
+        items[seat].append(_item(row[1], dict(zip(columns, row[2:], strict=True))))
     return tuple(replace(seat, items=tuple(own)) for seat, own in zip(seats, items, strict=True))
+
+
+def there(connection: sqlite3.Connection) -> list[str]:
+    """The amounts that the results of this file have: one of an earlier version may lack some, which are unknown."""
+    known = columns_of(connection, "results")
+    return [name for name in AMOUNTS if name in known]
 
 
 def read_seats(connection: sqlite3.Connection, match: str) -> list[PlayerResult]:
@@ -71,18 +77,29 @@ def _player(seat: tuple[Any, ...]) -> PlayerResult:
     return PlayerResult(player, (), Spend.from_json(json.loads(shared)), threshold, most, stopped)
 
 
-def _item(item: str, values: tuple[Any, ...]) -> ItemResult:
+def _item(item: str, row: Mapping[str, Any]) -> ItemResult:
     """A row as a result; a ValueError when its columns hold what they cannot."""
-    status, h, h_first, guide, guide_first, length, *rest = values
-    scores = all(value is None or is_number(value, 1) for value in (h, h_first, guide, guide_first))
-    if status not in STATUSES or not scores or not all(is_number(value, inf) for value in (length, *rest)):
-        raise ValueError(f"the result of item {item!r:.40} is {values!r:.200}")
-    calls, unresolved, failed, unknown, reviews, waited = rest[:6]
-    if not all(value <= MAX_COST for at, value in enumerate(rest) if at not in WORST):
-        raise ValueError(f"item {item!r:.40} cost {max(rest):g}")
-    amounts = [Amount(*rest[at : at + 4]) for at in range(6, len(rest), 4)]
-    spend = Spend(calls, unresolved, failed, unknown, reviews, *amounts, waited=waited)
-    return ItemResult(item, status, h, h_first, spend, guide, guide_first, length)
+    scores = [row[name] for name in SCORES]
+    costs = {name: value for name, value in row.items() if name not in SCORES and name != "status"}
+    possible = all(value is None or is_number(value, 1) for value in scores)
+    if row["status"] not in STATUSES or not possible or not all(is_number(value, inf) for value in costs.values()):
+        raise ValueError(f"the result of item {item!r:.40} is {tuple(row.values())!r:.200}")
+    bounded = [value for name, value in costs.items() if not name.endswith("_worst")]
+    if not all(value <= MAX_COST for value in bounded):
+        raise ValueError(f"item {item!r:.40} cost {max(bounded):g}")
+    counts = {name: costs[name] for name in COUNTS}
+    h, h_first, guide, guide_first = scores
+    return ItemResult(item, row["status"], h, h_first, spend_in(counts, costs), guide, guide_first, costs["length"])
+
+
+def spend_in(counts: Mapping[str, Any], amounts: Mapping[str, Any]) -> Spend:
+    """A cost from the columns that hold it; those that are not there were not measured."""
+    measured = {
+        name: Amount(*(amounts[name + part] for part in ("", "_known", "_unknown", "_worst")))
+        for name in MEASURES
+        if name in amounts
+    }
+    return Spend(**counts, amounts=tuple(measured.get(name, NOTHING) for name in MEASURES))
 
 
 def _parts(amount: Amount) -> tuple[float, ...]:

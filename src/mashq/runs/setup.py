@@ -3,7 +3,7 @@
 import random
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from mashq.config import Config, PlayerConfig
 from mashq.errors import StoreError
@@ -12,6 +12,7 @@ from mashq.players import prompts
 from mashq.players.registry import reviews_allowed
 from mashq.protocol.game import initial
 from mashq.protocol.items import Item
+from mashq.protocol.resources import TABLE
 from mashq.protocol.rules import Budget, Rules, Seat, Vision, default_order, order_of
 from mashq.protocol.score import ScoreRules
 from mashq.protocol.state import MatchState
@@ -30,8 +31,8 @@ def rules_of(config: Config) -> Rules:
         keep=said.keep,
         review_cost=said.review_cost,
         vision=Vision(said.vision.when, tuple(said.vision.show), said.vision.keep),
-        budget=Budget(**said.budget.model_dump()),
-        shared_budget=Budget(**said.shared_budget.model_dump()),
+        budget=Budget.of(**said.budget.limits()),
+        shared_budget=Budget.of(**said.shared_budget.limits()),
         resources=tuple(config.score.resources),
         show_seconds=said.show_seconds,
     )
@@ -43,8 +44,8 @@ def score_rules_of(config: Config) -> ScoreRules:
     return ScoreRules(
         alpha=said.alpha,
         beta=config.beta,
-        weights={name: said.weights.get(name, 1.0) for name in said.resources},
-        reference=None if said.normalise == "match" else cast(dict[str, float], said.normalise),
+        weights={name: said.weights.get(name, TABLE[name].weight or 1.0) for name in said.resources},
+        reference=None if said.normalise == "match" else said.normalise,
         refusals=said.refusals,
     )
 
@@ -56,7 +57,7 @@ def first_state(config: Config, items: tuple[Item, ...], trial: int = 0) -> Matc
         kind = player.order or default_order(at, len(config.players), len(items))
         shuffled = list(range(len(items)))
         random.Random(f"{trial_seed(config.seed, trial)}/{player.name}").shuffle(shuffled)
-        budget = None if player.budget is None else Budget(**player.budget.model_dump())
+        budget = None if player.budget is None else Budget.of(**player.budget.limits())
         order = order_of(kind, len(items), tuple(shuffled))
         seats.append(Seat(player.name, order, player.T, reviews_allowed(player), player.review_cost, budget))
     return initial(items, rules_of(config), seats)

@@ -218,7 +218,7 @@ def matches(draw: st.DrawFn) -> Made:
 
 
 def _move(draw: st.DrawFn, step: str) -> Move:
-    cost = Spend(
+    cost = Spend.of(
         calls=1, tokens_in=Amount(draw(st.integers(1, 50)), 1), tokens_out=Amount(3, 1), seconds=Amount(1.0, 1)
     )
     if draw(st.integers(0, 19)) == 0:

@@ -157,7 +157,7 @@ async def test_every_fault_is_one_hit_and_the_right_outcome(
     assert (outcome.completion is not None) == (outcome.kind in ("ok", "refused"))
     assert (outcome.error == "") == (outcome.kind in ("ok", "refused"))
     assert outcome.completion is None or outcome.completion.refused == (outcome.kind == "refused")
-    assert outcome.dollars is UNKNOWN
+    assert not outcome.rated
     assert isinstance(outcome.seconds, float)
     assert 0 < outcome.seconds < 20
 

@@ -27,14 +27,14 @@ async def test_a_row_is_played_back_with_its_costs(file: Path) -> None:
     row = {"item": "item", "text": "yes", "tokens_in": 512, "tokens_out": 80, "cached": 12, "reasoning": 3}
     backend = record(file, row | {"seconds": 1.2, "dollars": 0.0004})
     outcome = await backend.attempt(asked(), CALL)
-    assert outcome == Outcome("ok", Completion("yes", "recorded"), Usage(512, 80, 12, 3), 1.2, 0.0004)
+    assert outcome == Outcome("ok", Completion("yes", "recorded"), Usage(512, 80, 12, 3), 1.2, {"dollars": 0.0004})
     assert (backend.durable, backend.simulated) == (False, False)
     await backend.close()
 
 
 async def test_a_cost_that_is_not_there_is_unknown(file: Path) -> None:
     outcome = await record(file, {"item": "item", "text": "yes"}).attempt(asked(), CALL)
-    assert (outcome.usage, outcome.seconds, outcome.dollars) == (Usage(), UNKNOWN, UNKNOWN)
+    assert (outcome.usage, outcome.seconds, outcome.rated) == (Usage(), UNKNOWN, {})
 
 
 @pytest.mark.parametrize("bad", ["-1", "true", '"5"', "null", "NaN", "1e999", "-Infinity", "[]", str(10**400)])
@@ -42,13 +42,18 @@ async def test_a_cost_that_is_none_is_unknown(bad: str, file: Path) -> None:
     costs = ", ".join(f'"{name}": {bad}' for name in ("tokens_in", "tokens_out", "seconds", "dollars"))
     file.write_text(f'{{"item": "item", "text": "yes", {costs}}}')
     outcome = await RecordedBackend(file).attempt(asked(), CALL)
-    assert (outcome.usage, outcome.seconds, outcome.dollars) == (Usage(), UNKNOWN, UNKNOWN)
+    assert (outcome.usage, outcome.seconds, outcome.rated) == (Usage(), UNKNOWN, {})
 
 
 async def test_costs_of_nothing_are_known(file: Path) -> None:
     row = {"item": "item", "text": "yes", "tokens_in": 0, "tokens_out": 0, "seconds": 0, "dollars": 0}
     outcome = await record(file, row).attempt(asked(), CALL)
-    assert (outcome.usage.tokens_in, outcome.usage.tokens_out, outcome.seconds, outcome.dollars) == (0, 0, 0.0, 0.0)
+    assert (outcome.usage.tokens_in, outcome.usage.tokens_out, outcome.seconds, outcome.rated["dollars"]) == (
+        0,
+        0,
+        0.0,
+        0.0,
+    )
 
 
 async def test_rows_are_told_apart_by_purpose_and_n_and_decisions_by_round(file: Path) -> None:

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 
 from mashq.gateway.backends.simulated import NEAREST, NOT_JSON, Draws, Parameters, SimulatedBackend, nearest
 from mashq.gateway.types import Call, Completion, Outcome, Usage
-from mashq.protocol.resources import UNKNOWN
 from tests.gateway.fakes import CALL, asked
 
 ITEMS = [f"item-{n}" for n in range(800)]
@@ -108,7 +107,7 @@ async def test_an_answer_says_that_it_is_simulated() -> None:
     said = json.loads(completion(outcome).text)
     assert said["summary"] == said["answer"] == "[simulated answer 0 to item]"
     assert said["confidence"] == pytest.approx(completion(outcome).h, abs=0.001)
-    assert (outcome.kind, completion(outcome).refused, outcome.dollars) == ("ok", False, UNKNOWN)
+    assert (outcome.kind, completion(outcome).refused, outcome.rated) == ("ok", False, {})
     second = await draw(Parameters(), replace(CALL, purpose="review", n=1))
     assert json.loads(completion(second).text)["summary"] == "[simulated answer 1 to item]"
     assert (SimulatedBackend.simulated, SimulatedBackend.durable) == (True, False)

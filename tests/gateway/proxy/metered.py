@@ -14,7 +14,7 @@ from mashq.gateway.budgets import Purse
 from mashq.gateway.clock import RealClock
 from mashq.gateway.limits import Limiter
 from mashq.gateway.model import Endpoint, Model
-from mashq.gateway.prices import Price
+from mashq.gateway.prices import Rate
 from mashq.gateway.proxy.grants import Grant
 from mashq.gateway.proxy.server import MeteringServer, Seat
 from mashq.gateway.types import Backend, Call
@@ -94,7 +94,7 @@ async def table(
     purses: Sequence[Purse] = (),
     at_once: int = 64,
     timeout: float = 20.0,
-    price: Price | None = None,
+    price: Rate | None = None,
     max_tokens: int = 99,
     **options: Any,
 ) -> AsyncGenerator[Table]:
@@ -105,7 +105,15 @@ async def table(
     server = MeteringServer(clock)
     await server.start()
     asked = backend or http_backend(pool, url, timeout, **options)
-    endpoint = Endpoint("my/alpha", asked, Limiter(clock, at_once), max_tokens, 0.0, timeout, price)
+    endpoint = Endpoint(
+        "my/alpha",
+        asked,
+        Limiter(clock, at_once),
+        max_tokens,
+        0.0,
+        timeout,
+        {} if price is None else {"dollars": price},
+    )
     ledger = FakeLedger()
     seat = server.admit("A")
     grant = server.issue(seat, Model(endpoint, ledger, clock, CALL, 7, purses))

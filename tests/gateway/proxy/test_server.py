@@ -76,7 +76,7 @@ async def test_a_request_passes_and_is_one_attempt(provider: FakeProvider) -> No
         assert waited >= 0
         await at.grant.close()
         assert (at.grant.spend.calls, at.grant.spend.tokens_in.total) == (1, reply["usage"]["prompt_tokens"])
-        assert at.grant.spend.dollars.total > 0
+        assert at.grant.spend.measured("dollars").total > 0
         charged = at.grant.charged(2.5)
         assert (charged.seconds.total, charged.seconds.known) == (2.5, 1)
     (hit,) = provider.hits()[before:]
@@ -183,7 +183,7 @@ async def test_embeddings_pass_under_the_name_of_their_model(provider: FakeProvi
         assert [row[2] for row in at.ledger.opened] == ["my/small-embedder", "my/alpha", "my/alpha", "my/alpha"]
         first, second, third, fourth = (at.ledger.closed[n][0] for n in range(4))
         assert (first.usage.tokens_in, first.usage.tokens_out) == (reply["usage"]["prompt_tokens"], 0)
-        assert first.dollars is UNKNOWN and second.dollars is not UNKNOWN
+        assert "dollars" not in first.rated and "dollars" in second.rated
         assert third.usage == Usage(tokens_out=0)
         assert fourth.kind == "unparsable"
 
@@ -453,7 +453,7 @@ async def test_refusals_are_written_and_not_without_end(monkeypatch: pytest.Monk
 async def test_a_budget_is_kept_with_many_at_once(provider: FakeProvider) -> None:
     before = len(provider.hits())
     provider.configure(script=["slow_drip"] * 50, drip=0.0002)
-    purses = [("its", Budget(calls=5), Spend(calls=1))]
+    purses = [("its", Budget.of(calls=5), Spend(calls=1))]
     async with table(provider.base_url, purses=purses) as at:
         replies = await asyncio.gather(*(at.ask() for _ in range(20)))
         assert sorted(status for status, _, _ in replies) == [200] * 4 + [402] * 16
@@ -465,7 +465,7 @@ async def test_a_budget_is_kept_with_many_at_once(provider: FakeProvider) -> Non
 
 
 async def test_the_worst_case_is_reserved(provider: FakeProvider) -> None:
-    async with table(provider.base_url, purses=[("its", Budget(tokens=1000), Spend())]) as at:
+    async with table(provider.base_url, purses=[("its", Budget.of(tokens=1000), Spend())]) as at:
         assert (await at.ask())[0] == 200
         status, reply, _ = await at.ask({**CHAT, "max_tokens": 2000})
         assert status == 402 and "tokens" in reply["error"]["message"]
@@ -584,7 +584,7 @@ async def test_sixty_four_in_flight_obey_the_law(provider: FakeProvider) -> None
 
 
 async def test_a_crashed_turn_is_charged_again_but_not_lost(provider: FakeProvider) -> None:
-    worst = Worst(10, 20, 30.0, UNKNOWN)
+    worst = Worst(10, 20, 30.0)
 
     class Remembering(FakeLedger):
         def history(self, call: Call) -> list[Entry]:

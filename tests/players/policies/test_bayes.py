@@ -49,7 +49,7 @@ SEEN = Observation(
     position=9,
     total=20,
     handled=10,
-    spend=Spend(calls=10, tokens_in=Amount(1000, 10), tokens_out=Amount(200, 10), seconds=Amount(10.0, 10)),
+    spend=Spend.of(calls=10, tokens_in=Amount(1000, 10), tokens_out=Amount(200, 10), seconds=Amount(10.0, 10)),
     average_h=0.52,
     worst=("item-3", 0.52),
     recommended=True,
@@ -62,6 +62,13 @@ SEEN = Observation(
     snapshots=(),
     memory=Memory("cycle", Vision("review"), ((0.52, 3),), TEN, Reviewed(), None, (Sighting(None, 0),)),
 )
+
+
+def reviewed(calls: int, tokens: int, seconds: float) -> Spend:
+    """What some reviews cost."""
+    return Spend.of(
+        calls=calls, tokens_in=Amount(tokens, calls), tokens_out=Amount(0, calls), seconds=Amount(seconds, calls)
+    )
 
 
 def remembering(**changes: object) -> Observation:
@@ -122,15 +129,15 @@ def test_a_rival_that_stopped_spends_nothing_more() -> None:
 
 
 def test_the_gain_of_a_rewrite_is_learned_from_ones_own() -> None:
-    before, after = own(SEEN), own(remembering(past=Reviewed(4, 0.9, 0.09, 4, 480, 4.0)))
+    before, after = own(SEEN), own(remembering(past=Reviewed(4, 0.9, 0.09, reviewed(4, 480, 4.0))))
     assert (before.gain.mean, before.gain.spread) == (0.5, 0.29)
     assert after.gain.mean == pytest.approx((0.1 * 0.5 + 0.09) / 1.0)
     assert after.gain.spread == pytest.approx(0.29 * 0.1**0.5)
 
 
 def test_reviews_and_answers_are_priced_apart() -> None:
-    spend = Spend(calls=12, reviews=2, tokens_in=Amount(1600, 12), tokens_out=Amount(400, 12))
-    me = own(replace(remembering(past=Reviewed(2, 0.4, 0.1, 2, 800, 0.0)), spend=spend))
+    spend = Spend.of(calls=12, reviews=2, tokens_in=Amount(1600, 12), tokens_out=Amount(400, 12))
+    me = own(replace(remembering(past=Reviewed(2, 0.4, 0.1, reviewed(2, 800, 0.0))), spend=spend))
     assert me.answer["tokens"] == 120
     assert me.rewrite["tokens"] == pytest.approx((2 * 120 + 800) / 4)
     assert me.total["tokens"] == 2000 + 10 * 120
@@ -139,7 +146,7 @@ def test_reviews_and_answers_are_priced_apart() -> None:
 
 def test_seconds_that_may_not_be_shown_are_not_looked_at() -> None:
     hidden = replace(SEEN, show_seconds=False)
-    slow = replace(hidden, spend=replace(SEEN.spend, seconds=Amount(9999.0, 10)))
+    slow = replace(hidden, spend=SEEN.spend.put("seconds", Amount(9999.0, 10)))
     assert bayes_policy.decide(hidden) == bayes_policy.decide(slow)
     assert own(slow).total["seconds"] == own(slow).total["tokens"]
 
@@ -155,13 +162,13 @@ def test_it_reviews_where_it_pays_and_says_why() -> None:
 
 
 def test_reviews_that_taught_that_they_gain_nothing_are_not_repeated() -> None:
-    taught = remembering(past=Reviewed(30, 7.0, 0.0, 30, 3600, 30.0))
+    taught = remembering(past=Reviewed(30, 7.0, 0.0, reviewed(30, 3600, 30.0)))
     assert bayes_policy.decide(SEEN, replace(ASSUMED, beta=0.01)).choice == "review"
     assert bayes_policy.decide(taught, replace(ASSUMED, beta=0.01)).choice == "continue"
 
 
 def test_a_first_review_is_worth_what_it_could_teach() -> None:
-    spend = Spend(calls=1, tokens_in=Amount(100, 1), tokens_out=Amount(20, 1), seconds=Amount(1.0, 1))
+    spend = Spend.of(calls=1, tokens_in=Amount(100, 1), tokens_out=Amount(20, 1), seconds=Amount(1.0, 1))
     memory = replace(SEEN.memory, reviewable=((0.42, 0),), firsts=tuple(int(n == 8) for n in range(20)))
     early = replace(
         SEEN, round=0, position=0, handled=1, total=60, worst=("item-0", 0.42), spend=spend, memory=memory

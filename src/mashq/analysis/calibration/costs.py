@@ -126,7 +126,7 @@ def prices(entries: Sequence[tuple[Call, Entry]]) -> dict[str, tuple[float, floa
     paid: dict[str, list[tuple[float, float, float]]] = defaultdict(list)
     for _, entry in entries:
         tokens = _known(entry, "tokens_in"), _known(entry, "tokens_out")
-        dollars = None if entry.outcome is None else entry.outcome.dollars
+        dollars = None if entry.outcome is None else entry.outcome.rated.get("dollars")
         if tokens[0] is not None and tokens[1] is not None and isinstance(dollars, int | float):
             paid[entry.model].append((tokens[0], tokens[1], dollars))
     found: dict[str, tuple[float, float]] = {}

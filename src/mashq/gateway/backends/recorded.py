@@ -18,7 +18,7 @@ from mashq.errors import DataError
 from mashq.gateway.replies import json_object
 from mashq.gateway.types import Call, Completion, Measure, Outcome, Request, Usage
 from mashq.gateway.untrusted import as_object, count
-from mashq.protocol.resources import UNKNOWN, Unknown
+from mashq.protocol.resources import RATED, UNKNOWN, Unknown
 
 PURPOSES = ("answer", "review", "decision")
 STATUSES = ("ok", "refused", "failed")
@@ -93,13 +93,14 @@ def _outcome(row: Row, request: Request) -> Outcome:
         count(row.get("cached")),
         count(row.get("reasoning")),
     )
-    seconds, dollars = _measure(row.get("seconds")), _measure(row.get("dollars"))
+    seconds = _measure(row.get("seconds"))
+    rated = {name: cost for name in RATED if (cost := _measure(row.get(name))) is not UNKNOWN}
     if status == "failed":
-        return Outcome("missing", None, tokens, seconds, dollars, error=str(row.get("error") or "recorded as failed"))
+        return Outcome("missing", None, tokens, seconds, rated, error=str(row.get("error") or "recorded as failed"))
     text = str(row.get("text") or "")
     refused = status == "refused" or not text.strip()
     reply = Completion(text if refused else _as_asked(text, request), "recorded", refused)
-    return Outcome("refused" if refused else "ok", reply, tokens, seconds, dollars)
+    return Outcome("refused" if refused else "ok", reply, tokens, seconds, rated)
 
 
 def _as_asked(text: str, request: Request) -> str:

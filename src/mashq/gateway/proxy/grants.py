@@ -92,7 +92,7 @@ class Grant:
 
     def charged(self, seconds: float) -> Spend:
         """What the turn cost: its attempts, with the time of the turn for theirs; a crashed turn's as recorded."""
-        return replace(self.spend, seconds=Amount(seconds, known=1)) + self.recalled
+        return self.spend.put("seconds", Amount(seconds, known=1)) + self.recalled
 
     async def attempt(self, endpoint: Endpoint, request: Request, worst: Worst, send: Send) -> Outcome:
         """One request: reserve, queue, open, send, close. Raises OutOfBudget, or TurnOver when it did not leave."""
@@ -170,7 +170,7 @@ class Grant:
         ledger, durable = self.model.ledger, endpoint.backend.durable
         attempt = await ledger.open(call, request, endpoint.name, worst, durable=durable)
         started = self.model.clock.tick()
-        outcome = endpoint.priced(await send(call))
+        outcome = endpoint.rated(await send(call))
         ledger.close(attempt, outcome, waited)
         self.spend += spend_of(Entry(attempt, endpoint.name, worst, outcome, waited))
         if outcome.completion is not None:

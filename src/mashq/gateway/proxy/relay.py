@@ -153,7 +153,7 @@ def _embedding(endpoint: Endpoint, backend: HttpBackend, asked: Asked) -> Endpoi
         return endpoint
     provider = endpoint.name.partition("/")[0]
     name = f"{provider}/{asked.model[:200]}"
-    return replace(endpoint, name=name, price=prices.listed(provider, asked.model) if asked.model else None)
+    return replace(endpoint, name=name, rates=prices.listed_rates(provider, asked.model) if asked.model else {})
 
 
 def _failed(outcome: Outcome) -> web.Response:

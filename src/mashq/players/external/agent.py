@@ -143,9 +143,10 @@ def _patience(model: Model, longest: float) -> tuple[float, str | None]:
     """How long a turn may take, and the budget that makes it shorter; OutOfBudget when none is left."""
     left, reason = math.inf, ""
     for name, budget, before in model.purses:
-        if budget.seconds is not None and budget.seconds - at_worst(before.seconds) < left:
-            left = budget.seconds - at_worst(before.seconds)
-            reason = f"{name} budget of {budget.seconds:g} seconds is used up"
+        limit = budget.limit("seconds")
+        if limit is not None and limit - at_worst(before.seconds) < left:
+            left = limit - at_worst(before.seconds)
+            reason = f"{name} budget of {limit:g} seconds is used up"
     if left <= 0:
         raise OutOfBudget(reason)
     return (left, reason) if left < longest else (longest, None)

@@ -77,7 +77,7 @@ def own(seen: Observation, assumed: Assumed = ASSUMED) -> Own:
     total: dict[str, float] = {}
     for name in seen.resources:
         spent = _spent(seen, name)
-        on_reviews = float(past.count if name == "reviews" else getattr(past, _measure(seen, name)))
+        on_reviews = float(past.count if name == "reviews" else past.spend.amount(_measure(seen, name)).total)
         answer[name] = max(0.0, spent - on_reviews) / count
         rewrite[name] = 1.0
         if name != "reviews":

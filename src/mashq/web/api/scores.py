@@ -9,13 +9,11 @@ import sqlite3
 from dataclasses import replace
 from typing import Any
 
-from mashq.protocol.resources import Amount, Spend
+from mashq.protocol.resources import Spend
 from mashq.protocol.score import ItemResult, PlayerResult, Score, ScoreRules, score
 from mashq.report.document import figures
-from mashq.runs.database import AMOUNTS
+from mashq.runs.results import COUNTS, spend_in, there
 
-_COUNTS = ("calls", "unresolved", "failed", "unknown", "reviews", "waited")
-_PARTS = tuple(f"{name}{part}" for name in AMOUNTS for part in ("", "_known", "_unknown", "_worst"))
 _LEFT_OUT = "(SELECT position FROM results WHERE match = :match AND status IN ('refused', 'failed'))"
 _OWN = "(status NOT IN ('refused', 'failed'))"
 _SUMS = """WITH r AS {once} (SELECT *, {kept} AS kept FROM results WHERE match = :match)
@@ -49,7 +47,7 @@ def _score(
         f"SELECT count(DISTINCT position) FROM {_LEFT_OUT}", {"match": match}
     ).fetchone()[0]
     kept = {"intersection": f"(position NOT IN {_LEFT_OUT})", "penalised": "1"}.get(rules.refusals, _OWN)
-    names, cut = (*_COUNTS, *_PARTS), dropped and rules.refusals == "intersection"
+    names, cut = (*COUNTS, *there(connection)), dropped and rules.refusals == "intersection"
     sums = ", ".join(f"sum(CASE WHEN kept THEN {name} ELSE 0 END)" if cut else f"sum({name})" for name in names)
     kept = kept if dropped else "1"
     rows = connection.execute(
@@ -61,35 +59,12 @@ def _score(
     for (name, shared), row in zip(seats, rows, strict=True):
         _, count, scored, _, h, first, *costs = row
         share = scored / count if rules.refusals == "intersection" else 1.0
-        spend = _spend(costs) + _part(Spend.from_json(json.loads(shared)), share)
+        known = dict(zip(names, costs, strict=True))
+        spend = spend_in({count: known[count] for count in COUNTS}, known) + Spend.from_json(
+            json.loads(shared)
+        ).share(share)
         mean = (h / scored, first / scored) if scored else (None, None)
         one = ItemResult("all", "ok" if scored else "refused", *mean, spend)
         players.append(PlayerResult(name, (one,)))
     result = score(tuple(players), replace(rules, refusals="answered"))
     return result, [row[3] / row[1] for row in rows], dropped, rows[0][1]
-
-
-def _spend(costs: list[Any]) -> Spend:
-    calls, unresolved, failed, unknown, reviews, waited = costs[:6]
-    amounts = [Amount(*costs[at : at + 4]) for at in range(6, len(costs), 4)]
-    return Spend(calls, unresolved, failed, unknown, reviews, *amounts, waited=waited)
-
-
-def _part(spend: Spend, share: float) -> Spend:
-    """The share of what belongs to no item that goes with the items scored."""
-    if share == 1.0 or spend == Spend():
-        return spend
-
-    def cut(amount: Amount) -> Amount:
-        return replace(amount, total=amount.total * share, worst=amount.worst * share)
-
-    return replace(
-        spend,
-        calls=spend.calls * share,
-        unresolved=spend.unresolved * share,
-        reviews=spend.reviews * share,
-        tokens_in=cut(spend.tokens_in),
-        tokens_out=cut(spend.tokens_out),
-        seconds=cut(spend.seconds),
-        dollars=cut(spend.dollars),
-    )
