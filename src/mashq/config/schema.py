@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model, field_validator, model_validator
 
-from mashq.protocol.resources import COUNTED, RESOURCES
+from mashq.protocol.resources import COUNTED, MAX_COST, RESOURCES
 from mashq.protocol.rules import SHOWABLE, order_of
 
 
@@ -127,8 +127,8 @@ class RulesConfig(Strict):
 class ScoreConfig(Strict):
     """How the match is scored."""
 
-    alpha: float = Field(default=1.0, gt=0)
-    beta: float | None = Field(default=None, ge=0)
+    alpha: float = Field(default=1.0, gt=0, le=1e9)
+    beta: float | None = Field(default=None, ge=0, le=1e9)
     resources: list[Resource] = list(COUNTED)
     weights: dict[Resource, float] = {}
     normalise: Literal["match"] | dict[Resource, float] = "match"
@@ -143,7 +143,7 @@ class ScoreConfig(Strict):
         if len(set(self.resources)) < len(self.resources):
             raise ValueError("resources lists one of them twice")
         for name, number in [*self.weights.items(), *reference.items()]:
-            if not 0 < number < float("inf"):
+            if not 0 < number <= MAX_COST:
                 raise ValueError(f"the {name} of weights and normalise must be positive numbers, not {number}")
         return self
 

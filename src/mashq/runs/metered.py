@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from mashq.runs.manifest import GATEWAY, read_manifest
-from mashq.runs.reading import read_metered, read_refusals
+from mashq.runs.reading import check_record, read_metered, read_refusals
 
 
 def is_metered(out: Path) -> bool:
@@ -15,6 +15,7 @@ def is_metered(out: Path) -> bool:
 def document(out: Path) -> dict[str, Any]:
     """What was spent through a gateway, as `--json` prints it; an unknown is None."""
     manifest = read_manifest(out)
+    check_record(out)
     return {
         "run": str(out),
         "kind": GATEWAY,

@@ -18,7 +18,15 @@ from mashq.protocol.moves import Move
 from mashq.protocol.score import PlayerResult, results_of
 from mashq.protocol.state import MatchState
 from mashq.runs.manifest import read_match
-from mashq.runs.reading import read_attempts, read_items, read_matches, read_moves, read_results, unclosed
+from mashq.runs.reading import (
+    check_record,
+    read_attempts,
+    read_items,
+    read_matches,
+    read_moves,
+    read_results,
+    unclosed,
+)
 from mashq.runs.seasons import Fixture, batches, checked
 from mashq.runs.setup import first_state
 from mashq.tasks.load import digest
@@ -153,6 +161,7 @@ def read_season(out: Path) -> Season:
     """A run as its manifest has it, whatever its record says."""
     manifest = read_match(out)
     checked(manifest.get("season", {}))
+    check_record(out)
     return Season(out, manifest, check(manifest["config"], f"{out}/manifest.json"))
 
 
