@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from mashq.errors import ConfigError
+from mashq.protocol.resources import RESOURCES
 
-FIGURES = ("q", "h", "penalty", "p_win", "answer_rate", "tokens", "calls", "reviews", "seconds", "dollars")
+FIGURES = ("q", "h", "penalty", "p_win", "answer_rate", *RESOURCES)
 OPERATORS: dict[str, Callable[[float, float], bool]] = {
     "<=": operator.le,
     ">=": operator.ge,
