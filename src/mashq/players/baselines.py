@@ -17,14 +17,14 @@ class Plain:
 
     answers_alone = True
 
-    def __init__(self, scribe: Prompter) -> None:
-        self._scribe = scribe
+    def __init__(self, prompter: Prompter) -> None:
+        self._prompter = prompter
 
     async def move(self, seen: Observation, model: Model) -> Draft:
         """An answer, or on to the next."""
         if seen.step == "decide" or seen.item is None:
             return on(seen, "a plain player never reviews")
-        return await self._scribe.answer(seen.item, model)
+        return await self._prompter.answer(seen.item, model)
 
 
 class Again:
@@ -35,8 +35,8 @@ class Again:
 
     answers_alone = True
 
-    def __init__(self, scribe: Prompter) -> None:
-        self._scribe = scribe
+    def __init__(self, prompter: Prompter) -> None:
+        self._prompter = prompter
 
     async def move(self, seen: Observation, model: Model) -> Draft:
         """An answer, a decision for free, or an answer again."""
@@ -45,5 +45,5 @@ class Again:
                 return on(seen, "no answer is below the threshold")
             worst = None if seen.worst is None else seen.worst[0]
             return Decision("review", previous_id=worst, source="rule", reason="an answer is below the threshold")
-        answer = await self._scribe.answer(seen.item, model)
+        answer = await self._prompter.answer(seen.item, model)
         return answer if seen.step == "answer" else rewrite(answer)

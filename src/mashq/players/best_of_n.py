@@ -31,12 +31,12 @@ class Play:
 class BestOfN:
     """Plays every item N times over."""
 
-    def __init__(self, scribe: Prompter, plays: int, policy: Literal["llm", "rule", "bayes"] = "llm") -> None:
+    def __init__(self, prompter: Prompter, plays: int, policy: Literal["llm", "rule", "bayes"] = "llm") -> None:
         if policy == "bayes":
             raise ConfigError(
                 "policy: bayes plans the reviews of a whole match, and best-of-n plays item by item: use rule"
             )
-        self._scribe, self._plays, self._policy = scribe, plays, policy
+        self._prompter, self._plays, self._policy = prompter, plays, policy
 
     async def move(self, seen: Observation, model: Model) -> Draft:
         """All the plays are made when an item is to be answered; decisions after it are free."""
@@ -51,7 +51,7 @@ class BestOfN:
         return replace(best.last, h=best.h, h_first=opening.h_first, text_first=text)
 
     async def _play(self, seen: Observation, item: Item, model: Model, start: int) -> Play:
-        first = await self._scribe.answer(item, model, Place("answer", start))
+        first = await self._prompter.answer(item, model, Place("answer", start))
         if first.status != "ok":
             return Play(first)
         h = h_first = await _score(first, model)
@@ -59,7 +59,7 @@ class BestOfN:
         if await self._wants_review(seen, item, h, model, start):
             for review in range(seen.max_reviews):
                 model.count_review()
-                new = await self._scribe.review(item, last.text, h, model, Place("review", start + review))
+                new = await self._prompter.review(item, last.text, h, model, Place("review", start + review))
                 if new.status == "ok":
                     scored = await _score(new, model)
                     if seen.keep == "latest" or scored > h:
@@ -73,7 +73,7 @@ class BestOfN:
         state = replace(seen, step="decide", worst=(item.id, h), recommended=recommended, handled=seen.handled + 1)
         if self._policy == "rule":
             return rule_policy.decide(state).choice == "review"
-        decision = await self._scribe.decide(state, model, Place("decision", start))
+        decision = await self._prompter.decide(state, model, Place("decision", start))
         return decision.choice == "review"
 
 

@@ -19,21 +19,21 @@ class QAgent:
 
     answers_alone = True
 
-    def __init__(self, scribe: Prompter, policy: Literal["llm", "rule", "bayes"] = "llm") -> None:
-        self._scribe, self._policy = scribe, policy
-        self._assumed = bayes_policy.QUESTIONS if scribe.prompts.task == "qa" else bayes_policy.ASSUMED
+    def __init__(self, prompter: Prompter, policy: Literal["llm", "rule", "bayes"] = "llm") -> None:
+        self._prompter, self._policy = prompter, policy
+        self._assumed = bayes_policy.QUESTIONS if prompter.prompts.task == "qa" else bayes_policy.ASSUMED
 
     async def move(self, seen: Observation, model: Model) -> Draft:
         """The move for the step at hand."""
         if seen.step == "decide" or seen.item is None:
             return await self._decide(seen, model)
         if seen.step == "answer":
-            return await self._scribe.answer(seen.item, model)
-        return rewrite(await self._scribe.review(seen.item, seen.answer, seen.h, model))
+            return await self._prompter.answer(seen.item, model)
+        return rewrite(await self._prompter.review(seen.item, seen.answer, seen.h, model))
 
     async def _decide(self, seen: Observation, model: Model) -> Decision:
         if self._policy == "rule":
             return rule_policy.decide(seen)
         if self._policy == "bayes":
             return bayes_policy.decide(seen, self._assumed)
-        return await self._scribe.decide(seen, model)
+        return await self._prompter.decide(seen, model)

@@ -30,10 +30,10 @@ class Loop:
 class React:
     """Thinks, acts, observes."""
 
-    def __init__(self, scribe: Prompter) -> None:
-        self._scribe = scribe
-        properties: dict[str, object] = {"thought": TEXT, "action": ACTIONS, scribe.key: TEXT}
-        if scribe.key == "answer":
+    def __init__(self, prompter: Prompter) -> None:
+        self._prompter = prompter
+        properties: dict[str, object] = {"thought": TEXT, "action": ACTIONS, prompter.key: TEXT}
+        if prompter.key == "answer":
             properties["confidence"] = {"type": "number"}
         self._schema = schema(properties)
 
@@ -44,7 +44,7 @@ class React:
         return await self._loop(seen, seen.item, model)
 
     async def _loop(self, seen: Observation, item: Item, model: Model) -> Answer:
-        prompts, loop = self._scribe.prompts, Loop()
+        prompts, loop = self._prompter.prompts, Loop()
         fields = {"passage": item.text, "max_reviews": str(seen.max_reviews), "threshold": f"{seen.threshold:g}"}
         messages = [Message("user", prompts.fill("react", fields))]
         for _ in range(seen.max_reviews + 2):
@@ -60,7 +60,7 @@ class React:
 
     async def _act(self, reply: Completion, seen: Observation, model: Model, loop: Loop) -> str | None:
         """Take one action; what the model observes of it, or None when the loop is over."""
-        key = self._scribe.key
+        key = self._prompter.key
         found = read(reply, "action") or {}
         said = found.get(key)
         text = said.strip() if isinstance(said, str) else ""

@@ -16,12 +16,12 @@ from mashq.players.react import React
 
 GROUP = "mashq.players"
 OURS: dict[str, Callable[[PlayerConfig, Prompter], Player]] = {
-    "q-agent": lambda player, scribe: QAgent(scribe, player.policy),
-    "plain": lambda _player, scribe: Plain(scribe),
-    "retry": lambda _player, scribe: Again(scribe),
-    "escalate": lambda _player, scribe: Again(scribe),
-    "best-of-n": lambda player, scribe: BestOfN(scribe, player.n, player.policy),
-    "react": lambda _player, scribe: React(scribe),
+    "q-agent": lambda player, prompter: QAgent(prompter, player.policy),
+    "plain": lambda _player, prompter: Plain(prompter),
+    "retry": lambda _player, prompter: Again(prompter),
+    "escalate": lambda _player, prompter: Again(prompter),
+    "best-of-n": lambda player, prompter: BestOfN(prompter, player.n, player.policy),
+    "react": lambda _player, prompter: React(prompter),
 }
 NO_REVIEWS = ("plain", "external")
 

@@ -142,7 +142,7 @@ def _confidence(document: Mapping[str, object]) -> float | None:
 def _patience(model: Model, longest: float) -> tuple[float, str | None]:
     """How long a turn may take, and the budget that makes it shorter; OutOfBudget when none is left."""
     left, reason = math.inf, ""
-    for name, budget, before in model.purses:
+    for name, budget, before in model.budget_states:
         limit = budget.limit("seconds")
         if limit is not None and limit - at_worst(before.seconds) < left:
             left = limit - at_worst(before.seconds)
