@@ -16,7 +16,7 @@ from mashq.errors import StoreError
 from mashq.gateway.budgets import BudgetState, OutOfBudget
 from mashq.gateway.model import Endpoint, Model
 from mashq.gateway.types import Call, Clock, Ledger
-from mashq.players.base import Draft, Player
+from mashq.players.base import Draft, Player, declared
 from mashq.protocol.frozen import changed
 from mashq.protocol.game import Ruling, apply, observe, ruling, to_move
 from mashq.protocol.items import Item
@@ -130,7 +130,7 @@ class Match:
         player, rules = self.state.players[seat], self.state.rules
         if rules.turn != "cycle" or player.budget.is_set or rules.shared_budget.is_set:
             return
-        if not getattr(self.contestants[seat].player, "answers_alone", False):
+        if not declared(self.contestants[seat].player).answers_alone:
             return
         last = min(player.position + self.ahead, len(self.state.items) - 1)
         for position in range(player.position + (seen.step == "answer"), last + 1):

@@ -2,12 +2,13 @@
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 if TYPE_CHECKING:
     from mashq.arena.plan import Cost, Plan
+    from mashq.protocol.resources import Unknown
 
 
 @click.command()
@@ -27,19 +28,32 @@ def plan(config: Path, overrides: tuple[str, ...], as_json: bool) -> None:
     count, plans = planning.plan(configuration.load(config, overrides), config.parent)
     if as_json:
         players = [
-            {"name": p.name, "model": p.model, "expected": _costs(p.expected), "worst": _costs(p.worst)}
+            {
+                "name": p.name,
+                "model": p.model,
+                "expected": _costs(p.expected),
+                "worst": _costs(p.worst),
+                "repeats": {"asks": p.asks, "attempts": p.attempts} if p.known else None,
+            }
             for p in plans
         ]
         click.echo(json.dumps({"items": count, "players": players, "assumed": planning.ASSUMED}, indent=2))
         return
-    _print(count, plans, planning.ASSUMED)
+    _print(count, plans, " ".join([planning.ASSUMED, *planning.bounds(plans)]))
 
 
-def _costs(cost: "Cost") -> dict[str, Any]:
-    from mashq.protocol.resources import Unknown
+def _costs(cost: "Cost") -> dict[str, float | None]:
+    seconds = _known(cost.seconds)
+    return {
+        "calls": _known(cost.calls),
+        "tokens": _known(cost.tokens),
+        "dollars": _known(cost.dollars),
+        "hours": None if seconds is None else seconds / 3600,
+    }
 
-    dollars = None if isinstance(cost.dollars, Unknown) else cost.dollars
-    return {"calls": cost.calls, "tokens": cost.tokens, "dollars": dollars, "hours": cost.seconds / 3600}
+
+def _known(amount: "float | Unknown") -> float | None:
+    return amount if isinstance(amount, int | float) else None
 
 
 def _print(count: int, plans: "tuple[Plan, ...]", assumed: str) -> None:

@@ -1,12 +1,11 @@
-"""The baselines that cost-aware work asks for.
+"""The baselines that cost-aware work asks for: `plain`, `retry` and `escalate`."""
 
-plain       one call an item, no policy
-retry       the same question again until H >= T or R reviews are used; a resample counts as a review
-escalate    a stronger model answers again where the first one's H is below T
-"""
+from dataclasses import replace
+from typing import Self
 
+from mashq.config import PlayerConfig
 from mashq.gateway.model import Model
-from mashq.players.base import Draft, on, rewrite
+from mashq.players.base import AgentSpec, Calls, Draft, answers_and_reviews, on, rewrite
 from mashq.players.prompting import Prompter
 from mashq.protocol.moves import Decision
 from mashq.protocol.state import Observation
@@ -15,10 +14,24 @@ from mashq.protocol.state import Observation
 class Plain:
     """Answers and goes on."""
 
-    answers_alone = True
+    spec = AgentSpec(
+        "one answer, no policy",
+        "1",
+        calls=lambda work: Calls(work.items),
+        reviews="never",
+        asks_again=True,
+        answers_alone=True,
+        settings=frozenset({"prompts"}),
+        simulated_as="plain",
+    )
 
     def __init__(self, prompter: Prompter) -> None:
         self._prompter = prompter
+
+    @classmethod
+    def configured(cls, _player: PlayerConfig, prompter: Prompter) -> Self:
+        """As a player sets it."""
+        return cls(prompter)
 
     async def move(self, seen: Observation, model: Model) -> Draft:
         """An answer, or on to the next."""
@@ -27,16 +40,26 @@ class Plain:
         return await self._prompter.answer(seen.item, model)
 
 
-class Again:
-    """Asks again where the guide's score is below T: the same model (retry), or a stronger one (escalate).
+class Retry:
+    """Asks again where the guide's score is below T; the question is the same, and the old answer is not shown."""
 
-    Which model a review is asked of is the arena's doing; the question is the same, and the old answer is not shown.
-    """
-
-    answers_alone = True
+    spec = AgentSpec(
+        "the same question again until H reaches T or R is used up; a resample counts as a review",
+        "1 + reviews",
+        calls=answers_and_reviews,
+        asks_again=True,
+        answers_alone=True,
+        settings=frozenset({"prompts"}),
+        simulated_as="retry",
+    )
 
     def __init__(self, prompter: Prompter) -> None:
         self._prompter = prompter
+
+    @classmethod
+    def configured(cls, _player: PlayerConfig, prompter: Prompter) -> Self:
+        """As a player sets it."""
+        return cls(prompter)
 
     async def move(self, seen: Observation, model: Model) -> Draft:
         """An answer, a decision for free, or an answer again."""
@@ -47,3 +70,20 @@ class Again:
             return Decision("review", previous_id=worst, source="rule", reason="an answer is below the threshold")
         answer = await self._prompter.answer(seen.item, model)
         return answer if seen.step == "answer" else rewrite(answer)
+
+
+def _no_stronger_model(player: PlayerConfig) -> str | None:
+    return "escalates to no model: name the stronger one with 'to'" if player.to is None else None
+
+
+class Escalate(Retry):
+    """Does the same, and its reviews are asked of a stronger model, which is the arena's doing."""
+
+    spec = replace(
+        Retry.spec,
+        about="asks the stronger model `to` where H is below T (R is 1 unless set)",
+        max_reviews=1,
+        settings=frozenset({"prompts", "to"}),
+        problem=_no_stronger_model,
+        simulated_as="escalate",
+    )

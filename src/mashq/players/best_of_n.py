@@ -5,12 +5,13 @@ the score reaches T or R reviews are used.
 """
 
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, Self
 
+from mashq.config import PlayerConfig
 from mashq.errors import ConfigError
 from mashq.gateway.model import Model
 from mashq.gateway.types import PLAY
-from mashq.players.base import Draft, on
+from mashq.players.base import AgentSpec, Calls, Draft, Workload, on
 from mashq.players.policies import rule as rule_policy
 from mashq.players.prompting import Place, Prompter
 from mashq.protocol.items import Item
@@ -28,8 +29,24 @@ class Play:
     h_first: float | None = None
 
 
+def _calls(work: Workload) -> Calls:
+    decisions = work.items if work.policy == "llm" else 0
+    return Calls(work.items, decisions, work.items * work.reviews).times(work.n)
+
+
 class BestOfN:
     """Plays every item N times over."""
+
+    spec = AgentSpec(
+        "`n` full plays (answer, decision, reviews), the guide picks the best, every play is charged",
+        "n × (2 + reviews); n × (1 + reviews) with `policy: rule`",
+        calls=_calls,
+        reviews="in plays",
+        asks_policy=True,
+        asks_again=True,
+        settings=frozenset({"prompts", "policy", "n"}),
+        simulated_as="best-of-n",
+    )
 
     def __init__(self, prompter: Prompter, plays: int, policy: Literal["llm", "rule", "bayes"] = "llm") -> None:
         if policy == "bayes":
@@ -37,6 +54,11 @@ class BestOfN:
                 "policy: bayes plans the reviews of a whole match, and best-of-n plays item by item: use rule"
             )
         self._prompter, self._plays, self._policy = prompter, plays, policy
+
+    @classmethod
+    def configured(cls, player: PlayerConfig, prompter: Prompter) -> Self:
+        """As a player sets it."""
+        return cls(prompter, player.n, player.policy)
 
     async def move(self, seen: Observation, model: Model) -> Draft:
         """All the plays are made when an item is to be answered; decisions after it are free."""

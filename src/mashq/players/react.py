@@ -6,10 +6,12 @@ the model observes the guide's score and whether a review is recommended. Every 
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Self
 
+from mashq.config import PlayerConfig
 from mashq.gateway.model import Failure, Model
 from mashq.gateway.types import Completion, Message
-from mashq.players.base import Draft, on
+from mashq.players.base import AgentSpec, Calls, Draft, Workload, answers_and_reviews, on
 from mashq.players.prompting import TEXT, Prompter, confidence_of, read, schema
 from mashq.protocol.items import Item
 from mashq.protocol.moves import Answer
@@ -27,8 +29,23 @@ class Loop:
     reviews: int = 0
 
 
+def _at_most(work: Workload) -> Calls:
+    """One turn more per item than its answer and R reviews: a first reply without an answer is told so."""
+    return Calls(2 * work.items, reviews=work.items * work.max_reviews)
+
+
 class React:
     """Thinks, acts, observes."""
+
+    spec = AgentSpec(
+        "one loop of thought, action (answer, end) and observation per item",
+        "1 + reviews, and 1 where it ends by itself",
+        calls=answers_and_reviews,
+        at_most=_at_most,
+        reviews="in a loop",
+        settings=frozenset({"prompts"}),
+        simulated_as="react",
+    )
 
     def __init__(self, prompter: Prompter) -> None:
         self._prompter = prompter
@@ -36,6 +53,11 @@ class React:
         if prompter.key == "answer":
             properties["confidence"] = {"type": "number"}
         self._schema = schema(properties)
+
+    @classmethod
+    def configured(cls, _player: PlayerConfig, prompter: Prompter) -> Self:
+        """As a player sets it."""
+        return cls(prompter)
 
     async def move(self, seen: Observation, model: Model) -> Draft:
         """The whole loop is the answer to an item; decisions after it are free."""

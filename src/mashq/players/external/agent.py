@@ -23,6 +23,7 @@ from mashq.gateway.proxy.server import MeteringServer, Seat
 from mashq.gateway.untrusted import whole
 from mashq.players.base import Draft
 from mashq.players.external.process import MAX_OUTPUT, AgentError, Program
+from mashq.players.external.spec import EXTERNAL
 from mashq.protocol.moves import Answer, Decision, Rewrite
 from mashq.protocol.state import Observation
 
@@ -40,6 +41,8 @@ class Agent:
 
 class External:
     """The player of a foreign agent."""
+
+    spec = EXTERNAL
 
     def __init__(self, name: str, agent: Agent, server: MeteringServer) -> None:
         self.name = name
