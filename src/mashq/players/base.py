@@ -79,7 +79,7 @@ class AgentSpec:
     answers_alone    whether an answer depends on its item alone, so that under `ahead` it may be asked for early
     max_reviews      its own R where the player sets none; None: the R of the match
     settings         which settings of a player it uses, besides those that every player has
-    problem          what is wrong with a player's settings, to follow its name in a sentence
+    check            raises ConfigError when a player's settings do not fit it
     simulated_as     the built-in agent that plays like it when a record is simulated; None: its steps are not those
                      of the protocol, and it is simulated as a plain player whose calls cost what its turns did
     external         whether it is a program of its own, on this machine, behind the metering endpoint
@@ -95,7 +95,7 @@ class AgentSpec:
     answers_alone: bool = False
     max_reviews: int | None = None
     settings: frozenset[str] = frozenset()
-    problem: Callable[[PlayerConfig], str | None] | None = None
+    check: Callable[[PlayerConfig], None] | None = None
     simulated_as: str | None = None
     external: bool = False
 

@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import Self
 
 from mashq.config import PlayerConfig
+from mashq.errors import ConfigError
 from mashq.gateway.model import Model
 from mashq.players.base import AgentSpec, Calls, Draft, answers_and_reviews, on, rewrite
 from mashq.players.prompting import Prompter
@@ -72,8 +73,9 @@ class Retry:
         return answer if seen.step == "answer" else rewrite(answer)
 
 
-def _no_stronger_model(player: PlayerConfig) -> str | None:
-    return "escalates to no model: name the stronger one with 'to'" if player.to is None else None
+def _has_stronger_model(player: PlayerConfig) -> None:
+    if player.to is None:
+        raise ConfigError(f"player {player.name!r} escalates to no model: name the stronger one with 'to'")
 
 
 class Escalate(Retry):
@@ -84,6 +86,6 @@ class Escalate(Retry):
         about="asks the stronger model `to` where H is below T (R is 1 unless set)",
         max_reviews=1,
         settings=frozenset({"prompts", "to"}),
-        problem=_no_stronger_model,
+        check=_has_stronger_model,
         simulated_as="escalate",
     )

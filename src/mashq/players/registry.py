@@ -54,7 +54,7 @@ def reviews_allowed(player: PlayerConfig) -> int | None:
 def agent(player: PlayerConfig, texts: Prompts) -> Player:
     """The player that a configuration describes."""
     check(player)
-    kind: Any = OURS[player.agent] if player.agent in OURS else _loaded(_installed()[player.agent])
+    kind: Any = OURS.get(player.agent) or _installed_kind(player)
     if hasattr(kind, "configured"):
         return kind.configured(player, Prompter(texts))
     return kind()
@@ -75,37 +75,35 @@ def _settled(player: PlayerConfig) -> PlayerConfig:
 
 def check(player: PlayerConfig) -> AgentSpec:
     """The spec of a player's agent; ConfigError when there is no such agent, or its settings do not fit it."""
-    if player.agent not in BUILT_IN and player.agent not in (known := names()):
-        hint = nearest(player.agent, known)
-        raise ConfigError(f"player {player.name!r} has the unknown agent {player.agent!r}{hint}")
-    spec = spec_of(player.agent)
-    problem = spec.problem(player) if spec.problem is not None else None
-    problem = problem or _misplaced(player, spec)
-    if problem is not None:
-        raise ConfigError(f"player {player.name!r} {problem}")
-    return spec
-
-
-def _misplaced(player: PlayerConfig, spec: AgentSpec) -> str | None:
-    """A setting that another agent uses and this one would ignore."""
+    spec = BUILT_IN.get(player.agent) or declared(_installed_kind(player))
+    if spec.check is not None:
+        spec.check(player)
     if player.to is not None and "to" not in spec.settings:
-        return f"has 'to', which only the agent {_users('to')} uses"
-    if player.command is not None and "command" not in spec.settings:
-        return f"has a command or a url: only an 'agent: {_users('command')}' takes one"
-    if player.url is not None and "url" not in spec.settings:
-        return f"has a command or a url: only an 'agent: {_users('url')}' takes one"
-    return None
+        raise ConfigError(f"player {player.name!r} has 'to', which only the agent {_users('to')} uses")
+    ways = {name for name in ("command", "url") if getattr(player, name) is not None}
+    if ways - spec.settings:
+        takes = _users("command")
+        raise ConfigError(f"player {player.name!r} has a command or a url: only an 'agent: {takes}' takes one")
+    return spec
 
 
 def _users(setting: str) -> str:
     return " or ".join(name for name, spec in BUILT_IN.items() if setting in spec.settings)
 
 
+def _installed_kind(player: PlayerConfig) -> object:
+    entries = _installed()
+    if player.agent not in entries:
+        hint = nearest(player.agent, [*BUILT_IN, *sorted(entries)])
+        raise ConfigError(f"player {player.name!r} has the unknown agent {player.agent!r}{hint}")
+    return _loaded(entries[player.agent])
+
+
 def _installed() -> dict[str, EntryPoint]:
     return {entry.name: entry for entry in entry_points(group=GROUP)}
 
 
-def _loaded(entry: EntryPoint) -> Any:
+def _loaded(entry: EntryPoint) -> object:
     try:
         return entry.load()
     except (ImportError, AttributeError) as error:
