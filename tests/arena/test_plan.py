@@ -8,6 +8,7 @@ import pytest
 
 import mashq
 from mashq.arena import endpoints, plan
+from mashq.cli.plan import bounds
 from mashq.config import check
 from mashq.gateway.backends.simulated import SimulatedBackend
 from mashq.gateway.types import Call, Completion, Outcome, Request
@@ -137,9 +138,10 @@ def test_a_program_of_its_own_is_not_guessed_at(tmp_path: Path) -> None:
     document["players"].append(config("plain")["players"][0] | {"name": "C"})
     _, plans = plan.plan(check(document), Path())
     assert plans[0].expected == plans[0].worst == plan.Cost()
-    assert plan.bounds(plans) == [
-        "Each call is sent at most 3 times (never asked for again): B.",
-        "Each call is sent at most 6 times (asked for 2 times, 3 attempts each): C.",
+    assert bounds(plans[2:]) == ["Each call is sent at most 6 times (asked for 2 times, 3 attempts each)."]
+    assert bounds(plans) == [
+        "Each call of B is sent at most 3 times (never asked for again).",
+        "Each call of C is sent at most 6 times (asked for 2 times, 3 attempts each).",
         "How often it calls is known only when it plays: A.",
     ]
     path = tmp_path / "match.yaml"

@@ -89,22 +89,6 @@ def plan(config: Config, base: Path) -> tuple[int, tuple[Plan, ...]]:
     return len(items), tuple(_plan(config, player, items) for player in config.players)
 
 
-def bounds(plans: Iterable[Plan]) -> list[str]:
-    """How often a call can be sent at worst, by player; and of whom nothing is known."""
-    players: dict[tuple[int, int], list[str]] = {}
-    unknown: list[str] = []
-    for row in plans:
-        (players.setdefault((row.asks, row.attempts), []) if row.known else unknown).append(row.name)
-    lines = [
-        f"Each call is sent at most {asks * attempts} times (asked for {asks} times, {attempts} attempts each): "
-        f"{', '.join(names)}."
-        if asks > 1
-        else f"Each call is sent at most {attempts} times (never asked for again): {', '.join(names)}."
-        for (asks, attempts), names in players.items()
-    ]
-    return lines + ([f"How often it calls is known only when it plays: {', '.join(unknown)}."] if unknown else [])
-
-
 def workload(config: Config, player: PlayerConfig, items: int) -> Workload:
     """What a player is expected to do."""
     own = reviews_allowed(player)

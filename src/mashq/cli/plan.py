@@ -1,6 +1,7 @@
 """`mashq plan`: what a match would cost."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -39,7 +40,25 @@ def plan(config: Path, overrides: tuple[str, ...], as_json: bool) -> None:
         ]
         click.echo(json.dumps({"items": count, "players": players, "assumed": planning.ASSUMED}, indent=2))
         return
-    _print(count, plans, " ".join([planning.ASSUMED, *planning.bounds(plans)]))
+    _print(count, plans, " ".join([planning.ASSUMED, *bounds(plans)]))
+
+
+def bounds(plans: "Sequence[Plan]") -> list[str]:
+    """How often a call can be sent at worst, by player where that differs; and of whom nothing is known."""
+    from mashq.report.formatting import safe
+
+    players: dict[tuple[int, int], list[str]] = {}
+    unknown: list[str] = []
+    for row in plans:
+        (players.setdefault((row.asks, row.attempts), []) if row.known else unknown).append(safe(row.name, 24))
+    lines: list[str] = []
+    for (asks, attempts), names in players.items():
+        how = f"asked for {asks} times, {attempts} attempts each" if asks > 1 else "never asked for again"
+        whose = f" of {', '.join(names)}" if len(names) < len(plans) else ""
+        lines.append(f"Each call{whose} is sent at most {asks * attempts} times ({how}).")
+    if unknown:
+        lines.append(f"How often it calls is known only when it plays: {', '.join(unknown)}.")
+    return lines
 
 
 def _costs(cost: "Cost") -> dict[str, float | None]:
@@ -56,7 +75,7 @@ def _known(amount: "float | Unknown") -> float | None:
     return amount if isinstance(amount, int | float) else None
 
 
-def _print(count: int, plans: "tuple[Plan, ...]", assumed: str) -> None:
+def _print(count: int, plans: "Sequence[Plan]", assumed: str) -> None:
     from rich import box
     from rich.console import Console
     from rich.table import Table
