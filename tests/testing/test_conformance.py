@@ -10,8 +10,7 @@ from mashq.gateway.model import Failure, Model
 from mashq.gateway.types import Message
 from mashq.players import prompts
 from mashq.players.base import Draft
-from mashq.players.prompting import Prompter
-from mashq.players.registry import OURS
+from mashq.players.registry import OURS, agent
 from mashq.protocol import Answer, Decision, Observation, Rewrite
 from mashq.testing import check_detector, check_player
 
@@ -19,8 +18,10 @@ from mashq.testing import check_detector, check_player
 @pytest.mark.parametrize("name", OURS)
 @pytest.mark.parametrize("task", ["summarise", "qa"])
 async def test_our_own_players_conform(name: str, task: str) -> None:
-    config = PlayerConfig.model_validate({"name": "x", "model": "m/x", "agent": name})
-    await check_player(OURS[name](config, Prompter(prompts.load(task=task))))
+    config = PlayerConfig.model_validate(
+        {"name": "x", "model": "m/x", "agent": name, "to": "m/y" if name == "escalate" else None}
+    )
+    await check_player(agent(config, prompts.load(task=task)))
 
 
 class FirstSentence:

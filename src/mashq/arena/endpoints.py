@@ -21,6 +21,7 @@ from mashq.gateway.retry import Policy
 from mashq.gateway.types import Backend, Clock
 from mashq.gateway.wire import anthropic_messages, openai_chat
 from mashq.gateway.wire.openai_chat import Options
+from mashq.players.registry import settled, spec_of
 from mashq.protocol.resources import RATED, TABLE
 
 EMBEDDED = "smollm2-135m"
@@ -255,8 +256,8 @@ def embedded() -> Path:
 
 
 def located(config: Config, base: Path) -> Config:
-    """The configuration with the paths it names made absolute, so that it means the same anywhere."""
-    document = config.model_dump(mode="json")
+    """The configuration, checked, with the paths it names made absolute, so that it means the same anywhere."""
+    document = settled(config).model_dump(mode="json")
     names = {player.model: _absolute_model(player.model, base) for player in config.players}
     for player in document["players"]:
         player["model"] = names[player["model"]]
@@ -264,7 +265,7 @@ def located(config: Config, base: Path) -> Config:
             player["to"] = _absolute_model(player["to"], base)
         if player.get("prompts") is not None:
             player["prompts"] = str((base / player["prompts"]).resolve())
-        if player.get("agent") == "external":
+        if "directory" in spec_of(player["agent"]).settings:
             player["directory"] = str((base / (player.get("directory") or ".")).resolve())
     for model in document["models"].values():
         if model.get("api_key_file") is not None:

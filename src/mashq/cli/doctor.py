@@ -35,7 +35,7 @@ def doctor(config: Path | None) -> None:
     import mashq
     from mashq.gateway.backends import weights
     from mashq.gateway.providers import PROVIDERS
-    from mashq.players.registry import GROUP, OURS
+    from mashq.players import registry as agents
 
     engine, model = find_spec("xllamacpp") is not None, weights.find()
     _line(True, f"mashq {mashq.__version__} on Python {platform.python_version()}, {platform.system()}")
@@ -52,8 +52,7 @@ def doctor(config: Path | None) -> None:
     _line(True, f"detectors: {', '.join(['grounding', 'exact-match', 'simpleqa', 'llm-judge:MODEL', *own])}")
     neural = find_spec("torch") is not None
     _line(neural, "neural detectors: hhem, minicheck (weights from the hub or a folder)", "pip install 'mashq[hhem]'")
-    agents = [entry.name for entry in entry_points(group=GROUP)]
-    _line(True, f"agents: {', '.join([*OURS, 'external', *agents])}")
+    _line(True, f"agents: {', '.join(agents.names())}")
     settings = None
     if config is not None:
         from mashq.arena.endpoints import located

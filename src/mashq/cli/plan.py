@@ -1,13 +1,15 @@
 """`mashq plan`: what a match would cost."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 if TYPE_CHECKING:
     from mashq.arena.plan import Cost, Plan
+    from mashq.protocol.resources import Unknown
 
 
 @click.command()
@@ -27,22 +29,53 @@ def plan(config: Path, overrides: tuple[str, ...], as_json: bool) -> None:
     count, plans = planning.plan(configuration.load(config, overrides), config.parent)
     if as_json:
         players = [
-            {"name": p.name, "model": p.model, "expected": _costs(p.expected), "worst": _costs(p.worst)}
+            {
+                "name": p.name,
+                "model": p.model,
+                "expected": _costs(p.expected),
+                "worst": _costs(p.worst),
+                "repeats": {"asks": p.asks, "attempts": p.attempts} if p.known else None,
+            }
             for p in plans
         ]
         click.echo(json.dumps({"items": count, "players": players, "assumed": planning.ASSUMED}, indent=2))
         return
-    _print(count, plans, planning.ASSUMED)
+    _print(count, plans, " ".join([planning.ASSUMED, *bounds(plans)]))
 
 
-def _costs(cost: "Cost") -> dict[str, Any]:
-    from mashq.protocol.resources import Unknown
+def bounds(plans: "Sequence[Plan]") -> list[str]:
+    """How often a call can be sent at worst, by player where that differs; and of whom nothing is known."""
+    from mashq.report.formatting import safe
 
-    dollars = None if isinstance(cost.dollars, Unknown) else cost.dollars
-    return {"calls": cost.calls, "tokens": cost.tokens, "dollars": dollars, "hours": cost.seconds / 3600}
+    players: dict[tuple[int, int], list[str]] = {}
+    unknown: list[str] = []
+    for row in plans:
+        (players.setdefault((row.asks, row.attempts), []) if row.known else unknown).append(safe(row.name, 24))
+    lines: list[str] = []
+    for (asks, attempts), names in players.items():
+        how = f"asked for {asks} times, {attempts} attempts each" if asks > 1 else "never asked for again"
+        whose = f" of {', '.join(names)}" if len(names) < len(plans) else ""
+        lines.append(f"Each call{whose} is sent at most {asks * attempts} times ({how}).")
+    if unknown:
+        lines.append(f"How often it calls is known only when it plays: {', '.join(unknown)}.")
+    return lines
 
 
-def _print(count: int, plans: "tuple[Plan, ...]", assumed: str) -> None:
+def _costs(cost: "Cost") -> dict[str, float | None]:
+    seconds = _known(cost.seconds)
+    return {
+        "calls": _known(cost.calls),
+        "tokens": _known(cost.tokens),
+        "dollars": _known(cost.dollars),
+        "hours": None if seconds is None else seconds / 3600,
+    }
+
+
+def _known(amount: "float | Unknown") -> float | None:
+    return amount if isinstance(amount, int | float) else None
+
+
+def _print(count: int, plans: "Sequence[Plan]", assumed: str) -> None:
     from rich import box
     from rich.console import Console
     from rich.table import Table

@@ -85,15 +85,6 @@ class PlayerConfig(Strict):
     directory: str | None = None
     turn_timeout: float = Field(default=300.0, gt=0)
 
-    @model_validator(mode="after")
-    def _external(self) -> Self:
-        ways = (self.command is not None) + (self.url is not None)
-        if self.agent == "external" and ways != 1:
-            raise ValueError(f"player {self.name!r} is external: give it either a command or a url")
-        if self.agent != "external" and ways:
-            raise ValueError(f"player {self.name!r} has a command or a url: only an 'agent: external' takes one")
-        return self
-
     @field_validator("order")
     @classmethod
     def _known_order(cls, value: str | None) -> str | None:

@@ -8,6 +8,7 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from mashq.players.registry import recorded_spec
 from mashq.report.formatting import dollars, number, safe
 from mashq.report.score import flips
 
@@ -45,7 +46,7 @@ def _table(document: dict[str, Any]) -> Table:
             number(player["calls"]),
             number(player["tokens_in"]),
             number(player["tokens_out"]),
-            "n/a" if player["agent"] == "external" else number(player["reviews"]),
+            "n/a" if recorded_spec(player["agent"]).reviews == "unseen" else number(player["reviews"]),
             number(player["seconds"], 1),
             dollars(player["dollars"]),
             number(player["penalty"], 3),

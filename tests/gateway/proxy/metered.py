@@ -10,7 +10,7 @@ from typing import Any
 import aiohttp
 
 from mashq.gateway.backends.http import HttpBackend, Pool
-from mashq.gateway.budgets import Purse
+from mashq.gateway.budgets import BudgetState
 from mashq.gateway.clock import RealClock
 from mashq.gateway.limits import Limiter
 from mashq.gateway.model import Endpoint, Model
@@ -55,11 +55,11 @@ class Table:
     endpoint: Endpoint
     session: aiohttp.ClientSession
     grant: Grant
-    purses: Sequence[Purse] = field(default_factory=list[Purse])
+    budget_states: Sequence[BudgetState] = field(default_factory=list[BudgetState])
 
     def model(self, call: Call = CALL) -> Model:
         """The model of a turn."""
-        return Model(self.endpoint, self.ledger, RealClock(), call, 7, self.purses)
+        return Model(self.endpoint, self.ledger, RealClock(), call, 7, self.budget_states)
 
     async def ask(
         self,
@@ -91,7 +91,7 @@ async def table(
     url: str = "",
     *,
     backend: Backend | None = None,
-    purses: Sequence[Purse] = (),
+    budget_states: Sequence[BudgetState] = (),
     at_once: int = 64,
     timeout: float = 20.0,
     price: Rate | None = None,
@@ -116,10 +116,10 @@ async def table(
     )
     ledger = FakeLedger()
     seat = server.admit("A")
-    grant = server.issue(seat, Model(endpoint, ledger, clock, CALL, 7, purses))
+    grant = server.issue(seat, Model(endpoint, ledger, clock, CALL, 7, budget_states))
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
         try:
-            yield Table(server, seat, ledger, endpoint, session, grant, purses)
+            yield Table(server, seat, ledger, endpoint, session, grant, budget_states)
         finally:
             await server.close()
             await pool.close()

@@ -32,7 +32,7 @@ def calls(player: Recorded, common: Mapping[str, float | None]) -> dict[str, Any
         for call, _ in rows:
             asks[call.match, call.round, call.item, call.n].add(call.ask)
         again = share(sum(len(own) - 1 for own in asks.values()), len(asks))
-        if again and player.agent != "react":
+        if again and player.spec.asks_again:
             cost["again"] = again
         found[purpose] = cost
     lost = [_known(e, "seconds") for _, e in player.entries if e.outcome is not None and not replied(e)]

@@ -5,13 +5,12 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from mashq.gateway.types import Call, Entry
+from mashq.players.base import AgentSpec
 from mashq.protocol.game import apply, initial, observe, ruling
 from mashq.protocol.moves import Answer, Decision, Move, Rewrite
 from mashq.protocol.rules import Seat
 from mashq.protocol.score import ItemResult, PlayerResult
 from mashq.protocol.state import MatchState
-
-FOLLOWED = ("q-agent", "plain", "retry", "escalate", "react", "best-of-n")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +69,7 @@ class Recorded:
 
     name: str
     agent: str
+    spec: AgentSpec
     asks_policy: bool
     threshold: float
     max_reviews: int
@@ -80,7 +80,7 @@ class Recorded:
     @property
     def followed(self) -> bool:
         """Whether its steps are those of the protocol, so that they can be simulated one by one."""
-        return self.agent in FOLLOWED
+        return self.spec.simulated_as is not None
 
     @property
     def entries(self) -> list[tuple[Call, Entry]]:

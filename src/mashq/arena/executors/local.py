@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any, Protocol
 
 from mashq.arena.context import Begun, RunContext
+from mashq.players.registry import recorded_spec
 from mashq.protocol.moves import Move
 from mashq.protocol.state import MatchState
 from mashq.runs.reading import read_left, read_matches, read_moves
@@ -103,7 +104,7 @@ def rarely_collecting() -> Generator[None]:
 def most_at_once(fixtures: Sequence[Fixture]) -> int:
     """How many matches can go on side by side: one where players are programs or models of this machine."""
     players = [player for fixture in fixtures for player in fixture.config.players]
-    alone = any(player.agent == "external" or player.model.startswith("local/") for player in players)
+    alone = any(recorded_spec(player.agent).external or player.model.startswith("local/") for player in players)
     return 1 if alone else AT_ONCE
 
 
