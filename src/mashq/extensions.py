@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from mashq.gateway.wire.base import Wire
 
 T = TypeVar("T")
+R = TypeVar("R")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,13 +49,36 @@ class Extensions(Generic[T]):
         """The names that can be used here: built in, then installed."""
         return [*self.built_in, *sorted(self._installed().keys() - self.built_in.keys())]
 
+    def load(self, name: str) -> Callable[..., T]:
+        """What makes an extension of that name: its class, as a rule."""
+        if name not in self.built_in:
+            return self._of_package(name, lambda entry: entry.load())
+        module, _, attribute = self.built_in[name].partition(":")
+        return getattr(import_module(module), attribute)
+
     def create(self, name: str) -> T:
         """A new extension of that name, or a ConfigError that says which there are or whose is broken."""
-        if name in self.built_in:
-            return self._import(name)()
         plain, _, argument = name.partition(":")
+        if name in self.built_in:
+            return self.load(name)()
         if plain in self.with_argument:
-            return self._import(plain)(argument)
+            return self.load(plain)(argument)
+        return self._of_package(name, self._made)
+
+    def _made(self, entry: EntryPoint) -> T:
+        made: Any = entry.load()()
+        for member in self.members:
+            if not hasattr(made, member):
+                raise TypeError(f"it has no {member}, see docs/extending.md")
+        return made
+
+    def _installed(self) -> dict[str, EntryPoint]:
+        from importlib.metadata import entry_points  # slow to import, and seldom needed
+
+        return {entry.name: entry for entry in entry_points(group=self.group)}
+
+    def _of_package(self, name: str, use: Callable[[EntryPoint], R]) -> R:
+        """Use what an installed package names; what its code does wrong is a sentence that names the package."""
         entry = self._installed().get(name)
         if entry is None:
             known = sorted(self.names())
@@ -62,35 +86,15 @@ class Extensions(Generic[T]):
             raise ConfigError(
                 f"There is no {self.kind} {name!r}; the known ones are {', '.join(known)} (nearest: {near})."
             )
-        return self._foreign(entry)
-
-    def _import(self, name: str) -> Callable[..., T]:
-        module, _, attribute = self.built_in[name].partition(":")
-        return getattr(import_module(module), attribute)
-
-    def _installed(self) -> dict[str, EntryPoint]:
-        from importlib.metadata import entry_points  # slow to import, and seldom needed
-
-        return {entry.name: entry for entry in entry_points(group=self.group)}
-
-    def _foreign(self, entry: EntryPoint) -> T:
-        """The extension an entry point names; what its code does wrong is a sentence that names the package."""
         try:
-            made: Any = entry.load()()
+            return use(entry)
         except MashqError:
             raise
         except Exception as error:
             raise ConfigError(
-                f"The {self.kind} {entry.name!r} of the package {_package(entry)} cannot be loaded "
+                f"The {self.kind} {name!r} of the package {_package(entry)} cannot be used "
                 f"({type(error).__name__}: {error}): repair the package, or uninstall it."
             ) from error
-        lacking = [member for member in self.members if not hasattr(made, member)]
-        if lacking:
-            raise ConfigError(
-                f"The {self.kind} {entry.name!r} of the package {_package(entry)} has no {lacking[0]}: "
-                "it needs what docs/extending.md shows."
-            )
-        return made
 
 
 def _package(entry: EntryPoint) -> str:
