@@ -79,11 +79,20 @@ def event(kind: str, **fields: object) -> bytes:
 BEGIN = event(
     "message_start", message={"usage": {"input_tokens": 9, "cache_read_input_tokens": 4, "output_tokens": 1}}
 )
-WORDS = event("content_block_start", index=0, content_block={"type": "text", "text": ""})
-WORDS += event("content_block_delta", index=0, delta={"type": "text_delta", "text": "A ferry "})
-WORDS += event("ping") + event("content_block_delta", index=0, delta={"type": "text_delta", "text": KEY})
-CALL = event("content_block_start", index=0, content_block={"type": "tool_use", "name": "look_up"})
-CALL += event("content_block_delta", index=0, delta={"type": "input_json_delta", "partial_json": '{"word": 1}'})
+WORDS = b"".join(
+    [
+        event("content_block_start", index=0, content_block={"type": "text", "text": ""}),
+        event("content_block_delta", index=0, delta={"type": "text_delta", "text": "A ferry "}),
+        event("ping"),
+        event("content_block_delta", index=0, delta={"type": "text_delta", "text": KEY}),
+    ]
+)
+TOOL = b"".join(
+    [
+        event("content_block_start", index=0, content_block={"type": "tool_use", "name": "look_up"}),
+        event("content_block_delta", index=0, delta={"type": "input_json_delta", "partial_json": '{"word": 1}'}),
+    ]
+)
 
 
 def ending(stop: str, **usage: object) -> bytes:
@@ -97,7 +106,7 @@ RAW = '{"cache_read_input_tokens": 4, "input_tokens": 9, "output_tokens": 7}'
     ("body", "kind", "text", "usage"),
     [
         (BEGIN + WORDS + ending("end_turn", output_tokens=7), "ok", "A ferry [key]", Usage(13, 7, 4, raw=RAW)),
-        (BEGIN + CALL + ending("tool_use", output_tokens=7), "ok", 'look_up{"word": 1}', Usage(13, 7, 4, raw=RAW)),
+        (BEGIN + TOOL + ending("tool_use", output_tokens=7), "ok", 'look_up{"word": 1}', Usage(13, 7, 4, raw=RAW)),
         (BEGIN + ending("refusal", output_tokens=7), "refused", "", Usage(13, 7, 4, raw=RAW)),
         (BEGIN + ending("end_turn", output_tokens=7), "refused", "", Usage(13, 7, 4, raw=RAW)),
         (WORDS + ending("end_turn"), "ok", "A ferry [key]", Usage()),
@@ -142,8 +151,9 @@ async def test_a_model_of_another_format_is_asked_by_way_of_ours(provider: FakeP
             "Be brief.",
             "Say something.\n\nThe ferry sails.",
         ]
-        image = [{"role": "user", "content": [{"type": "image", "source": {}}]}]
-        for changes in ({"tools": [{"name": "x"}]}, {"messages": image}, {"messages": []}, {"max_tokens": -1}):
+        image: Any = [{"role": "user", "content": [{"type": "image", "source": {}}]}]
+        bad: list[dict[str, Any]] = [{"tools": [{"name": "x"}]}, {"messages": image}, {"messages": []}]
+        for changes in [*bad, {"max_tokens": -1}]:
             status, reply = await ask(at, {**ASKED, **changes})
             assert (status, reply["type"], reply["error"]["type"]) == (400, "error", "invalid_request_error")
     assert [hit["path"] for hit in provider.hits()[before:]] == ["/v1/chat/completions"]
