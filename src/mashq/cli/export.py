@@ -50,10 +50,7 @@ def export(
     name = form or _named_by(out)
     chosen = EXPORTS.create(name)
     if what is not None and what not in chosen.holds:
-        others = [other for other in EXPORTS.built_in if what in EXPORTS.create(other).holds]
-        raise ConfigError(f"--what {what} is for {', '.join(others[:-1])} and {others[-1]}, not for {name}")
-    if matches and not chosen.one_match:
-        raise ConfigError(f"--match is not for {name}: it holds the whole run")
+        raise ConfigError(f"--what {what} is for csv, jsonl and parquet, not for {name}")
     for note in chosen.write(run, out, Options(what or chosen.holds[0], matches, content)):
         click.echo(note, err=True)
 

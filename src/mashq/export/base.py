@@ -35,13 +35,11 @@ class Export(Protocol):
         """What of a run it can hold; the first when nothing is said."""
         ...
 
-    @property
-    def one_match(self) -> bool:
-        """Whether it can hold some matches of a run without the others."""
-        ...
-
     def write(self, run: Path, out: Path | None, options: Options) -> Sequence[str]:
-        """Write the run to `out`, or to standard output; what to tell the user, in sentences."""
+        """Write the run to `out`, or to standard output; what to tell the user, in sentences.
+
+        What it cannot do (leave matches out, write to standard output) is a ConfigError.
+        """
         ...
 
 

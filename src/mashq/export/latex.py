@@ -22,10 +22,11 @@ class Latex:
 
     suffixes = (".tex",)
     holds: tuple[What, ...] = ("results",)
-    one_match = False
 
     def write(self, run: Path, out: Path | None, options: Options) -> list[str]:
         """Write the table."""
+        if options.matches:
+            raise ConfigError("--match is not for latex: the table is of the whole run")
         text = document(load_season(run))
         with text_to(out) as file:
             file.write(text)

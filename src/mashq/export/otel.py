@@ -42,7 +42,6 @@ class Otel:
 
     suffixes = (".otlp.jsonl",)
     holds: tuple[What, ...] = ("attempts",)
-    one_match = True
 
     def write(self, run: Path, out: Path | None, options: Options) -> list[str]:
         """Write the spans, and say how many."""

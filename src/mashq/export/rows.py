@@ -15,7 +15,6 @@ class Rows:
     form: files.Form
     suffixes: tuple[str, ...]
     holds: tuple[What, ...] = ("results", "attempts", "events")
-    one_match = True
 
     def write(self, run: Path, out: Path | None, options: Options) -> list[str]:
         """Write the rows, and say how many and how they are scored."""

@@ -41,7 +41,6 @@ class Inspect:
 
     suffixes: tuple[str, ...] = ()
     holds: tuple[What, ...] = ("results",)
-    one_match = True
 
     def write(self, run: Path, out: Path | None, options: Options) -> list[str]:
         """Write the logs, and say where."""

@@ -41,9 +41,8 @@ def check_export(export: object) -> None:
         _refused(subject, folder / "no-run", folder / f"none{suffix}", Options(), "a run that is not there")
         if subject.suffixes:
             _refused(subject, run, folder / "no-folder" / f"out{suffix}", Options(), "a place that is not there")
-        if subject.one_match:
-            options = Options(subject.holds[0], ("no such match",))
-            _refused(subject, run, folder / f"unknown{suffix}", options, "a match that the run does not have")
+        options = Options(subject.holds[0], ("no such match",))
+        _refused(subject, run, folder / f"unknown{suffix}", options, "a match that the run does not have")
 
 
 def _refused(export: Export, run: Path, out: Path, options: Options, what: str) -> None:
