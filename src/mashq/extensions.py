@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from mashq.detectors.base import Detector
     from mashq.export.base import Export
     from mashq.gateway.wire.base import Wire
+    from mashq.players.base import Player
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -101,6 +102,19 @@ def _package(entry: EntryPoint) -> str:
     return entry.value if entry.dist is None else f"{entry.dist.name} {entry.dist.version}"
 
 
+PLAYERS: Extensions[Player] = Extensions(
+    "agent",
+    "mashq.players",
+    ("move",),
+    {  # made with their prompts and settings by `mashq.players.registry`; `external` is the arena's own
+        "q-agent": "mashq.players.q_agent:QAgent",
+        "plain": "mashq.players.baselines:Plain",
+        "retry": "mashq.players.baselines:Again",
+        "escalate": "mashq.players.baselines:Again",
+        "best-of-n": "mashq.players.best_of_n:BestOfN",
+        "react": "mashq.players.react:React",
+    },
+)
 DETECTORS: Extensions[Detector] = Extensions(
     "detector",
     "mashq.detectors",

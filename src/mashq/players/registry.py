@@ -1,11 +1,10 @@
 """The agents a configuration can name: ours, or those of installed packages."""
 
 from collections.abc import Callable
-from importlib.metadata import entry_points
-from typing import cast
 
 from mashq.config import PlayerConfig, nearest
 from mashq.errors import ConfigError
+from mashq.extensions import PLAYERS
 from mashq.players.base import Player
 from mashq.players.baselines import Again, Plain
 from mashq.players.best_of_n import BestOfN
@@ -14,7 +13,6 @@ from mashq.players.prompts import Prompts
 from mashq.players.q_agent import QAgent
 from mashq.players.react import React
 
-GROUP = "mashq.players"
 OURS: dict[str, Callable[[PlayerConfig, Prompter], Player]] = {
     "q-agent": lambda player, scribe: QAgent(scribe, player.policy),
     "plain": lambda _player, scribe: Plain(scribe),
@@ -34,10 +32,9 @@ def agent(player: PlayerConfig, texts: Prompts) -> Player:
         raise ConfigError(f"player {player.name!r} has 'to', which only the agent escalate uses")
     if player.agent in OURS:
         return OURS[player.agent](player, Prompter(texts))
-    found = {entry.name: entry for entry in entry_points(group=GROUP)}
-    if player.agent in found:
-        return cast(Callable[[], Player], found[player.agent].load())()
-    known = [*OURS, "external", *sorted(found)]
+    known = [*OURS, "external", *PLAYERS.names()[len(OURS) :]]
+    if player.agent in known:
+        return PLAYERS.create(player.agent)
     raise ConfigError(f"player {player.name!r} has the unknown agent {player.agent!r}{nearest(player.agent, known)}")
 
 
