@@ -24,7 +24,18 @@ MATCHES = (
     *("unresolved", "cut-off", "before", "stopped", "single"),
 )
 SEASONS = (
-    *("trials", "sweep", "tournament", "swiss", "threes", "joined", "game", "game-policies", "vision"),
+    *(
+        "trials",
+        "trials-troubled",
+        "sweep",
+        "tournament",
+        "swiss",
+        "threes",
+        "joined",
+        "game",
+        "game-policies",
+        "vision",
+    ),
     *("stopped-trials", "stopped-league"),
 )
 KINDS = (*MATCHES, *SEASONS, "metered")
@@ -40,6 +51,10 @@ SMALL = (
     "external",
     "unresolved",
     "single",
+)
+WHOLE = (
+    *("match", "refusals", "troubles", "questions", "agents", "faults", "single", "external", "three", "trials"),
+    "trials-troubled",
 )
 OUT = Path("out")
 Data = dict[str, Any]
@@ -213,9 +228,9 @@ def scoring(kind: str) -> Callable[[Found], None]:
     """`mashq score` under all its options."""
     run = f"score runs/{kind}"
     plain = [run, f"{run} --json"]
-    if kind not in MATCHES:
+    if kind not in (*MATCHES, "trials", "trials-troubled"):
         return steps(*plain)
-    if kind not in ("match", "refusals", "troubles", "questions", "agents", "faults", "single", "external", "three"):
+    if kind not in WHOLE:
         few = [f"{run} --resamples 500 --refusals penalised", f"{run} --resamples 500 --format md --beta 0.02"]
         return steps(*plain, *few, f"{run} --resamples 500 --all")
     more = [f"{run} --resamples 500 --refusals {rule} --json" for rule in ("intersection", "penalised", "answered")]

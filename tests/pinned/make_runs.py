@@ -213,6 +213,7 @@ RUNS: dict[str, Callable[[], None]] = {
     "many": simple("many", "many"),
     "many-again": simple("many-again", "many", "run", "--set", "rules.keep=better", "--set", "seed=2"),
     "trials": simple("trials", "two", "run", "--trials", "3"),
+    "trials-troubled": simple("trials-troubled", "single", "run", "--trials", "3"),
     "sweep": simple(
         "sweep", "two", "sweep", "--over", "rules.T=0.7,0.9", "--over", "score.beta=0.01,0.1", "--trials", "2"
     ),

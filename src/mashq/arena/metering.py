@@ -59,9 +59,8 @@ async def meter(
             budget_states = _budget_states(config, player)
             model = Model(endpoints[player.model], record.ledger(), clock, call, config.seed, budget_states)
             grant = server.issue(seat, model)
-            variables = {"OPENAI_BASE_URL": seat.base_url, "OPENAI_API_KEY": seat.token}
-            ready(variables)
-            code = await _until_done(command, variables)
+            ready(seat.variables)
+            code = await _until_done(command, seat.variables)
             await grant.close()
             await stored.writer.synced()
             stored.write_manifest(manifest | {"ended": stamp(clock)})

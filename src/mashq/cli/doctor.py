@@ -29,10 +29,10 @@ def doctor(config: Path | None) -> None:
     """
     import os
     import platform
-    from importlib.metadata import entry_points
     from importlib.util import find_spec
 
     import mashq
+    from mashq.extensions import DETECTORS
     from mashq.gateway.backends import weights
     from mashq.gateway.providers import PROVIDERS
     from mashq.players import registry as agents
@@ -48,7 +48,7 @@ def doctor(config: Path | None) -> None:
         else:
             there = bool(os.environ.get(provider.key_env, "").strip())
             _line(there, f"{name}/… with a key in {provider.key_env}", f"set {provider.key_env}")
-    own = [entry.name for entry in entry_points(group="mashq.detectors")]
+    own = [name for name in DETECTORS.names() if name not in DETECTORS.built_in]
     _line(True, f"detectors: {', '.join(['grounding', 'exact-match', 'simpleqa', 'llm-judge:MODEL', *own])}")
     neural = find_spec("torch") is not None
     _line(neural, "neural detectors: hhem, minicheck (weights from the hub or a folder)", "pip install 'mashq[hhem]'")

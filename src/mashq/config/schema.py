@@ -235,7 +235,7 @@ class ModelConfig(Strict):
     base_url: str | None = None
     api_key_env: str | None = None
     api_key_file: str | None = None
-    wire: Literal["openai", "anthropic"] | None = None
+    wire: str | None = None
     json_mode: Literal["schema", "object", "none"] | None = None
     temperature: Annotated[float, Field(ge=0, le=2)] | Literal["auto"] | None = "auto"
     max_tokens: int = Field(default=512, ge=1, le=10_000_000)

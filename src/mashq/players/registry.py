@@ -1,36 +1,26 @@
 """The agents a configuration can name, ours and those of installed packages: found, checked and made."""
 
 from collections.abc import Mapping
-from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 from mashq.config import Config, PlayerConfig, nearest
 from mashq.errors import ConfigError
+from mashq.extensions import PLAYERS
 from mashq.players.base import UNDECLARED, AgentSpec, Player, declared
-from mashq.players.baselines import Escalate, Plain, Retry
-from mashq.players.best_of_n import BestOfN
 from mashq.players.external.spec import EXTERNAL
 from mashq.players.prompting import Prompter
 from mashq.players.prompts import Prompts
-from mashq.players.q_agent import QAgent
-from mashq.players.react import React
 
-GROUP = "mashq.players"
-OURS: Mapping[str, type[Player]] = {
-    "q-agent": QAgent,
-    "plain": Plain,
-    "retry": Retry,
-    "escalate": Escalate,
-    "best-of-n": BestOfN,
-    "react": React,
-}
 # An external agent is made by the arena, which has the server it plays through.
-BUILT_IN: Mapping[str, AgentSpec] = {**{name: declared(kind) for name, kind in OURS.items()}, "external": EXTERNAL}
+BUILT_IN: Mapping[str, AgentSpec] = {
+    **{name: declared(PLAYERS.load(name)) for name in PLAYERS.built_in},
+    "external": EXTERNAL,
+}
 
 
 def names() -> list[str]:
     """Every agent there is."""
-    return [*BUILT_IN, *sorted(_installed())]
+    return [*BUILT_IN, *(name for name in PLAYERS.names() if name not in BUILT_IN)]
 
 
 def recorded_spec(agent: str) -> AgentSpec:
@@ -42,8 +32,7 @@ def spec_of(agent: str) -> AgentSpec:
     """The spec of an agent; UNDECLARED when nothing installed brings it."""
     if agent in BUILT_IN:
         return BUILT_IN[agent]
-    entry = _installed().get(agent)
-    return UNDECLARED if entry is None else declared(_loaded(entry))
+    return declared(PLAYERS.load(agent)) if agent in names() else UNDECLARED
 
 
 def reviews_allowed(player: PlayerConfig) -> int | None:
@@ -54,7 +43,7 @@ def reviews_allowed(player: PlayerConfig) -> int | None:
 def agent(player: PlayerConfig, texts: Prompts) -> Player:
     """The player that a configuration describes."""
     check(player)
-    kind: Any = OURS.get(player.agent) or _installed_kind(player)
+    kind: Any = PLAYERS.load(player.agent)
     if hasattr(kind, "configured"):
         return kind.configured(player, Prompter(texts))
     return kind()
@@ -75,7 +64,11 @@ def _settled(player: PlayerConfig) -> PlayerConfig:
 
 def check(player: PlayerConfig) -> AgentSpec:
     """The spec of a player's agent; ConfigError when there is no such agent, or its settings do not fit it."""
-    spec = BUILT_IN.get(player.agent) or declared(_installed_kind(player))
+    known = names()
+    if player.agent not in known:
+        hint = nearest(player.agent, known)
+        raise ConfigError(f"player {player.name!r} has the unknown agent {player.agent!r}{hint}")
+    spec = BUILT_IN.get(player.agent) or declared(PLAYERS.load(player.agent))
     if spec.check is not None:
         spec.check(player)
     if player.to is not None and "to" not in spec.settings:
@@ -89,24 +82,3 @@ def check(player: PlayerConfig) -> AgentSpec:
 
 def _users(setting: str) -> str:
     return " or ".join(name for name, spec in BUILT_IN.items() if setting in spec.settings)
-
-
-def _installed_kind(player: PlayerConfig) -> object:
-    entries = _installed()
-    if player.agent not in entries:
-        hint = nearest(player.agent, [*BUILT_IN, *sorted(entries)])
-        raise ConfigError(f"player {player.name!r} has the unknown agent {player.agent!r}{hint}")
-    return _loaded(entries[player.agent])
-
-
-def _installed() -> dict[str, EntryPoint]:
-    return {entry.name: entry for entry in entry_points(group=GROUP)}
-
-
-def _loaded(entry: EntryPoint) -> object:
-    try:
-        return entry.load()
-    except (ImportError, AttributeError) as error:
-        raise ConfigError(
-            f"the agent {entry.name!r} ({entry.value}) cannot be loaded ({error}): install its package anew"
-        ) from None

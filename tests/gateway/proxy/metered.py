@@ -18,8 +18,8 @@ from mashq.gateway.prices import Rate
 from mashq.gateway.proxy.grants import Grant
 from mashq.gateway.proxy.server import MeteringServer, Seat
 from mashq.gateway.types import Backend, Call
-from mashq.gateway.wire import openai_chat
-from mashq.gateway.wire.openai_chat import Options
+from mashq.gateway.wire.base import Wire
+from mashq.gateway.wire.openai_chat import OpenAIChat, Options
 from tests.gateway.fakes import FakeLedger
 
 KEY = "sk-the-real-key-0123456789abcdef"
@@ -30,12 +30,14 @@ CHAT: dict[str, Any] = {
 }
 
 
-def http_backend(pool: Pool, url: str, timeout: float = 20.0, **options: Any) -> HttpBackend:
+def http_backend(
+    pool: Pool, url: str, timeout: float = 20.0, wire: Wire | None = None, **options: Any
+) -> HttpBackend:
     """The loopback provider as a model."""
     return HttpBackend(
         pool,
         RealClock(),
-        openai_chat,
+        wire or OpenAIChat(),
         base_url=url,
         model="alpha",
         key=KEY,

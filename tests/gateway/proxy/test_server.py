@@ -85,15 +85,15 @@ async def test_a_request_passes_and_is_one_attempt(provider: FakeProvider) -> No
 
 @pytest.mark.parametrize("key", ["max_tokens", "max_completion_tokens"])
 async def test_the_body_goes_through_as_it_came(key: str) -> None:
-    from mashq.gateway.proxy import requests as passthrough
-    from mashq.gateway.wire.openai_chat import Options
+    from mashq.gateway.wire.openai_chat import OpenAIChatServed, Options
 
     sent = {**CHAT, "odd": {"x": 1.5}, "temperature": 0.3, "stream": True, "stream_options": {"odd": 1}}
-    asked = passthrough.read("chat", json.dumps(sent).encode(), 50)
+    passthrough = OpenAIChatServed()
+    asked = passthrough.read("chat", {}, json.dumps(sent).encode(), 50)
     body = json.loads(passthrough.upstream(asked, "alpha", 50, Options(max_tokens_key=key, extra={"route": "x"})))
     expected = {**sent, "model": "alpha", key: 50, "stream_options": {"odd": 1, "include_usage": True}, "route": "x"}
     assert body == expected
-    given = passthrough.read("chat", json.dumps({**sent, "max_tokens": 7, "n": 3}).encode(), 50)
+    given = passthrough.read("chat", {}, json.dumps({**sent, "max_tokens": 7, "n": 3}).encode(), 50)
     assert given.tokens_out == 21
     assert json.loads(passthrough.upstream(given, "alpha", 50, Options()))["max_tokens"] == 7
 

@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from mashq.arena.context import OWN, RunContext
+from mashq.arena.executors.base import Shown
 from mashq.arena.executors.jobs import MatchJob, WorkerSetup, do
-from mashq.arena.executors.local import Shown, begun
+from mashq.arena.executors.local import begun
 from mashq.arena.referee import Referee
 from mashq.config import Config
 from mashq.detectors import base as detectors

@@ -128,7 +128,7 @@ class External:
         if self._program is None or not self._program.running:
             await self.close()
             assert self._seat is not None
-            mine = {"OPENAI_BASE_URL": self._seat.base_url, "OPENAI_API_KEY": self._seat.token}
+            mine = self._seat.variables
             environment = {"PYTHONUNBUFFERED": "1", **self.agent.environment, **mine}
             self._program = await Program.start(self.agent.command, environment, self.agent.directory)
         return self._program
