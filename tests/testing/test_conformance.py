@@ -13,7 +13,7 @@ from mashq.config import PlayerConfig
 from mashq.detectors.base import Pair, load
 from mashq.export.base import Options as ExportOptions
 from mashq.export.rows import Csv
-from mashq.extensions import EXECUTORS, EXPORTS, WIRES
+from mashq.extensions import EXECUTORS, EXPORTS, PLAYERS, WIRES
 from mashq.gateway.model import Failure, Model
 from mashq.gateway.types import Message, Request, Usage
 from mashq.gateway.wire.anthropic_messages import AnthropicMessages, AnthropicMessagesServed
@@ -21,14 +21,14 @@ from mashq.gateway.wire.base import Answered, Asked, Decoded, Options
 from mashq.gateway.wire.openai_chat import ChunkReader, OpenAIChat, OpenAIChatServed
 from mashq.players import prompts
 from mashq.players.base import Draft
-from mashq.players.registry import OURS, agent
+from mashq.players.registry import agent
 from mashq.protocol import Answer, Decision, Observation, Rewrite
 from mashq.runs.seasons import Fixture
 from mashq.runs.writer import Run
 from mashq.testing import check_detector, check_executor, check_export, check_player, check_wire
 
 
-@pytest.mark.parametrize("name", OURS)
+@pytest.mark.parametrize("name", PLAYERS.built_in)
 @pytest.mark.parametrize("task", ["summarise", "qa"])
 async def test_our_own_players_conform(name: str, task: str) -> None:
     config = PlayerConfig.model_validate(

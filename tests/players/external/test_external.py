@@ -157,7 +157,8 @@ async def test_it_sees_no_key(provider: FakeProvider, monkeypatch: pytest.Monkey
     async with table(provider.base_url) as at, agent(at, "spy") as player:
         draft, _ = await play(player, at)
         found = json.loads(draft.text)
-        assert set(found["own"]) <= {"PATH", "OPENAI_BASE_URL", "OPENAI_API_KEY", "PYTHONUNBUFFERED", "LC_CTYPE"}
+        ours = {f"{maker}_{what}" for maker in ("OPENAI", "ANTHROPIC") for what in ("BASE_URL", "API_KEY")}
+        assert set(found["own"]) <= {"PATH", "PYTHONUNBUFFERED", "LC_CTYPE", *ours}
         assert found["own"]["OPENAI_API_KEY"].startswith("mashq-")
         assert KEY not in draft.text
 
