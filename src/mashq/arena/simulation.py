@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from mashq.analysis.calibration.fit import Fitted, fit
-from mashq.analysis.calibration.recorded_moves import Recorded, Seen, tapes
+from mashq.analysis.calibration.recorded_moves import Recorded, Seen, recorded_moves
 from mashq.analysis.results import Results, from_matches
 from mashq.analysis.score_report import with_known
 from mashq.analysis.scoring import view
@@ -27,7 +27,7 @@ from mashq.protocol.score import PlayerResult, ScoreRules
 from mashq.runs.database import connect
 from mashq.runs.ledger import entries
 from mashq.runs.open import Played, Season, load_season
-from mashq.runs.reading import DATABASE, read_moves
+from mashq.runs.reading import DATABASE
 from mashq.runs.setup import score_rules_of
 
 REAL = {"name", "agent", "model", "to", "prompts"} | EXTERNAL.settings
@@ -97,10 +97,10 @@ def _seen(path: Path, match: Played, scored: frozenset[str]) -> list[Seen]:
     """What each player did in one match."""
     with closing(connect(path / DATABASE, readonly=True)) as connection:
         attempts = entries(connection, "match = ?", (match.fixture.id,))
-    found = tapes(match.state, read_moves(path, match.fixture.id))
+    players = recorded_moves([player.name for player in match.config.players], match.replay())
     return [
-        Seen(tape, [(call, entry) for call, entry in attempts if call.player == result.name], result, scored)
-        for tape, result in zip(found, match.results, strict=True)
+        Seen(own, [(call, entry) for call, entry in attempts if call.player == result.name], result, scored)
+        for own, result in zip(players, match.results, strict=True)
     ]
 
 

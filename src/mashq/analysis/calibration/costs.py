@@ -113,7 +113,7 @@ def _values(player: Recorded, seen: Seen, kind: str) -> list[tuple[str | None, f
         return [(row.item, float(row.status == "refused")) for row in rows]
     if kind == "h":
         if player.followed:
-            return [(draft.item, draft.h) for draft in seen.tape.answers]
+            return [(draft.item, draft.h) for draft in seen.moves.answers]
         return [(row.item, row.h if row.status == "ok" else None) for row in rows]
     name, purpose = kind.split()
     if player.followed:

@@ -82,7 +82,7 @@ def _reviews(player: Recorded, notes: list[str]) -> dict[str, Any]:
     """What rewrites come to, what the guide says, and when the policy reviews."""
     found: dict[str, Any] = {}
     trials = [
-        _plays(player, seen) if player.spec.reviews == "in plays" else seen.tape.changes for seen in player.trials
+        _plays(player, seen) if player.spec.reviews == "in plays" else seen.moves.changes for seen in player.trials
     ]
     changes = [change for one in trials for change in one]
     if changes:
@@ -101,7 +101,7 @@ def _reviews(player: Recorded, notes: list[str]) -> dict[str, Any]:
         found |= _policy(player, notes)
     if player.spec.reviews == "in a loop":
         turns = sum(call.purpose == "review" and replied(entry) for call, entry in player.entries)
-        found["end_rate"] = share(turns - sum(seen.tape.loops for seen in player.trials), turns)
+        found["end_rate"] = share(turns - sum(seen.moves.loops for seen in player.trials), turns)
     return found
 
 
@@ -109,7 +109,7 @@ def _policy(player: Recorded, notes: list[str]) -> dict[str, Any]:
     """How often the policy reviews: where it is recommended, and where it is not."""
     if player.spec.reviews == "in plays":
         return {"review_rate": _reviewing_plays(player)}
-    choices = [choice for seen in player.trials for choice in seen.tape.choices]
+    choices = [choice for seen in player.trials for choice in seen.moves.choices]
     due = [choice.review for choice in choices if choice.recommended]
     other = [choice.review for choice in choices if choice.possible and not choice.recommended]
     if not due:
@@ -126,7 +126,7 @@ def _plays(player: Recorded, seen: Seen) -> list[Change]:
     for call, entry in seen.entries:
         if call.purpose == "review" and replied(entry):
             reviews[call.item or "", call.n // PLAY] += 1
-    first = {draft.item: draft.h for draft in seen.tape.answers}
+    first = {draft.item: draft.h for draft in seen.moves.answers}
     best = {row.item: row.h for row in seen.result.items}
     changes: list[Change] = []
     for (item, _), count in reviews.items():

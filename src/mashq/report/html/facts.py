@@ -17,7 +17,7 @@ from mashq.errors import DataError
 from mashq.protocol.resources import RESOURCES
 from mashq.protocol.score import PlayerResult, ScoreRules
 from mashq.report import seasons
-from mashq.report.html.events import Told, heard, review_costs
+from mashq.report.html.events import Course, course_of, review_costs
 from mashq.runs.open import Played, Season
 from mashq.runs.reading import read_matches
 from mashq.runs.setup import score_rules_of
@@ -64,9 +64,9 @@ class Facts:
         return view(self.results, self.rules.refusals, tuple(self.rules.weights))
 
     @cached_property
-    def told(self) -> Told:
+    def course(self) -> Course:
         """The course and the story of the match, the first of several."""
-        return heard(self.played)
+        return course_of(self.played)
 
     @cached_property
     def kept(self) -> Any:
