@@ -6,7 +6,10 @@ STAMP := $(VENV)/.ready
 LOCK := requirements/dev.lock
 PEERS := $(VENV)/peers
 
-.PHONY: setup demo test check bench peers crash torture lock minimum pythons package sbom audit notes clean
+PYTEST := $(BIN)/pytest -q -n 2 --dist worksteal -p no:cacheprovider
+COVERED := $(BIN)/coverage report --skip-covered --show-missing
+
+.PHONY: setup demo weights test lint check bench peers crash torture lock minimum pythons package sbom audit notes clean
 
 setup: $(STAMP)
 
@@ -24,17 +27,23 @@ demo: $(STAMP)
 	$(BIN)/mashq weights
 	$(BIN)/mashq demo
 
-test: $(STAMP)
+weights: $(STAMP)
 	$(BIN)/mashq weights || echo "The embedded model could not be fetched: the tests that need it will skip."
-	$(BIN)/ruff check .
-	$(BIN)/lint-imports
-	$(BIN)/pytest -q -n 2 --dist worksteal -p no:cacheprovider
 
-check: test
+# What to run while working: everything but the tests marked slow.
+test: weights
+	$(PYTEST) -m "not slow"
+
+lint: $(STAMP)
+	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
 	$(BIN)/pyright
-	$(BIN)/pytest -q -n 2 -p no:cacheprovider tests/protocol tests/gateway --cov=mashq.protocol --cov=mashq.gateway \
-	  --cov-branch --cov-report=term-missing --cov-fail-under=99
+
+# What must pass: all tests, in one run that also measures branch coverage.
+check: lint weights
+	$(PYTEST) --cov --cov-report=
+	$(COVERED) --fail-under=99 --include='src/mashq/protocol/*,src/mashq/gateway/*'
 
 bench: $(STAMP)
 	$(BIN)/python bench/gateway.py
@@ -89,4 +98,4 @@ notes: $(STAMP)
 	@$(BIN)/python -m tools.notes $(VERSION)
 
 clean:
-	rm -rf $(VENV) runs dist build .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) runs dist build .coverage .pytest_cache .ruff_cache .hypothesis
