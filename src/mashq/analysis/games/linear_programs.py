@@ -10,11 +10,6 @@ from mashq.analysis.results import Floats
 PRECISE = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
 
 
-def maximise(goal: Floats, rows: Floats) -> Floats:
-    """The distribution with the highest `goal` among those with `rows @ shares <= 0`; there must be one."""
-    return _solve(goal, rows, [(0, None)] * len(goal))
-
-
 def secure(payoffs: Floats) -> tuple[Floats, float]:
     """The mix of the rows with the highest payoff against the column that is worst for it, and that payoff."""
     count, columns = payoffs.shape
