@@ -51,8 +51,11 @@ class Columns:
             known = np.minimum(of["tokens_in_known"], of["tokens_out_known"])
             return of["tokens_in"] + of["tokens_out"], np.asarray((known > 0) | (of["unknown"] == 0), dtype=bool)
         known, unknown = of[resource + "_known"], of[resource + "_unknown"]
+        attempts = of["calls"] + of["unresolved"]
         if TABLE[resource].rated:  # an attempt that says nothing of it is unknown
-            unknown = np.maximum(unknown, of["calls"] + of["unresolved"] - known)
+            unknown = np.maximum(unknown, attempts - known)
+            if attempts.any() and not known.any():  # no rate at all: an item without attempts tells nothing either
+                return of[resource], np.zeros(len(known), dtype=bool)
         return of[resource], np.asarray((known > 0) | (unknown == 0), dtype=bool)
 
     def count(self, status: ResultStatus) -> int:
