@@ -3,6 +3,7 @@
 import json
 import sys
 from dataclasses import fields, replace
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -171,3 +172,14 @@ def test_a_run_of_a_match_keeps_the_settings_as_written(tmp_path: Path) -> None:
     mashq.play(document(agent="escalate", to="simulated/strong"), tmp_path / "run")
     (player,) = json.loads((tmp_path / "run" / "manifest.json").read_text())["config"]["players"]
     assert player["R"] is None, "what is known of our own agents is not copied into a run"
+
+
+def test_our_own_agents_are_found_without_looking_through_packages(monkeypatch: pytest.MonkeyPatch) -> None:
+    def slow(**_: str) -> None:
+        raise AssertionError("the installed packages were looked through, which takes milliseconds a player")
+
+    monkeypatch.setattr(metadata, "entry_points", slow)
+    for name in registry.BUILT_IN:
+        more = {"escalate": {"to": "m/y"}, "external": {"command": "true"}}.get(name, {})
+        player = PlayerConfig.model_validate({"name": "x", "model": "m/x", "agent": name, **more})
+        assert registry.check(player) is registry.spec_of(name) is registry.recorded_spec(name)

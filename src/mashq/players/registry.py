@@ -64,8 +64,7 @@ def _settled(player: PlayerConfig) -> PlayerConfig:
 
 def check(player: PlayerConfig) -> AgentSpec:
     """The spec of a player's agent; ConfigError when there is no such agent, or its settings do not fit it."""
-    known = names()
-    if player.agent not in known:
+    if player.agent not in BUILT_IN and player.agent not in (known := names()):  # looking for packages is slow
         hint = nearest(player.agent, known)
         raise ConfigError(f"player {player.name!r} has the unknown agent {player.agent!r}{hint}")
     spec = BUILT_IN.get(player.agent) or declared(PLAYERS.load(player.agent))
