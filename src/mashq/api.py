@@ -42,7 +42,7 @@ def show(run: str | Path) -> Result:
 
 
 def _document(season: "Season") -> Result:
-    from mashq.report.seasons import document
+    from mashq.report.documents.seasons import document
 
     return document(season)
 

@@ -13,7 +13,7 @@ from mashq.analysis.power import MAX_COST, Effect, Options, power
 from mashq.analysis.results import Results, Row, from_rows
 from mashq.errors import DataError
 from mashq.protocol.score import ScoreRules
-from mashq.report.power import power_text, rounded_up
+from mashq.report.text.power import power_text, rounded_up
 
 QUICK = Options(samples=1000, full=0, resamples=1000)
 TINY = Options(samples=200, full=0, resamples=300)

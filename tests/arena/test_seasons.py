@@ -21,7 +21,7 @@ from mashq.arena.executors.ray_cluster import allotted
 from mashq.config import check
 from mashq.errors import ConfigError
 from mashq.protocol.score import ScoreRules, score
-from mashq.report import seasons
+from mashq.report.documents import seasons
 from mashq.runs.open import Season, load_season
 from mashq.runs.seasons import batches
 from mashq.testing import FakeProvider

@@ -16,8 +16,8 @@ from mashq.gateway.clock import RealClock
 from mashq.protocol import Item
 from mashq.protocol.resources import NOTHING, Amount, Spend
 from mashq.protocol.score import ItemResult, PlayerResult, ScoreRules, score
-from mashq.report import document
-from mashq.report.columns import results_of
+from mashq.report.documents import match as document
+from mashq.report.documents.columns import results_of
 from mashq.runs.columns import read_columns
 from mashq.runs.open import load, load_season
 from mashq.runs.reading import read_results

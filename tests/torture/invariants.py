@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mashq.report import seasons
+from mashq.report.documents import seasons
 from mashq.runs.database import connect
 from mashq.runs.open import load_season
 from mashq.runs.verify import verify

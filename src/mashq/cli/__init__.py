@@ -115,6 +115,6 @@ def _interrupt(_signal: int, _frame: FrameType | None) -> None:
 
 
 def _shown(text: str) -> str:
-    from mashq.report.formatting import safe
+    from mashq.report.text.formatting import safe
 
     return safe(" ".join(text.split()), 1000)

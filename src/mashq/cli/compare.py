@@ -23,7 +23,7 @@ def compare(runs: tuple[Path, ...], form: Literal["table", "md", "latex"], as_js
     Example:
       mashq compare runs/T80 runs/T85 runs/T90
     """
-    from mashq.report.document import document
+    from mashq.report.documents.match import document
     from mashq.runs.open import load
 
     played = [load(path) for path in runs]
@@ -72,7 +72,7 @@ def _compared(played: "list[Played]", documents: list[dict[str, Any]]) -> dict[s
 
 def _settings(played: "list[Played]") -> dict[str, list[Any]]:
     """The settings in which the runs differ, each with its values."""
-    from mashq.report.formatting import flattened
+    from mashq.report.text.formatting import flattened
 
     flat = [flattened(match.config.model_dump(mode="json")) | {"detector": _detector(match)} for match in played]
     keys = sorted({key for one in flat for key in one})
@@ -84,9 +84,9 @@ def _detector(match: "Played") -> str:
 
 
 def _text(found: dict[str, Any], form: Literal["table", "md", "latex"]) -> str:
-    from mashq.report.formatting import number, safe
-    from mashq.report.grid import Grid, written
-    from mashq.report.score import prose
+    from mashq.report.text.formatting import number, safe
+    from mashq.report.text.score import prose
+    from mashq.report.text.tables import Grid, written
 
     rows: list[list[str]] = []
     for player in found["players"]:

@@ -26,9 +26,9 @@ def paper(form: Literal["table", "md", "latex"], as_json: bool) -> None:
 
 
 def _text(document: dict[str, Any], form: Literal["table", "md", "latex"]) -> str:
-    from mashq.report.formatting import number
-    from mashq.report.grid import Grid, written
-    from mashq.report.score import prose
+    from mashq.report.text.formatting import number
+    from mashq.report.text.score import prose
+    from mashq.report.text.tables import Grid, written
 
     rows = [
         [

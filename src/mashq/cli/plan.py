@@ -48,7 +48,7 @@ def _print(count: int, plans: "tuple[Plan, ...]", assumed: str) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from mashq.report.formatting import dollars, number, safe
+    from mashq.report.text.formatting import dollars, number, safe
 
     table = Table(box=box.SIMPLE_HEAD, title=f"{count} items; expected / at worst", title_justify="left")
     table.add_column("player")

@@ -13,7 +13,7 @@ from mashq.errors import ConfigError, Stopped
 if TYPE_CHECKING:
     from mashq.arena.executors.local import Executor
     from mashq.config import Config
-    from mashq.report.progress import Progress
+    from mashq.report.text.progress import Progress
     from mashq.runs.open import Season
 
 
@@ -38,7 +38,7 @@ def played(out: Path, config: "Config", start: "Callable[[Progress], Awaitable[S
     """Play under a progress display; an interrupt says how to go on."""
     from rich.console import Console
 
-    from mashq.report.progress import Progress
+    from mashq.report.text.progress import Progress
     from mashq.runs.setup import score_rules_of
 
     simulated = any(player.model.startswith("simulated/") for player in config.players)
@@ -56,7 +56,7 @@ def played(out: Path, config: "Config", start: "Callable[[Progress], Awaitable[S
 
 def show_result(season: "Season", *, as_json: bool) -> None:
     """Print the document, or the table."""
-    from mashq.report.seasons import document, text
+    from mashq.report.documents.seasons import document, text
 
     found = document(season)
     if as_json:
@@ -71,7 +71,7 @@ def print_table(found: dict[str, Any], attempts: list[dict[str, Any]]) -> None:
     """The result for a person, as wide as the terminal but never too narrow for its columns."""
     from rich.console import Console
 
-    from mashq.report.table import NARROWEST, result, table_width
+    from mashq.report.text.match import NARROWEST, result, table_width
 
     console = Console(highlight=False, emoji=False, markup=False)
     shown = result(found, attempts)
@@ -84,7 +84,7 @@ def show_metered(found: dict[str, Any], *, as_json: bool) -> None:
     """What was spent through a gateway."""
     from rich.console import Console
 
-    from mashq.report.metered import metered
+    from mashq.report.text.metered import metered
 
     if as_json:
         click.echo(json.dumps(found, indent=2, ensure_ascii=False))

@@ -58,7 +58,7 @@ def power(
     from mashq.analysis.power import Effect, Options
     from mashq.analysis.power import power as analysed
     from mashq.cli.score import pairs, read_source, rules_said
-    from mashq.report.power import power_text
+    from mashq.report.text.power import power_text
 
     options = Options(level=level, power=wanted, seed=seed)
     results, given, notes = read_source(source, pairs("--map", renames))

@@ -21,7 +21,7 @@ def rescore(run: Path, names: tuple[str, ...], form: Literal["table", "md", "lat
     """
     from mashq.detectors import base
     from mashq.gateway.backends.weights import cache_dir
-    from mashq.report.document import document
+    from mashq.report.documents.match import document
     from mashq.runs.open import load
     from mashq.runs.rescore import cache_file, rescored
     from mashq.runs.score_cache import Cached
@@ -36,9 +36,9 @@ def rescore(run: Path, names: tuple[str, ...], form: Literal["table", "md", "lat
 
 
 def _text(found: list[dict[str, Any]], form: Literal["table", "md", "latex"]) -> str:
-    from mashq.report.formatting import number, safe
-    from mashq.report.grid import Grid, written
-    from mashq.report.score import prose
+    from mashq.report.text.formatting import number, safe
+    from mashq.report.text.score import prose
+    from mashq.report.text.tables import Grid, written
 
     judges = [f"{d['detector']['name']} {d['detector']['version'][:12]}" for d in found]
     rows: list[list[str]] = []

@@ -67,7 +67,7 @@ def score(
     """
     from mashq.analysis.conditions import holds, parse
     from mashq.analysis.score_report import Options, judge
-    from mashq.report.score import score_text
+    from mashq.report.text.score import score_text
 
     wanted = [parse(text) for text in conditions]
     results, given, notes = read_source(source, pairs("--map", renames))
@@ -99,7 +99,7 @@ def read_source(source: Path, renames: dict[str, str]) -> "tuple[Results, ScoreR
     if not source.is_dir():
         results, notes = read(source, renames)
         return results, ScoreRules(weights=dict(DEFAULTS)), notes
-    from mashq.report.columns import results_of
+    from mashq.report.documents.columns import results_of
     from mashq.runs.open import load_season
     from mashq.runs.setup import score_rules_of
 

@@ -21,7 +21,7 @@ def verify(run: Path, as_json: bool) -> None:
     Example:
       mashq verify runs/first
     """
-    from mashq.report.formatting import safe
+    from mashq.report.text.formatting import safe
     from mashq.runs import verify as checks
 
     findings = list(checks.verify(run))

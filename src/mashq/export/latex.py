@@ -3,9 +3,9 @@
 from mashq.analysis.results import from_matches
 from mashq.analysis.score_report import Options, judge
 from mashq.errors import ConfigError
-from mashq.report import trials
-from mashq.report.grid import latex, written
-from mashq.report.score import prose, sentences, table
+from mashq.report.documents import trials
+from mashq.report.text.score import prose, sentences, table
+from mashq.report.text.tables import latex, written
 from mashq.runs.open import Season
 from mashq.runs.setup import score_rules_of
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from textwrap import fill
 from typing import Any, cast
 
-from mashq.report.formatting import number, safe
-from mashq.report.grid import Format, Grid, written
-from mashq.report.score import prose
+from mashq.report.text.formatting import number, safe
+from mashq.report.text.score import prose
+from mashq.report.text.tables import Format, Grid, written
 
 WIDTH = 116
 PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_./-]*( [A-Za-z0-9_./-]+)*")

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from mashq.report.annotation_sheet import policy, shown
-from mashq.report.formatting import number, safe
-from mashq.report.grid import Format, Grid, written
-from mashq.report.score import prose
+from mashq.report.text.formatting import number, safe
+from mashq.report.text.score import prose
+from mashq.report.text.tables import Format, Grid, written
 
 SIDE, EDGE = 420, 52
 STYLE = """

@@ -4,8 +4,6 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from mashq.report.formatting import flattened, number, safe
-from mashq.report.grid import Grid
 from mashq.report.html import charts_seasons as charts
 from mashq.report.html.chapters import title
 from mashq.report.html.facts import Facts
@@ -13,6 +11,8 @@ from mashq.report.html.labels import labels
 from mashq.report.html.methods import without_folders
 from mashq.report.html.parts import Block, Chapter, Figure, Prose, Section, Table
 from mashq.report.html.style import MAX_COST
+from mashq.report.text.formatting import flattened, number, safe
+from mashq.report.text.tables import Grid
 
 MAX_SETTINGS = 24
 

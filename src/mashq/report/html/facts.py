@@ -16,7 +16,7 @@ from mashq.analysis.scoring import View, figures, influence, view
 from mashq.errors import DataError
 from mashq.protocol.resources import RESOURCES
 from mashq.protocol.score import PlayerResult, ScoreRules
-from mashq.report import seasons
+from mashq.report.documents import seasons
 from mashq.report.html.events import Told, heard, review_costs
 from mashq.runs.open import Played, Season
 from mashq.runs.reading import read_matches

@@ -16,11 +16,11 @@ import jinja2
 from markupsafe import Markup
 
 from mashq.report.annotation_sheet import policy
-from mashq.report.formatting import safe
 from mashq.report.html import parts
 from mashq.report.html.bundle import libraries, picture
 from mashq.report.html.parts import Chapter, Figure, Section
 from mashq.report.html.style import on_screen
+from mashq.report.text.formatting import safe
 
 LONGEST = 20_001
 LONGEST_QUOTE = 20_000

@@ -1,9 +1,9 @@
 """What the trials of a match say beside the match itself."""
 
-from mashq.report.formatting import number
-from mashq.report.grid import Grid
 from mashq.report.html.facts import Facts
 from mashq.report.html.labels import labels
+from mashq.report.text.formatting import number
+from mashq.report.text.tables import Grid
 
 TRIALS = {"h": 4, "tokens": 0, "reviews": 1, "seconds": 1, "q": 4}
 

@@ -3,14 +3,14 @@
 from collections.abc import Iterator
 from typing import Any
 
-from mashq.report import score as tables
-from mashq.report.formatting import number
-from mashq.report.grid import Grid
 from mashq.report.html import charts, repeats
 from mashq.report.html.facts import Facts
 from mashq.report.html.labels import labels
 from mashq.report.html.parts import Block, Figure, Line, Prose, Section, Slider, Table
 from mashq.report.html.verdicts import drawn
+from mashq.report.text import score as tables
+from mashq.report.text.formatting import number
+from mashq.report.text.tables import Grid
 
 RESOURCES = {
     "tokens": ("tokens an item", ",.0f"),

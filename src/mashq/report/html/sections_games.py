@@ -3,12 +3,12 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from mashq.report.formatting import number, safe
-from mashq.report.grid import Grid
 from mashq.report.html import charts_seasons as charts
 from mashq.report.html.labels import labels
 from mashq.report.html.parts import Block, Figure, Prose, Section, Table, Verdict
 from mashq.report.html.sections_seasons import signed
+from mashq.report.text.formatting import number, safe
+from mashq.report.text.tables import Grid
 
 Found = Mapping[str, Any]
 EFFECTS = {"h": ("ΔH", 4), "reviews": ("Δreviews an item", 2), "tokens": ("Δtokens an item", 1), "q": ("ΔQ", 4)}

@@ -4,15 +4,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from mashq.protocol.resources import RESOURCES
-from mashq.report.formatting import dollars, number, safe
-from mashq.report.grid import Grid
 from mashq.report.html import charts
 from mashq.report.html.events import texts, wording
 from mashq.report.html.facts import BINS, Facts
 from mashq.report.html.labels import labels
 from mashq.report.html.parts import Block, Figure, Prose, Quotes, Section, Table
 from mashq.report.html.verdicts import drawn
-from mashq.report.score import flips
+from mashq.report.text.formatting import dollars, number, safe
+from mashq.report.text.score import flips
+from mashq.report.text.tables import Grid
 
 FAITHFUL = 0.5
 

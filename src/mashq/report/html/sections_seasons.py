@@ -4,12 +4,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any
 
-from mashq.report.formatting import number, safe
-from mashq.report.grid import Grid
 from mashq.report.html import charts_seasons as charts
 from mashq.report.html.labels import labels, listed
 from mashq.report.html.parts import Block, Figure, Prose, Section, Table, Tile, Verdict
 from mashq.report.html.style import MAX_COST
+from mashq.report.text.formatting import number, safe
+from mashq.report.text.tables import Grid
 
 Found = Mapping[str, Any]
 MAX_CHARTS = 6

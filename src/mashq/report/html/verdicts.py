@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 from typing import Any
 
-from mashq.report.formatting import number
 from mashq.report.html import charts
 from mashq.report.html.facts import Facts
 from mashq.report.html.labels import labels
 from mashq.report.html.parts import Figure, Tile, Verdict
 from mashq.report.html.style import MAX_COST
+from mashq.report.text.formatting import number
 
 SHOWN_TILES = 4
 FEW = 30

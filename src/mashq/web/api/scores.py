@@ -11,7 +11,7 @@ from typing import Any
 
 from mashq.protocol.resources import Spend
 from mashq.protocol.score import ItemResult, PlayerResult, Score, ScoreRules, score
-from mashq.report.document import figures
+from mashq.report.documents.match import figures
 from mashq.runs.results import COUNTS, spend_in, there
 
 _LEFT_OUT = "(SELECT position FROM results WHERE match = :match AND status IN ('refused', 'failed'))"

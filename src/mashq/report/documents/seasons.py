@@ -14,7 +14,7 @@ def document(season: Season) -> Document:
     if kind == "match" and season.manifest.get("season", {}).get("trials", 1) > 1:
         kind = "trials"
     if kind == "match":
-        from mashq.report import document as match
+        from mashq.report.documents import match
 
         return match.document(next(season.fixtures_played()))
     return _module(kind).document(season)
@@ -27,4 +27,4 @@ def text(found: Document) -> str:
 
 def _module(kind: str) -> Any:
     """The report of a kind of run has its name."""
-    return import_module(f"mashq.report.{kind}")
+    return import_module(f"mashq.report.documents.{kind}")

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator
 from textwrap import fill
 from typing import Any
 
-from mashq.report.formatting import dollars, number, safe
-from mashq.report.grid import WIDTH, Format, Grid, best, markdown, written
+from mashq.report.text.formatting import dollars, number, safe
+from mashq.report.text.tables import WIDTH, Format, Grid, best, markdown, written
 
 COSTS = ("tokens", "calls", "reviews", "seconds", "dollars")
 MAX_SHOWN = 40

@@ -14,11 +14,11 @@ from mashq.analysis.results import Floats, Results, from_matches
 from mashq.analysis.scoring import figures, view
 from mashq.errors import DataError
 from mashq.protocol.score import ScoreRules
-from mashq.report.columns import ended_results
-from mashq.report.formatting import number, safe
-from mashq.report.grid import Grid, written
-from mashq.report.score import prose
-from mashq.report.tournament import all_drawn, scored_by
+from mashq.report.documents.columns import ended_results
+from mashq.report.documents.tournament import all_drawn, scored_by
+from mashq.report.text.formatting import number, safe
+from mashq.report.text.score import prose
+from mashq.report.text.tables import Grid, written
 from mashq.runs.open import Season
 from mashq.runs.reading import read_matches
 from mashq.runs.seasons import Fixture

@@ -15,12 +15,12 @@ from mashq.analysis.columns import Columns, scored
 from mashq.analysis.flips import envelope
 from mashq.analysis.paired import Difference
 from mashq.analysis.repeats import Repeats, repeats
-from mashq.report.columns import ended_results
-from mashq.report.document import figures
-from mashq.report.formatting import number, safe
-from mashq.report.grid import Grid, written
-from mashq.report.score import flips, prose
-from mashq.report.tournament import all_drawn, scored_by
+from mashq.report.documents.columns import ended_results
+from mashq.report.documents.match import figures
+from mashq.report.documents.tournament import all_drawn, scored_by
+from mashq.report.text.formatting import number, safe
+from mashq.report.text.score import flips, prose
+from mashq.report.text.tables import Grid, written
 from mashq.runs.open import Season
 from mashq.runs.reading import read_attempts, read_matches
 from mashq.runs.setup import score_rules_of

@@ -7,7 +7,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from mashq.report.formatting import dollars, number, safe
+from mashq.report.text.formatting import dollars, number, safe
 
 COLUMNS = ("attempts", "failed", "unresolved", "tok in", "tok out", "unknown", "seconds", "waited", "dollars")
 

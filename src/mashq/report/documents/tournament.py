@@ -13,10 +13,10 @@ from mashq.config import Config
 from mashq.errors import DataError
 from mashq.protocol.resources import RESOURCES
 from mashq.protocol.score import TIE, ScoreRules
-from mashq.report.columns import ended_results
-from mashq.report.formatting import number, safe
-from mashq.report.grid import Grid, written
-from mashq.report.score import prose
+from mashq.report.documents.columns import ended_results
+from mashq.report.text.formatting import number, safe
+from mashq.report.text.score import prose
+from mashq.report.text.tables import Grid, written
 from mashq.runs.open import Season
 from mashq.runs.reading import read_matches
 from mashq.runs.seasons import Fixture

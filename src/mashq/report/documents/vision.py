@@ -6,11 +6,11 @@ import numpy as np
 
 from mashq.analysis.paired import Condition, differences
 from mashq.analysis.results import Results, from_matches
-from mashq.report.columns import ended_results
-from mashq.report.formatting import safe
-from mashq.report.grid import Grid, written
-from mashq.report.score import prose
-from mashq.report.tournament import all_drawn, scored_by
+from mashq.report.documents.columns import ended_results
+from mashq.report.documents.tournament import all_drawn, scored_by
+from mashq.report.text.formatting import safe
+from mashq.report.text.score import prose
+from mashq.report.text.tables import Grid, written
 from mashq.runs.open import Season
 from mashq.runs.reading import read_matches
 from mashq.runs.setup import score_rules_of

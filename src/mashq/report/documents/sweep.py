@@ -8,12 +8,12 @@ from mashq.analysis.results import from_matches
 from mashq.analysis.score_report import Options, judge
 from mashq.config import changed
 from mashq.errors import DataError
-from mashq.report.columns import ended_results
-from mashq.report.document import RESAMPLES
-from mashq.report.formatting import number, safe
-from mashq.report.grid import Grid, written
-from mashq.report.score import prose
-from mashq.report.tournament import all_drawn, scored_by
+from mashq.report.documents.columns import ended_results
+from mashq.report.documents.match import RESAMPLES
+from mashq.report.documents.tournament import all_drawn, scored_by
+from mashq.report.text.formatting import number, safe
+from mashq.report.text.score import prose
+from mashq.report.text.tables import Grid, written
 from mashq.runs.open import Season
 from mashq.runs.reading import read_matches
 from mashq.runs.seasons import cells, is_free

@@ -8,8 +8,8 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from mashq.report.formatting import dollars, number, safe
-from mashq.report.score import flips
+from mashq.report.text.formatting import dollars, number, safe
+from mashq.report.text.score import flips
 
 NARROWEST = 100
 

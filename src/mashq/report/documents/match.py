@@ -15,7 +15,7 @@ from mashq.errors import DataError
 from mashq.gateway.types import REFEREE
 from mashq.protocol.resources import Amount, Unknown
 from mashq.protocol.score import PlayerScore, Refusals, Score, ScoreRules
-from mashq.report.columns import results_of
+from mashq.report.documents.columns import results_of
 from mashq.runs.open import Played
 from mashq.runs.reading import read_last_error, read_lost, read_refusals, read_unstated
 from mashq.runs.setup import score_rules_of

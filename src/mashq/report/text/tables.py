@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from mashq.report.formatting import safe
+from mashq.report.text.formatting import safe
 
 Format = Literal["table", "md", "latex"]
 WIDTH = 100

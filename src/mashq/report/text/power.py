@@ -4,9 +4,9 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from mashq.report.formatting import dollars, duration, number, safe
-from mashq.report.grid import Format, Grid, written
-from mashq.report.score import prose
+from mashq.report.text.formatting import dollars, duration, number, safe
+from mashq.report.text.score import prose
+from mashq.report.text.tables import Format, Grid, written
 
 SIMULATED = "SIMULATED: no real model answered some of this; those scores, costs and times are drawn."
 SHOWN = ("tokens", "seconds", "dollars")
