@@ -27,8 +27,7 @@ def paper(form: Literal["table", "md", "latex"], as_json: bool) -> None:
 
 def _text(document: dict[str, Any], form: Literal["table", "md", "latex"]) -> str:
     from mashq.report.text.formatting import number
-    from mashq.report.text.score import prose
-    from mashq.report.text.tables import Grid, written
+    from mashq.report.text.tables import Grid, prose, written
 
     rows = [
         [

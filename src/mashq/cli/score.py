@@ -67,6 +67,7 @@ def score(
     """
     from mashq.analysis.conditions import holds, parse
     from mashq.analysis.score_report import Options, judge
+    from mashq.report.documents.base import as_json as json_of
     from mashq.report.text.score import score_text
 
     wanted = [parse(text) for text in conditions]
@@ -80,11 +81,8 @@ def score(
         results = results.only([name for name in results.players if name not in without])
     options = Options(rules_said(given, rules), resamples, seed)
     document = judge(results, options, notes)
-    if as_json:
-        click.echo(json.dumps(document, indent=2, ensure_ascii=False))
-    else:
-        click.echo(score_text(document, form, everyone))
-    true = [condition.text for condition in wanted if holds(condition, document)]
+    click.echo(json_of(document) if as_json else score_text(document, form, everyone))
+    true = [condition.text for condition in wanted if holds(condition, document.players)]
     if true:
         click.echo(f"mashq: failed: {'; '.join(true)}", err=True)
         sys.exit(FAILED)

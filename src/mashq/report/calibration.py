@@ -7,8 +7,7 @@ from textwrap import fill
 from typing import Any, cast
 
 from mashq.report.text.formatting import number, safe
-from mashq.report.text.score import prose
-from mashq.report.text.tables import Format, Grid, written
+from mashq.report.text.tables import Format, Grid, prose, written
 
 WIDTH = 116
 PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_./-]*( [A-Za-z0-9_./-]+)*")

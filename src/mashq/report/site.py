@@ -106,7 +106,7 @@ def _tables(chapter: Chapter) -> list[Table]:
 
 def board(facts: Facts, link: str) -> Board:
     """A match with its cost shares: of every resource that all its players have, counted or not."""
-    judged = facts.judged or {}
+    judged = facts.report
     known = labels(facts.names)
     given = facts.rules
     every = {**dict.fromkeys(RESOURCES, 1.0), **given.weights}
@@ -118,15 +118,15 @@ def board(facts: Facts, link: str) -> Board:
         for name in wide.weights
     }
     models = {player.name: str(without_folders(player.model)) for player in facts.season.config.players}
-    by = {player["name"]: player for player in judged["players"]}
+    by = {player.name: player for player in judged.players}
     detector = facts.season.manifest["detector"]
     return Board(
         title(facts.season),
         link,
-        judged["items"],
-        judged["trials"],
-        judged["alpha"],
-        judged["beta"],
+        judged.items or 0,
+        judged.trials,
+        judged.alpha,
+        judged.beta,
         dict(given.weights),
         f"{detector['name']} {detector['version']}",
         bool(facts.season.manifest["simulated"]),
@@ -134,11 +134,11 @@ def board(facts: Facts, link: str) -> Board:
             Entry(
                 known[name],
                 models[name],
-                by[name]["h"],
+                by[name].h,
                 {key: float(share[seat]) for key, share in shares.items()},
-                by[name]["answer_rate"],
-                by[name]["q_low"],
-                by[name]["q_high"],
+                by[name].answer_rate,
+                by[name].q_low,
+                by[name].q_high,
             )
             for seat, name in enumerate(facts.names)
         ],

@@ -5,8 +5,7 @@ from typing import Any
 
 from mashq.report.annotation_sheet import policy, shown
 from mashq.report.text.formatting import number, safe
-from mashq.report.text.score import prose
-from mashq.report.text.tables import Format, Grid, written
+from mashq.report.text.tables import Format, Grid, prose, written
 
 SIDE, EDGE = 420, 52
 STYLE = """

@@ -1,41 +1,107 @@
-"""A sweep: the same players under every combination of some settings, as a document and a table."""
+"""A sweep: the same players under every combination of some settings."""
 
-from collections.abc import Sequence
-from typing import Any, Literal
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 from mashq.analysis.paired import Condition, Difference, differences
+from mashq.analysis.parts import Costs, flat
 from mashq.analysis.results import from_matches
 from mashq.analysis.score_report import Options, judge
+from mashq.analysis.score_types import ScoredPlayer
 from mashq.config import changed
 from mashq.errors import DataError
+from mashq.report.documents.base import COSTS, DetectorVersion
 from mashq.report.documents.columns import ended_results
 from mashq.report.documents.match import RESAMPLES
-from mashq.report.documents.tournament import all_drawn, scored_by
-from mashq.report.text.formatting import number, safe
-from mashq.report.text.score import prose
-from mashq.report.text.tables import Grid, written
+from mashq.report.documents.seasons import all_drawn
 from mashq.runs.open import Season
 from mashq.runs.reading import read_matches
 from mashq.runs.seasons import cells, is_free
 from mashq.runs.setup import score_rules_of
 
-KEPT = (
-    "name",
-    "h",
-    "answer_rate",
-    "calls",
-    "tokens",
-    "reviews",
-    "seconds",
-    "dollars",
-    "penalty",
-    "q",
-    "q_low",
-    "q_high",
-)
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Axis:
+    """A setting that was swept."""
+
+    setting: str
+    """Its dotted name."""
+    values: Sequence[Any]
+    """The values that it was given."""
 
 
-def document(season: Season) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SweepPlayer:
+    """A player under one combination."""
+
+    name: str
+    """Its name."""
+    h: float | None
+    """Mean factuality of its answers."""
+    answer_rate: float | None
+    """The share of its items that it answered."""
+    costs: Costs = field(metadata=flat(COSTS))
+    """Means over trials of its totals."""
+    penalty: float | None
+    """P."""
+    q: float | None
+    """alpha * H - beta * P."""
+    q_low: float | None
+    """Lower end of the 95% interval of Q."""
+    q_high: float | None
+    """Upper end of the 95% interval of Q."""
+    against_first: Mapping[str, Difference]
+    """How h, q and each resource per item differ from the first combination, paired by item."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """One combination of settings."""
+
+    settings: Mapping[str, Any]
+    """Its values by setting."""
+    trials: int
+    """How many trials of it have ended."""
+    items: int | None
+    """How many items are scored."""
+    winner: str | None
+    """Who has the best Q; null for a tie."""
+    tied: Sequence[str]
+    """Who shares the best Q."""
+    players: Sequence[SweepPlayer]
+    """The players, in their seats."""
+    notes: Sequence[str]
+    """What a reader must not miss."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sweep:
+    """The same match under every combination of some settings."""
+
+    kind: ClassVar[str] = "sweep"
+
+    run: str
+    """The run directory."""
+    finished: bool
+    """Whether every match was played to the end."""
+    simulated: bool
+    """Whether some player was not a real model."""
+    drawn: bool
+    """Whether no player was."""
+    detector: DetectorVersion
+    """Who scored."""
+    trials: int
+    """How many trials each combination is to have."""
+    over: Sequence[Axis]
+    """The settings that were swept."""
+    cells: Sequence[Cell]
+    """Every combination that was played."""
+    missing: int
+    """How many are still to be played."""
+
+
+def document(season: Season) -> Sweep:
     """Every cell of the sweep with its players, and how each differs from the first cell, paired by item."""
     over: list[tuple[str, list[Any]]] = season.manifest["season"]["over"]
     there = read_matches(season.path)
@@ -43,114 +109,59 @@ def document(season: Season) -> dict[str, Any]:
     for fixture in season.fixtures():
         if there.get(fixture.id):
             by_cell.setdefault(fixture.cell, []).append(fixture.id)
-    found: list[dict[str, Any]] = []
-    conditions: list[Condition] = []
+    rows: list[Cell] = []
+    first: Condition | None = None
     missing = 0
     for cell in cells(over):
-        played = tuple((name, value) for name, value in cell if not is_free(name))
-        ended = by_cell.get(played, [])
+        ended = by_cell.get(tuple((name, value) for name, value in cell if not is_free(name)), [])
         if not ended:
             missing += 1
             continue
-        config = changed(season.config, cell)
-        rules = score_rules_of(config)
         results = from_matches(ended_results(season, match) for match in ended)
-        conditions.append(Condition(results, rules))
-        found.append(_cell(cell, conditions, Options(rules, resamples=RESAMPLES), len(ended)))
-    return {
-        "run": str(season.path),
-        "kind": "sweep",
-        "finished": season.finished,
-        "simulated": season.manifest["simulated"],
-        "drawn": all_drawn(season.config),
-        "detector": season.manifest["detector"],
-        "trials": season.manifest["season"]["trials"],
-        "over": [{"setting": name, "values": values} for name, values in over],
-        "cells": found,
-        "missing": missing,
-    }
+        condition = Condition(results, score_rules_of(changed(season.config, cell)))
+        rows.append(_cell(dict(cell), condition, first, len(ended)))
+        first = first or condition
+    return Sweep(
+        run=str(season.path),
+        finished=season.finished,
+        simulated=season.manifest["simulated"],
+        drawn=all_drawn(season.config),
+        detector=DetectorVersion(**season.manifest["detector"]),
+        trials=season.manifest["season"]["trials"],
+        over=[Axis(setting=name, values=values) for name, values in over],
+        cells=rows,
+        missing=missing,
+    )
 
 
-def _cell(
-    cell: Sequence[tuple[str, Any]], conditions: Sequence[Condition], options: Options, trials: int
-) -> dict[str, Any]:
-    now, first = conditions[-1], conditions[0]
-    said: dict[str, Any]
+def _cell(settings: Mapping[str, Any], now: Condition, first: Condition | None, trials: int) -> Cell:
     try:
-        said = judge(now.results, options)
+        report = judge(now.results, Options(now.rules, resamples=RESAMPLES))
     except DataError as nothing:
-        said = {"players": [], "winner": None, "tied": [], "items": 0, "notes": [str(nothing)]}
-    players = [
-        {key: player[key] for key in KEPT}
-        | {"against_first": {} if now is first else _against(differences(now, first, player["name"]))}
-        for player in said["players"]
-    ]
-    return {
-        "settings": dict(cell),
-        "trials": trials,
-        "items": said["items"],
-        "winner": said["winner"],
-        "tied": said["tied"],
-        "players": players,
-        "notes": said["notes"],
-    }
-
-
-def _against(found: dict[str, Difference]) -> dict[str, Any]:
-    return {name: {"value": d.value, "low": d.low, "high": d.high} for name, d in found.items()}
-
-
-def text(found: dict[str, Any], form: Literal["table", "md", "latex"] = "table") -> str:
-    """The sweep for a person: a row for each cell and player."""
-    names = [one["setting"] for one in found["over"]]
-    short = [name.rpartition(".")[2] for name in names]
-    heads = names if len(set(short)) < len(short) else short
-    rows: list[list[str]] = []
-    for cell in found["cells"]:
-        settings = [safe(str(cell["settings"][name]), 24) for name in names]
-        for player in cell["players"]:
-            won = " ★" if player["name"] == cell["winner"] else ""
-            costs = [number(player["calls"]), number(player["tokens"]), number(player["reviews"])]
-            costs.append(number(player["seconds"], 1))
-            change = player["against_first"].get("q")
-            rows.append(
-                [
-                    *settings,
-                    safe(player["name"], 24) + won,
-                    number(player["h"], 4),
-                    *costs,
-                    number(player["penalty"], 3),
-                    number(player["q"], 4),
-                    "" if change is None else _signed(change),
-                ]
-            )
-    headings = [*heads, "player", "H", "calls", "tokens", "reviews", "seconds", "P", "Q", "ΔQ ± 95%"]
-    return (
-        written(Grid(headings, rows, left=len(names) + 1, wide=True), form) + "\n\n" + prose(_sentences(found), form)
+        return Cell(settings=settings, trials=trials, items=0, winner=None, tied=[], players=[], notes=[str(nothing)])
+    return Cell(
+        settings=settings,
+        trials=trials,
+        items=report.items,
+        winner=report.winner,
+        tied=report.tied,
+        players=[
+            _player(player, {} if first is None else differences(now, first, player.name))
+            for player in report.players
+        ],
+        notes=report.notes,
     )
 
 
-def _signed(change: dict[str, Any]) -> str:
-    if change["low"] is None:
-        return f"{change['value']:+.4f}"
-    return f"{change['value']:+.4f} ± {(change['high'] - change['low']) / 2:.4f}"
-
-
-def _sentences(found: dict[str, Any]) -> list[str]:
-    said = ["SIMULATED: some of these players were not real models."] if found["simulated"] else []
-    items = max((cell["items"] or 0 for cell in found["cells"]), default=0)
-    said.append(
-        f"{len(found['cells'])} combination(s) of {items} items, {found['trials']} trial(s) each, "
-        f"{scored_by(found)}. "
-        "Costs are means over trials. ΔQ is the difference to "
-        "the first combination, paired by item, with its 95% interval."
+def _player(player: ScoredPlayer, against_first: Mapping[str, Difference]) -> SweepPlayer:
+    return SweepPlayer(
+        name=player.name,
+        h=player.h,
+        answer_rate=player.answer_rate,
+        costs={name: player.costs[name] for name in COSTS},
+        penalty=player.penalty,
+        q=player.q,
+        q_low=player.q_low,
+        q_high=player.q_high,
+        against_first=against_first,
     )
-    if found["missing"]:
-        said.append(f"{found['missing']} are still to be played: go on with mashq resume {safe(found['run'])}")
-    winners = {cell["winner"] for cell in found["cells"]}
-    if len(winners) > 1:
-        named = sorted(safe(name) for name in winners if name is not None)
-        said.append(f"The winner depends on the settings: {', '.join(named)}.")
-    elif found["cells"] and None not in winners:
-        said.append(f"{safe(found['cells'][0]['winner'])} wins under every combination.")
-    return said

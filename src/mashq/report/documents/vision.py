@@ -1,25 +1,65 @@
-"""Does company change a player? The same players alone, in company unseen, and with vision, paired by item."""
+"""Do rivals change a player? The same players alone, beside rivals unseen, and with vision, paired by item."""
 
-from typing import Any, Literal
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
-from mashq.analysis.paired import Condition, differences
+from mashq.analysis.paired import Condition, Difference, differences
 from mashq.analysis.results import Results, from_matches
+from mashq.protocol.score import ScoreRules
+from mashq.report.documents.base import DetectorVersion
 from mashq.report.documents.columns import ended_results
-from mashq.report.documents.tournament import all_drawn, scored_by
-from mashq.report.text.formatting import safe
-from mashq.report.text.score import prose
-from mashq.report.text.tables import Grid, written
+from mashq.report.documents.seasons import all_drawn
 from mashq.runs.open import Season
 from mashq.runs.reading import read_matches
 from mashq.runs.setup import score_rules_of
 
-SHOWN = ("h", "reviews", "tokens", "calls", "seconds")
+MEANS = ("h", "reviews", "tokens", "calls", "seconds")
 STEPS = (("alone", "unseen", "company"), ("unseen", "seen", "vision"))
 
 
-def document(season: Season) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VisionPlayer:
+    """A player under each condition."""
+
+    name: str
+    """Its name."""
+    means: Mapping[str, Mapping[str, float]]
+    """By condition (alone, unseen, seen), its H and costs per item."""
+    changes: Mapping[str, Mapping[str, Difference]]
+    """By effect, how H, Q and each resource per item change, paired by item. Company: beside rivals unseen instead of
+    alone, without Q, for alone a player is its own normaliser. Vision: rivals seen instead of unseen."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Vision:
+    """What rivals, and seeing them, change."""
+
+    kind: ClassVar[str] = "vision"
+
+    run: str
+    """The run directory."""
+    finished: bool
+    """Whether every match was played to the end."""
+    simulated: bool
+    """Whether some player was not a real model."""
+    drawn: bool
+    """Whether no player was."""
+    detector: DetectorVersion
+    """Who scored."""
+    trials: int
+    """How many trials each condition has."""
+    when: str
+    """When snapshots are shown to those who see."""
+    items: int
+    """How many items a match has."""
+    players: Sequence[VisionPlayer]
+    """The players, in their seats."""
+
+
+def document(season: Season) -> Vision:
     """Each player's differences in H and costs from one condition to the next."""
     rules = score_rules_of(season.config)
     there = read_matches(season.path)
@@ -29,87 +69,45 @@ def document(season: Season) -> dict[str, Any]:
             cell = dict(fixture.cell)
             ended.setdefault((cell["condition"], cell["seats"]), []).append(fixture.id)
     results = {key: from_matches(ended_results(season, match) for match in matches) for key, matches in ended.items()}
-    players: list[dict[str, Any]] = []
+    players: list[VisionPlayer] = []
     for at, player in enumerate(season.config.players):
         own = {
             condition: found
             for (condition, seats), found in results.items()
             if at in seats and (condition != "alone" or seats == (at,))
         }
-        steps: dict[str, Any] = {}
-        for before, after, name in STEPS:
-            if before in own and after in own:
-                found = differences(Condition(own[after], rules), Condition(own[before], rules), player.name)
-                steps[name] = {key: {"value": d.value, "low": d.low, "high": d.high} for key, d in found.items()}
-                if name == "company":
-                    steps[name].pop("q", None)  # alone, a player is its own normaliser: the two Q do not compare
         means = {condition: _means(found, player.name) for condition, found in own.items()}
-        players.append({"name": player.name, "means": means, "changes": steps})
-    return {
-        "run": str(season.path),
-        "kind": "vision",
-        "finished": season.finished,
-        "simulated": season.manifest["simulated"],
-        "drawn": all_drawn(season.config),
-        "detector": season.manifest["detector"],
-        "trials": season.manifest["season"]["trials"],
-        "when": season.manifest["season"]["when"],
-        "items": season.manifest["items"],
-        "players": players,
-    }
+        players.append(VisionPlayer(name=player.name, means=means, changes=_changes(own, rules, player.name)))
+    return Vision(
+        run=str(season.path),
+        finished=season.finished,
+        simulated=season.manifest["simulated"],
+        drawn=all_drawn(season.config),
+        detector=DetectorVersion(**season.manifest["detector"]),
+        trials=season.manifest["season"]["trials"],
+        when=season.manifest["season"]["when"],
+        items=season.manifest["items"],
+        players=players,
+    )
+
+
+def _changes(own: Mapping[str, Results], rules: ScoreRules, player: str) -> dict[str, dict[str, Difference]]:
+    steps: dict[str, dict[str, Difference]] = {}
+    for before, after, name in STEPS:
+        if before in own and after in own:
+            steps[name] = differences(Condition(own[after], rules), Condition(own[before], rules), player)
+            if name == "company":
+                steps[name].pop("q", None)  # alone, a player is its own normaliser: the two Q do not compare
+    return steps
 
 
 def _means(results: Results, player: str) -> dict[str, float]:
-    """The means an item."""
+    """Means per item."""
     seat = results.players.index(player)
-    found: dict[str, float] = {}
-    for name in SHOWN:
+    means: dict[str, float] = {}
+    for name in MEANS:
         values = results.h[seat] if name == "h" else results.costs[name][seat]
         known = values[~np.isnan(values)]
         if len(known):
-            found[name] = float(known.mean())
-    return found
-
-
-def text(found: dict[str, Any], form: Literal["table", "md", "latex"] = "table") -> str:
-    """The comparison for a person."""
-    rows: list[list[str]] = []
-    for player in found["players"]:
-        for name, change in player["changes"].items():
-            cells = [_cell(change.get(key), 4 if key in ("h", "q") else 2) for key in (*SHOWN[:3], "seconds", "q")]
-            rows.append([safe(player["name"], 20), name, *cells])
-    headings = ["player", "effect of", "ΔH", "Δreviews", "Δtokens", "Δseconds", "ΔQ"]
-    said = ["SIMULATED: some of these players were not real models."] if found["simulated"] else []
-    said.append(
-        f"Means an item, paired by item, ± half a 95% interval; * where it leaves zero out. {found['items']} items, "
-        f"{found['trials']} trial(s), {scored_by(found)}. Company: playing beside rivals unseen instead of alone. "
-        f"Vision: seeing the rivals' state ({found['when']}) instead of not. Alone, a player is its own normaliser, "
-        "so its Q does not compare."
-    )
-    said += _verdict(found)
-    if not found["finished"]:
-        said.append(f"Not all matches are played: go on with mashq resume {safe(found['run'])}")
-    return written(Grid(headings, rows, left=2, wide=True), form) + "\n\n" + prose(said, form)
-
-
-def _cell(change: dict[str, Any] | None, digits: int) -> str:
-    if change is None:
-        return "–"
-    if change["low"] is None:
-        return f"{change['value']:+.{digits}f}"
-    sure = "*" if change["low"] > 0 or change["high"] < 0 else ""
-    return f"{change['value']:+.{digits}f} ± {(change['high'] - change['low']) / 2:.{digits}f}{sure}"
-
-
-def _verdict(found: dict[str, Any]) -> list[str]:
-    """What the reviews did, in a sentence a player."""
-    said: list[str] = []
-    for player in found["players"]:
-        for name, change in player["changes"].items():
-            one = change.get("reviews")
-            if one is not None and one["low"] is not None and (one["low"] > 0 or one["high"] < 0):
-                more = "more" if one["value"] > 0 else "fewer"
-                said.append(
-                    f"{name.capitalize()} makes {safe(player['name'])} review {more}: {one['value']:+.2f} an item."
-                )
-    return said or ["Neither company nor vision changes how much anyone reviews, as far as these items show."]
+            means[name] = float(known.mean())
+    return means

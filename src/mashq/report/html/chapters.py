@@ -13,7 +13,7 @@ from mashq.report.html.verdicts import verdict
 from mashq.report.text.formatting import safe
 from mashq.runs.open import Season
 
-KINDS: dict[str, Callable[[dict[str, Any]], tuple[Verdict, list[Section]]]] = {
+KINDS: dict[str, Callable[[Any], tuple[Verdict, list[Section]]]] = {
     "sweep": sections_seasons.sweep,
     "tournament": sections_seasons.tournament,
     "game": sections_games.game,

@@ -2,7 +2,8 @@
 
 import math
 import unicodedata
-from typing import Any, cast
+
+from mashq.protocol.resources import TABLE
 
 _HIDDEN = {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}
 
@@ -29,6 +30,14 @@ def dollars(value: float | None) -> str:
     return f"{value:,.2f}" if value >= 10 else f"{value:.4f}"
 
 
+def cost(name: str, value: float | None, digits: int | None = None) -> str:
+    """An amount of a resource, or of one of its measures, with the digits that the table of resources gives it."""
+    if name == "dollars":
+        return dollars(value)
+    own = TABLE[name].digits if name in TABLE else 0
+    return number(value, own if digits is None else digits)
+
+
 def duration(seconds: float) -> str:
     """A length of time as a person says it."""
     if seconds < 60:
@@ -36,15 +45,3 @@ def duration(seconds: float) -> str:
     if seconds < 3600:
         return f"{seconds // 60:.0f} min {seconds % 60:02.0f} s"
     return f"{seconds // 3600:,.0f} h {seconds % 3600 // 60:02.0f} min"
-
-
-def flattened(value: Any, at: str = "") -> dict[str, Any]:
-    """Nested settings by their dotted names."""
-    if isinstance(value, list):
-        value = dict(enumerate(cast(list[Any], value)))
-    if not isinstance(value, dict):
-        return {at: value}
-    found: dict[str, Any] = {}
-    for key, inner in cast(dict[Any, Any], value).items():
-        found |= flattened(inner, f"{at}.{key}" if at else str(key))
-    return found

@@ -1,38 +1,45 @@
 """What was spent through a gateway, as a person reads it in a terminal."""
 
-from typing import Any
-
 from rich import box
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from mashq.report.text.formatting import dollars, number, safe
+from mashq.protocol.resources import MEASURES
+from mashq.report.documents.metered import Metered
+from mashq.report.text.formatting import cost, number, safe
 
-COLUMNS = ("attempts", "failed", "unresolved", "tok in", "tok out", "unknown", "seconds", "waited", "dollars")
+COUNTS = ("attempts", "failed", "unresolved")
+TOKENS = {"tokens_in": "tok in", "tokens_out": "tok out"}
+OTHERS = tuple(name for name in MEASURES if name not in TOKENS and name != "seconds")
 
 
-def metered(document: dict[str, Any]) -> RenderableType:
+def metered(document: Metered) -> RenderableType:
     """One row for each player and model; and what was turned away."""
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
     table.add_column("player", no_wrap=True)
     table.add_column("model", no_wrap=True)
-    for heading in COLUMNS:
+    for heading in (*COUNTS, *TOKENS.values(), "unknown", "seconds", "waited", *OTHERS):
         table.add_column(heading, justify="right", no_wrap=True)
-    for row in document["spent"]:
-        counts = [
-            number(row[name]) for name in ("attempts", "failed", "unresolved", "tokens_in", "tokens_out", "unknown")
-        ]
-        times = [number(row["seconds"], 1), number(row["waited"], 1), dollars(row["dollars"])]
-        table.add_row(Text(safe(row["player"], 24)), Text(safe(row["model"], 40)), *counts, *times)
+    for row in document.spent:
+        table.add_row(
+            Text(safe(row.player, 24)),
+            Text(safe(row.model, 40)),
+            *(number(count) for count in (row.attempts, row.failed, row.unresolved)),
+            *(number(row.costs[name]) for name in TOKENS),
+            number(row.unknown),
+            cost("seconds", row.costs["seconds"]),
+            cost("seconds", row.costs["waited"]),
+            *(cost(name, row.costs[name]) for name in OTHERS),
+        )
     parts: list[RenderableType] = [table]
-    if document["simulated"]:
+    if document.simulated:
         parts.append(Text("SIMULATED: no real model answered; costs and times are drawn.", style="bold yellow"))
-    if any(row["unknown"] for row in document["spent"]):
+    if any(row.unknown for row in document.spent):
         parts.append(Text("Totals are sums of what is known; an unknown attempt may have cost more."))
-    for row in document["refused"]:
-        who = safe(row["player"] or "nobody known")
-        parts.append(Text(f"Turned away: {row['requests']} x {row['status']} ({who}): {safe(row['reason'], 120)}"))
-    if not document["finished"]:
+    for row in document.refused:
+        who = safe(row.player or "nobody known")
+        parts.append(Text(f"Turned away: {row.requests} x {row.status} ({who}): {safe(row.reason, 120)}"))
+    if not document.finished:
         parts.append(Text("The gateway is still running, or was killed."))
     return Group(*parts)

@@ -5,8 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from mashq.report.text.formatting import dollars, duration, number, safe
-from mashq.report.text.score import prose
-from mashq.report.text.tables import Format, Grid, written
+from mashq.report.text.tables import Format, Grid, prose, written
 
 SIMULATED = "SIMULATED: no real model answered some of this; those scores, costs and times are drawn."
 SHOWN = ("tokens", "seconds", "dollars")
