@@ -82,12 +82,8 @@ class _Generator(GenerateJsonSchema):
 
 
 def _what(name: str) -> str:
-    row = TABLE[name]
-    return (
-        f"{row.heading.capitalize()}; null is unknown."
-        if row.unit == row.name
-        else f"In {row.unit}; null is unknown."
-    )
+    unit = TABLE[name].unit
+    return "Null is unknown." if unit == name else f"In {unit}; null is unknown."
 
 
 def _field_docs(cls: type[Any]) -> dict[str, str]:

@@ -12,8 +12,7 @@ from mashq.report.html.labels import labels
 from mashq.report.html.methods import without_folders
 from mashq.report.html.parts import Block, Chapter, Figure, Prose, Section, Table
 from mashq.report.html.style import MAX_COST
-from mashq.report.text.formatting import cost, number, safe
-from mashq.report.text.seasons import cost_columns
+from mashq.report.text.formatting import cost, cost_columns, number, safe
 from mashq.report.text.tables import Grid, half
 
 MAX_SETTINGS = 24

@@ -3,8 +3,7 @@
 from mashq.report.documents.trials import Trials
 from mashq.report.html.facts import Facts
 from mashq.report.html.labels import labels
-from mashq.report.text.formatting import cost, number
-from mashq.report.text.seasons import cost_columns
+from mashq.report.text.formatting import cost, cost_columns, number
 from mashq.report.text.tables import Grid
 
 LEFT_OUT = ("calls", "dollars")

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from mashq.analysis.score_types import ScoredPlayer
+from mashq.protocol.resources import RESOURCES
 from mashq.report.documents.trials import Trials
 from mashq.report.html import charts, repeats
 from mashq.report.html.facts import Facts, ReviewEffect
@@ -12,16 +13,10 @@ from mashq.report.html.labels import labels
 from mashq.report.html.parts import Block, Figure, Line, Prose, Section, Slider, Table
 from mashq.report.html.verdicts import drawn
 from mashq.report.text import score as tables
-from mashq.report.text.formatting import number
+from mashq.report.text.formatting import is_shown, number
 from mashq.report.text.tables import Grid
 
-RESOURCES = {
-    "tokens": ("tokens an item", ",.0f"),
-    "calls": ("calls an item", ".2f"),
-    "reviews": ("reviews an item", ".2f"),
-    "seconds": ("seconds an item", ".2f"),
-    "dollars": ("dollars an item", ".6f"),
-}
+EXACT = {"tokens": ",.0f", "seconds": ".2f", "dollars": ".6f"}  # how a mean per item is written; else two digits
 
 
 def result(facts: Facts) -> Section:
@@ -143,10 +138,10 @@ def fronts(facts: Facts) -> Section:
     blocks: list[Block] = []
     costs: dict[str, tuple[str, str, list[float]]] = {}
     costs["P"] = "P, all costs together", ".3f", [by[name].penalty or 0.0 for name in facts.names]
-    for name, (title, form) in RESOURCES.items():
+    for name in RESOURCES:
         cost = facts.cost(name)
         if cost is not None and cost.max() > 0:
-            costs[name] = title, form, cost.tolist()
+            costs[name] = f"{name} an item", EXACT.get(name, ".2f"), cost.tolist()
     for name, (title, form, cost) in costs.items():
         front = {known[player] for player in (judged.pareto if name == "P" else judged.pareto_by.get(name, ()))}
         rows = [
@@ -159,7 +154,8 @@ def fronts(facts: Facts) -> Section:
         blocks.append(
             Figure(f"front-{name.lower()}", charts.front(rows, names, title, form), caption, caption, small=True)
         )
-    missing = [name for name in RESOURCES if facts.cost(name) is None]
+    own = [player.costs for player in judged.players]
+    missing = [name for name in RESOURCES if facts.cost(name) is None and is_shown(name, own)]
     if missing:
         blocks.append(Prose([f"Not known for every player, so not drawn: {', '.join(missing)}."]))
     return Section("fronts", "Accuracy against cost", blocks)

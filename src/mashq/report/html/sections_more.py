@@ -11,7 +11,7 @@ from mashq.report.html.facts import BINS, Facts
 from mashq.report.html.labels import labels
 from mashq.report.html.parts import Block, Figure, Prose, Quotes, Section, Table
 from mashq.report.html.verdicts import drawn
-from mashq.report.text.formatting import dollars, number, safe
+from mashq.report.text.formatting import dollars, is_shown, number, safe
 from mashq.report.text.score import flips
 from mashq.report.text.tables import Grid, half
 
@@ -216,15 +216,16 @@ def faithful(facts: Facts) -> Section:
     h = facts.results.h[:, facts.kept]
     judged = facts.report
     by = {player.name: player for player in judged.players}
+    shown = [name for name in RESOURCES if is_shown(name, [player.costs for player in judged.players])]
     for seat, name in enumerate(facts.names):
         good = int((h[seat] >= FAITHFUL).sum())
         cells = [known[name], f"{good} of {h.shape[1]}"]
-        for resource in RESOURCES:
+        for resource in shown:
             total = by[name].costs[resource]
             each = total / good if total is not None and good else None
             cells.append(dollars(each) if resource == "dollars" and (each is None or each >= 1e-3) else _small(each))
         rows.append(cells)
-    grid = Grid(["player", "faithful answers", *(f"{name} each" for name in RESOURCES)], rows)
+    grid = Grid(["player", "faithful answers", *(f"{name} each" for name in shown)], rows)
     said = (
         f"What a faithful answer (H of {FAITHFUL:g} or more) cost: all spent on the scored items over their number."
     )

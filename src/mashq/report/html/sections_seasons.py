@@ -10,8 +10,7 @@ from mashq.report.html import charts_seasons as charts
 from mashq.report.html.labels import labels, listed
 from mashq.report.html.parts import Block, Figure, Prose, Section, Table, Tile, Verdict
 from mashq.report.html.style import MAX_COST
-from mashq.report.text.formatting import cost, number, safe
-from mashq.report.text.seasons import cost_columns
+from mashq.report.text.formatting import cost, cost_columns, number, safe
 from mashq.report.text.tables import Grid, change
 from mashq.report.text.tournament import LEFT_OUT, MAX_MATRIX, MORE_DIGITS, ranks
 

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from mashq.report.documents.compare import Comparison
-from mashq.report.text.formatting import cost, number, safe
-from mashq.report.text.seasons import SIMULATED, cost_columns
+from mashq.report.text.formatting import cost, cost_columns, number, safe
+from mashq.report.text.seasons import SIMULATED
 from mashq.report.text.tables import Format, Grid, prose, written
 
 

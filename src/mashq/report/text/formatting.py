@@ -2,8 +2,11 @@
 
 import math
 import unicodedata
+from collections.abc import Iterable, Sequence
 
+from mashq.analysis.parts import Costs
 from mashq.protocol.resources import TABLE
+from mashq.report.documents.base import COSTS
 
 _HIDDEN = {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}
 
@@ -36,6 +39,16 @@ def cost(name: str, value: float | None, digits: int | None = None) -> str:
         return dollars(value)
     own = TABLE[name].digits if name in TABLE else 0
     return number(value, own if digits is None else digits)
+
+
+def is_shown(name: str, costs: Iterable[Costs], always: Sequence[str] = ("dollars",)) -> bool:
+    """Whether a table or a page shows a resource: what P counts by default, and of the others what somebody spent."""
+    return bool(TABLE[name].weight) or name in always or any(row[name] for row in costs)
+
+
+def cost_columns(costs: Sequence[Costs], without: Sequence[str] = ("dollars",)) -> list[str]:
+    """The resources that a table shows."""
+    return [name for name in COSTS if name not in without and is_shown(name, costs)]
 
 
 def duration(seconds: float) -> str:

@@ -10,7 +10,7 @@ from rich.text import Text
 from mashq.protocol.resources import TABLE
 from mashq.report.documents.base import MEASURED
 from mashq.report.documents.match import Match, MatchPlayer, ReviewSpend
-from mashq.report.text.formatting import cost, number, safe
+from mashq.report.text.formatting import cost, is_shown, number, safe
 from mashq.report.text.score import flips
 
 NARROWEST = 100
@@ -52,17 +52,14 @@ def _table(document: Match) -> Table:
 
 
 def _columns(players: Sequence[MatchPlayer]) -> dict[str, str]:
-    """The costs that the table shows, with their headings: tokens in and out apart, and nothing that nobody knows
-    and P does not count by default, dollars aside."""
+    """The costs that the table shows, with their headings: tokens in and out apart."""
     split = {name for row in TABLE.values() if len(row.measures) > 1 for name in row.measures}
     shown: dict[str, str] = {}
     for name in MEASURED:
         if name in split:
             shown[name] = name.replace("tokens_", "tok ")
-        elif len(TABLE[name].measures) < 2:
-            known = any(player.score.costs[name] is not None for player in players)
-            if known or TABLE[name].weight or name == "dollars":
-                shown[name] = TABLE[name].heading
+        elif len(TABLE[name].measures) < 2 and is_shown(name, [player.score.costs for player in players]):
+            shown[name] = name
     return shown
 
 

@@ -7,11 +7,11 @@ from rich.text import Text
 
 from mashq.protocol.resources import MEASURES
 from mashq.report.documents.metered import Metered
-from mashq.report.text.formatting import cost, number, safe
+from mashq.report.text.formatting import cost, is_shown, number, safe
 
 COUNTS = ("attempts", "failed", "unresolved")
 TOKENS = {"tokens_in": "tok in", "tokens_out": "tok out"}
-OTHERS = tuple(name for name in MEASURES if name not in TOKENS and name != "seconds")
+OTHERS = tuple(name for name in MEASURES if name not in TOKENS and name != "seconds")  # all of them resources
 
 
 def metered(document: Metered) -> RenderableType:
@@ -19,7 +19,8 @@ def metered(document: Metered) -> RenderableType:
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
     table.add_column("player", no_wrap=True)
     table.add_column("model", no_wrap=True)
-    for heading in (*COUNTS, *TOKENS.values(), "unknown", "seconds", "waited", *OTHERS):
+    others = [name for name in OTHERS if is_shown(name, [row.costs for row in document.spent])]
+    for heading in (*COUNTS, *TOKENS.values(), "unknown", "seconds", "waited", *others):
         table.add_column(heading, justify="right", no_wrap=True)
     for row in document.spent:
         table.add_row(
@@ -30,7 +31,7 @@ def metered(document: Metered) -> RenderableType:
             number(row.unknown),
             cost("seconds", row.costs["seconds"]),
             cost("seconds", row.costs["waited"]),
-            *(cost(name, row.costs[name]) for name in OTHERS),
+            *(cost(name, row.costs[name]) for name in others),
         )
     parts: list[RenderableType] = [table]
     if document.simulated:

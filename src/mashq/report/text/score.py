@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from mashq.analysis.parts import BetaStretch, Lead, WeightStretch
 from mashq.analysis.score_types import ScoreReport
 from mashq.protocol.resources import RESOURCES
-from mashq.report.text.formatting import cost, dollars, number, safe
+from mashq.report.text.formatting import cost, dollars, is_shown, number, safe
 from mashq.report.text.tables import Format, Grid, best, half, prose, written
 
 MAX_SHOWN = 40
@@ -24,7 +24,8 @@ def table(document: ScoreReport, everyone: bool = False) -> Grid:
     """The result table, best Q first."""
     players = sorted(document.players, key=lambda p: -(p.q if p.q is not None else -9e9))
     shown = players if everyone else players[:MAX_SHOWN]
-    costs = [name for name in RESOURCES if any(player.costs[name] is not None for player in players)]
+    every = [player.costs for player in players]
+    costs = [n for n in RESOURCES if is_shown(n, every) and any(own[n] is not None for own in every)]
     interval = any(player.q_low is not None for player in players)
     chance = any(player.p_win is not None for player in players)
     headings = ["player", "H", "answered", *costs, "P", "Q"]

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from mashq.report.documents.tournament import RatedPlayer, Tournament
-from mashq.report.text.formatting import cost, number, safe
-from mashq.report.text.seasons import SIMULATED, cost_columns, scored_by
+from mashq.report.text.formatting import cost, cost_columns, number, safe
+from mashq.report.text.seasons import SIMULATED, scored_by
 from mashq.report.text.tables import Format, Grid, prose, written
 
 MAX_MATRIX = 12

@@ -4,9 +4,9 @@ import math
 from collections.abc import Iterator
 
 from mashq.report.documents.trials import Trials, TrialsPlayer
-from mashq.report.text.formatting import cost, number, safe
+from mashq.report.text.formatting import cost, cost_columns, number, safe
 from mashq.report.text.score import flips
-from mashq.report.text.seasons import SIMULATED, cost_columns, scored_by
+from mashq.report.text.seasons import SIMULATED, scored_by
 from mashq.report.text.tables import Format, Grid, half, prose, written
 
 MORE_DIGITS = {"calls": 1, "reviews": 1}  # of means over trials
