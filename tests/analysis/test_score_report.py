@@ -208,7 +208,7 @@ def test_bad_conditions_are_one_sentence(condition: str) -> None:
 
 def test_the_papers_scores_follow() -> None:
     printed = json.loads(files("mashq.analysis").joinpath("paper_figures.json").read_text())
-    document = paper(printed)
+    document = dumped(paper(printed))
     assert (document["follow"], document["total"]) == (47, 48)
     (wrong,) = [row for row in document["rows"] if not row["follows"]]
     assert (wrong["match"], wrong["player"]) == ("simpleqa gpt-4o-mini", "B")

@@ -24,6 +24,7 @@ from mashq.cli.report import report
 from mashq.cli.rescore import rescore
 from mashq.cli.resume import resume
 from mashq.cli.run import run
+from mashq.cli.schema import schema
 from mashq.cli.score import score
 from mashq.cli.seasons import game, tournament, vision
 from mashq.cli.show import show
@@ -81,6 +82,7 @@ for command in (
     weights,
     validate,
     verify,
+    schema,
     calibrate,
     power,
 ):

@@ -1,13 +1,13 @@
 """`mashq plan`: what a match would cost."""
 
-import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 if TYPE_CHECKING:
-    from mashq.arena.plan import Cost, Plan
+    from mashq.arena.plan import Cost
+    from mashq.report.documents.plan import PlannedCost
 
 
 @click.command()
@@ -21,51 +21,34 @@ def plan(config: Path, overrides: tuple[str, ...], as_json: bool) -> None:
     Example:
       mashq plan examples/two-apis.yaml --set task.limit=100
     """
+    from rich.console import Console
+
     from mashq import config as configuration
     from mashq.arena import plan as planning
+    from mashq.report.documents.base import as_json as json_of
+    from mashq.report.documents.plan import PlanDocument, PlannedPlayer
+    from mashq.report.text.plan import text
 
     count, plans = planning.plan(configuration.load(config, overrides), config.parent)
+    document = PlanDocument(
+        items=count,
+        players=[
+            PlannedPlayer(name=one.name, model=one.model, expected=_cost(one.expected), worst=_cost(one.worst))
+            for one in plans
+        ],
+        assumed=planning.ASSUMED,
+    )
     if as_json:
-        players = [
-            {"name": p.name, "model": p.model, "expected": _costs(p.expected), "worst": _costs(p.worst)}
-            for p in plans
-        ]
-        click.echo(json.dumps({"items": count, "players": players, "assumed": planning.ASSUMED}, indent=2))
+        click.echo(json_of(document))
         return
-    _print(count, plans, planning.ASSUMED)
-
-
-def _costs(cost: "Cost") -> dict[str, Any]:
-    from mashq.protocol.resources import Unknown
-
-    dollars = None if isinstance(cost.dollars, Unknown) else cost.dollars
-    return {"calls": cost.calls, "tokens": cost.tokens, "dollars": dollars, "hours": cost.seconds / 3600}
-
-
-def _print(count: int, plans: "tuple[Plan, ...]", assumed: str) -> None:
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    from mashq.report.text.formatting import dollars, number, safe
-
-    table = Table(box=box.SIMPLE_HEAD, title=f"{count} items; expected / at worst", title_justify="left")
-    table.add_column("player")
-    table.add_column("model")
-    for heading in ("calls", "tokens", "dollars", "hours"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    for row in plans:
-        low, high = _costs(row.expected), _costs(row.worst)
-        table.add_row(
-            Text(safe(row.name, 24)),
-            Text(safe(row.model, 40)),
-            f"{number(low['calls'])} / {number(high['calls'])}",
-            f"{number(low['tokens'])} / {number(high['tokens'])}",
-            f"{dollars(low['dollars'])} / {dollars(high['dollars'])}",
-            f"{number(low['hours'], 2)} / {number(high['hours'], 1)}",
-        )
     console = Console(highlight=False, emoji=False, markup=False)
     console.width = max(console.width, 100)
-    console.print(table)
-    console.print(Text(assumed))
+    console.print(text(document))
+
+
+def _cost(cost: "Cost") -> "PlannedCost":
+    from mashq.protocol.resources import Unknown
+    from mashq.report.documents.plan import PlannedCost
+
+    dollars = None if isinstance(cost.dollars, Unknown) else cost.dollars
+    return PlannedCost(calls=cost.calls, tokens=cost.tokens, dollars=dollars, hours=cost.seconds / 3600)

@@ -3,6 +3,8 @@ resources. A new resource is in the schemas as soon as it is in the table."""
 
 import ast
 import inspect
+import json
+import re
 import textwrap
 from dataclasses import fields
 from importlib import import_module
@@ -17,6 +19,7 @@ from mashq.errors import ConfigError
 from mashq.protocol.resources import TABLE
 from mashq.report.documents.base import SCHEMA
 
+FLAT, PLACE = "flat:", "#/$defs/"
 DOCUMENTS: Final = {
     "match": "mashq.report.documents.match:Match",
     "trials": "mashq.report.documents.trials:Trials",
@@ -27,6 +30,12 @@ DOCUMENTS: Final = {
     "gateway": "mashq.report.documents.metered:Metered",
     "score": "mashq.analysis.score_types:ScoreReport",
     "compare": "mashq.report.documents.compare:Comparison",
+    "power": "mashq.report.documents.power:Power",
+    "calibrate": "mashq.report.documents.calibrate:Calibration",
+    "validate": "mashq.report.documents.validate:ValidationReport",
+    "plan": "mashq.report.documents.plan:PlanDocument",
+    "verify": "mashq.report.documents.verify:Verification",
+    "paper": "mashq.analysis.paper:PaperCheck",
 }
 
 
@@ -41,15 +50,44 @@ def document_type(kind: str) -> type[Any]:
 def schema_of(kind: str) -> dict[str, Any]:
     """The JSON Schema of a kind of document, as `mashq schema KIND` prints it."""
     made = TypeAdapter(document_type(kind)).json_schema(mode="serialization", schema_generator=_Generator)
+    parts: dict[str, Any] = made.pop("$defs", {})
+    made = _spread(made, parts)
     head = {"schema": {"const": SCHEMA, "description": "The version of these fields."}, "kind": {"const": kind}}
     made["properties"] = head | made["properties"]
     made["required"] = ["schema", "kind", *made["required"]]
     made["title"] = f"mashq {kind}"
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **made}
+    kept = _reached(made, {name: _spread(part, parts) for name, part in parts.items()})
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **made, "$defs": kept}
+
+
+def _spread(made: dict[str, Any], parts: dict[str, Any]) -> dict[str, Any]:
+    """A schema in which the properties of a flat part stand in its place."""
+    properties: dict[str, Any] = {}
+    required: list[str] = []
+    for name, own in made.get("properties", {}).items():
+        if not name.startswith(FLAT):
+            properties[name] = own
+            required += [name] if name in made["required"] else []
+            continue
+        inner = _spread(parts[own["$ref"].removeprefix(PLACE)] if "$ref" in own else own, parts)
+        properties |= inner["properties"]
+        required += inner["required"]
+    return made | ({"properties": properties, "required": required} if properties else {})
+
+
+def _reached(made: dict[str, Any], parts: dict[str, Any]) -> dict[str, Any]:
+    """The parts that a schema refers to, in the order of their names."""
+    names: set[str] = set()
+    waiting = [json.dumps(made)]
+    while waiting:
+        new = set(re.findall(rf'"{re.escape(PLACE)}(\w+)"', waiting.pop())) - names
+        names |= new
+        waiting += [json.dumps(parts[name]) for name in new]
+    return {name: parts[name] for name in sorted(names)}
 
 
 class _Generator(GenerateJsonSchema):
-    """Writes a dataclass the way `documents.base` does: flat fields spread, unknown fields refused."""
+    """Writes a dataclass the way `documents.base` does: costs spread, unknown fields refused."""
 
     def dataclass_schema(self, schema: core_schema.DataclassSchema) -> JsonSchemaValue:
         made, cls = super().dataclass_schema(schema), schema["cls"]
@@ -58,32 +96,23 @@ class _Generator(GenerateJsonSchema):
         notes = _field_docs(cls)
         for field in fields(cls):
             own, rule = made["properties"][field.name], field.metadata
-            if rule.get("flat"):
-                spread, needed = self._spread(own, rule.get("names"), bool(rule.get("some")))
-                properties |= spread
-                required += needed
+            if rule.get("flat") and rule["names"] is not None:
+                value = own["additionalProperties"]
+                properties |= {name: value | _what(name) for name in rule["names"]}
+                required += [] if rule["some"] else rule["names"]
                 continue
-            name = rule.get("name", field.name)
-            own.pop("title", None)
-            own.pop("default", None)
+            name = FLAT + field.name if rule.get("flat") else rule.get("name", field.name)
+            own = {key: inner for key, inner in own.items() if key not in ("title", "default")}
             properties[name] = own | ({"description": notes[field.name]} if field.name in notes else {})
-            if not rule.get("optional"):
-                required.append(name)
+            required += [] if rule.get("optional") else [name]
         return made | {"properties": properties, "required": required, "additionalProperties": False}
 
-    def _spread(self, own: JsonSchemaValue, names: Any, some: bool) -> tuple[dict[str, Any], list[str]]:
-        """The properties that a flat field stands for."""
-        if names is None:
-            inner = self.get_schema_from_definitions(own["$ref"]) or {}
-            return inner["properties"], inner["required"]
-        value = own["additionalProperties"]
-        spread = {name: value | ({"description": _what(name)} if name in TABLE else {}) for name in names}
-        return spread, [] if some else list(names)
 
-
-def _what(name: str) -> str:
+def _what(name: str) -> dict[str, str]:
+    if name not in TABLE:
+        return {}
     unit = TABLE[name].unit
-    return "Null is unknown." if unit == name else f"In {unit}; null is unknown."
+    return {"description": "Null is unknown." if unit == name else f"In {unit}; null is unknown."}
 
 
 def _field_docs(cls: type[Any]) -> dict[str, str]:
