@@ -17,12 +17,14 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from markupsafe import Markup
 
 from mashq.analysis.score_report import with_known
 from mashq.analysis.scoring import figures, view
 from mashq.errors import ConfigError, MashqError, StoreError
 from mashq.protocol.resources import RESOURCES
+from mashq.protocol.score import ScoreRules, reduce
 from mashq.report.annotation_sheet import policy
 from mashq.report.html.chapters import banners, title
 from mashq.report.html.facts import Facts
@@ -196,7 +198,7 @@ def _index(boards: Sequence[Board], leagues: Sequence[Any], others: Sequence[Any
             data=data([asdict(board) for board in boards]),
             policy=POLICY,
             style=Markup(asset("report.css") + asset("site.css")),
-            script=Markup(asset("site.js")),
+            script=Markup(asset("score.js") + asset("site.js")),
         )
     )
     return page.replace(POLICY, policy(page), 1)
@@ -204,12 +206,15 @@ def _index(boards: Sequence[Board], leagues: Sequence[Any], others: Sequence[Any
 
 def ranking(board: Board) -> list[tuple[int, Entry, float, float | None]]:
     """The players of a match, best first: place, entry, P and Q at the match's own beta."""
-    found: list[tuple[Entry, float, float | None]] = []
-    for entry in board.entries:
-        penalty = 0.0
-        for name, weight in board.weights.items():
-            penalty += weight * entry.shares[name]
-        found.append((entry, penalty, None if entry.h is None else board.alpha * entry.h - board.beta * penalty))
+    whole = dict.fromkeys(board.weights, 1.0)
+    rules = ScoreRules(alpha=board.alpha, beta=board.beta, weights=board.weights, reference=whole)
+    h = np.array([np.nan if entry.h is None else entry.h for entry in board.entries])
+    shares = {name: np.array([entry.shares[name] for entry in board.entries]) for name in board.weights}
+    penalty, q = reduce(h, shares, rules)
+    found = [
+        (entry, float(penalty[at]), None if entry.h is None else float(q[at]))
+        for at, entry in enumerate(board.entries)
+    ]
     found.sort(key=lambda row: -9e9 if row[2] is None else row[2], reverse=True)
     return [(place, *row) for place, row in enumerate(found, start=1)]
 

@@ -13,7 +13,7 @@ from mashq.analysis.results import Results, from_matches
 from mashq.analysis.scoring import figures, view
 from mashq.errors import DataError
 from mashq.protocol.resources import RESOURCES
-from mashq.protocol.score import TIE, ScoreRules
+from mashq.protocol.score import TIE, ScoreRules, reduce
 from mashq.report.documents.base import DetectorVersion
 from mashq.report.documents.columns import ended_results
 from mashq.report.documents.seasons import all_drawn
@@ -196,18 +196,18 @@ def _means(meetings: list[Meeting], rules: ScoreRules, players: int) -> tuple[di
         known = [value for mean in means if (value := mean.costs[name]) is not None]
         if len(known) == len(means):
             reference[name] = max(known)
-    return reference, [replace(mean, q=_q(mean, reference, rules)) for mean in means]
+    fixed = replace(rules, weights={name: rules.weights[name] for name in reference}, reference=reference)
+    costs = {name: np.array([mean.costs[name] for mean in means], dtype=np.float64) for name in reference}
+    h = np.array([np.nan if mean.h is None else mean.h for mean in means])
+    _, q = reduce(h, costs, fixed)
+    return reference, [
+        replace(mean, q=None if mean.h is None else float(worth)) for mean, worth in zip(means, q, strict=True)
+    ]
 
 
 def _average(rows: Sequence[Mapping[str, float]], name: str) -> float | None:
     values = [row[name] for row in rows if name in row and not np.isnan(row[name])]
     return float(np.mean(values)) if values else None
-
-
-def _q(mean: _Mean, reference: Mapping[str, float], rules: ScoreRules) -> float | None:
-    shares = {name: (mean.costs[name] or 0.0) / most for name, most in reference.items() if most > 0}
-    penalty = sum(rules.weights[name] * share for name, share in shares.items())
-    return None if mean.h is None else rules.alpha * mean.h - rules.beta * penalty
 
 
 def _known(results: Results, name: str, at: int) -> bool:

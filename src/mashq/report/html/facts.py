@@ -16,7 +16,7 @@ from mashq.analysis.score_types import ScoreReport
 from mashq.analysis.scoring import View, figures, influence, view
 from mashq.errors import DataError
 from mashq.protocol.resources import RESOURCES
-from mashq.protocol.score import PlayerResult, ScoreRules
+from mashq.protocol.score import PlayerResult, ScoreRules, reduce
 from mashq.report.documents.match import Match
 from mashq.report.documents.match import document as match_document
 from mashq.report.documents.trials import Trials
@@ -57,11 +57,11 @@ class ReviewEffect:
 
     def q(self, beta: float) -> float:
         """Q with the reviews."""
-        return self.rules.alpha * self.h - beta * self.penalty
+        return q_of(self.rules, beta, self.h, self.penalty)
 
     def q_without(self, beta: float) -> float:
         """Q without them."""
-        return self.rules.alpha * self.h_without - beta * self.penalty_without
+        return q_of(self.rules, beta, self.h_without, self.penalty_without)
 
     @property
     def gain(self) -> float:
@@ -150,10 +150,6 @@ class Facts:
         found = figures(seen, replace(self.rules, reference=reference))
         return found.h[0], found.penalty[0]
 
-    def q_at(self, beta: float, h: float, penalty: float) -> float:
-        """Q of this H and P at another beta."""
-        return self.rules.alpha * h - beta * penalty
-
     @cached_property
     def top(self) -> tuple[int, int] | None:
         """The seats of the two best, where there are two with a score."""
@@ -241,6 +237,13 @@ class Facts:
         """A resource's mean an item over the scored items by player; None where somebody's is not known at all."""
         own = self.results.costs[name][:, self.kept]
         return None if not own.size or np.isnan(own).all(axis=1).any() else np.nanmean(own, axis=1)
+
+
+def q_of(rules: ScoreRules, beta: float, h: float, penalty: float) -> float:
+    """Q of an H and a P at another beta."""
+    whole = {"P": 1.0}
+    changed = replace(rules, beta=beta, weights=whole, reference=whole)
+    return float(reduce(np.array([h]), {"P": np.array([penalty])}, changed)[1][0])
 
 
 def facts(season: Season, changed: Played | None = None) -> Facts:

@@ -39,7 +39,7 @@ def render(title: str, chapters: Sequence[Chapter], comparison: Section | None =
             policy=POLICY,
             style=Markup(asset("report.css")),
             libraries=Markup(libraries()),
-            script=Markup(asset("report.js")),
+            script=Markup(asset("score.js") + asset("report.js")),
         )
     )
     return page.replace(POLICY, policy(page) + "; img-src data:", 1)

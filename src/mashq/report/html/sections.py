@@ -8,7 +8,7 @@ from mashq.analysis.score_types import ScoredPlayer
 from mashq.protocol.resources import RESOURCES
 from mashq.report.documents.trials import Trials
 from mashq.report.html import charts, repeats
-from mashq.report.html.facts import Facts, ReviewEffect
+from mashq.report.html.facts import Facts, ReviewEffect, q_of
 from mashq.report.html.labels import labels
 from mashq.report.html.parts import Block, Figure, Line, Prose, Section, Slider, Table
 from mashq.report.html.verdicts import drawn
@@ -91,7 +91,7 @@ def _flips(facts: Facts, known: dict[str, str], by: Mapping[str, ScoredPlayer]) 
         start = stretch.beta_from
         if start and start <= facts.most_beta:
             winner = by[stretch.winner]
-            q = facts.q_at(start, winner.h or 0.0, winner.penalty or 0.0)
+            q = q_of(facts.rules, start, winner.h or 0.0, winner.penalty or 0.0)
             yield {"beta": start, "q": q, "said": f"{known[winner.name]} leads from beta {start:.4g}"}
 
 
