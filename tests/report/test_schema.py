@@ -36,9 +36,9 @@ def pinned() -> Iterator[tuple[str, dict[str, Any]]]:
     for path in sorted(EXPECTED.rglob("*.json")):
         for name, stored in json.loads(path.read_text("utf-8")).items():
             if name.startswith("mashq ") and "--json" in name.split() and "→" not in name:
-                value = expanded(stored)
-                for document in value if isinstance(value, list) else [value]:
-                    yield name, document
+                value: Any = expanded(stored)
+                several = cast(list[dict[str, Any]], value if isinstance(value, list) else [value])
+                yield from ((name, document) for document in several)
 
 
 def wrong(document: dict[str, Any]) -> list[str]:
