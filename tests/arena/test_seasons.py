@@ -15,7 +15,8 @@ import pytest
 
 import mashq
 from mashq.arena import match
-from mashq.arena.executors.local import Executor, LocalExecutor
+from mashq.arena.executors.base import Executor
+from mashq.arena.executors.local import LocalExecutor
 from mashq.arena.executors.processes import Processes
 from mashq.arena.executors.ray_cluster import allotted
 from mashq.config import check

@@ -8,7 +8,7 @@ from importlib.metadata import EntryPoint, EntryPoints
 
 import pytest
 
-from mashq.detectors import Detector, Pair, base, load
+from mashq.detectors import Detector, Pair, load
 from mashq.detectors.exact_match import ExactMatch
 from mashq.detectors.grounding.detector import Grounding
 from mashq.errors import ConfigError
@@ -27,16 +27,16 @@ class Always:
 
 @pytest.fixture
 def installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    entry = EntryPoint(name="always", value=f"{__name__}:Always", group=base.GROUP)
+    entry = EntryPoint(name="always", value=f"{__name__}:Always", group="mashq.detectors")
 
     def always(_: EntryPoint) -> type[Always]:
         return Always
 
-    def entries(group: str) -> EntryPoints:
+    def entries(*, group: str) -> EntryPoints:
         return EntryPoints([entry]).select(group=group)
 
     monkeypatch.setattr(EntryPoint, "load", always)
-    monkeypatch.setattr(base, "entry_points", entries)
+    monkeypatch.setattr("importlib.metadata.entry_points", entries)
 
 
 def test_a_pair_is_a_frozen_value() -> None:

@@ -3,7 +3,6 @@ leave the books in order."""
 
 import json
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
@@ -15,8 +14,9 @@ from mashq.gateway.backends.http import HttpBackend, Pool
 from mashq.gateway.clock import RealClock
 from mashq.gateway.replies import cut_string, json_object
 from mashq.gateway.types import Completion, Outcome
-from mashq.gateway.wire import anthropic_messages, openai_chat
-from mashq.gateway.wire.openai_chat import Options
+from mashq.gateway.wire.anthropic_messages import AnthropicMessages
+from mashq.gateway.wire.base import Options, Wire
+from mashq.gateway.wire.openai_chat import OpenAIChat
 from mashq.players import prompts
 from mashq.runs.verify import verify
 from tests.arena.helpers import check_sums, rows
@@ -58,11 +58,11 @@ ANY = st.recursive(
 SHAPED = st.fixed_dictionaries(
     {"choices": st.lists(st.fixed_dictionaries({"message": ANY, "finish_reason": ANY}), max_size=2), "usage": ANY}
 ) | st.fixed_dictionaries({"content": st.lists(ANY, max_size=2), "usage": ANY, "stop_reason": ANY})
-WIRES = (openai_chat, anthropic_messages)
+WIRES: tuple[Wire, ...] = (OpenAIChat(), AnthropicMessages())
 
 
 @pytest.mark.parametrize("wire", WIRES)
-def test_any_document_is_read_or_refused(wire: ModuleType) -> None:
+def test_any_document_is_read_or_refused(wire: Wire) -> None:
     @SMALL
     @given(ANY | SHAPED)
     def search(document: object) -> None:
@@ -78,7 +78,7 @@ def test_any_document_is_read_or_refused(wire: ModuleType) -> None:
 
 
 @pytest.mark.parametrize("wire", WIRES)
-def test_any_body_is_an_outcome(wire: ModuleType) -> None:
+def test_any_body_is_an_outcome(wire: Wire) -> None:
     backend = HttpBackend(
         Pool(), RealClock(), wire, base_url="http://x", model="m", key="sk-0123456789", options=Options(), timeout=1
     )

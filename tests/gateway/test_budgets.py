@@ -27,7 +27,7 @@ def priced(dollars: Measure) -> Worst:
     return Worst(100, 50, 10.0, {"dollars": dollars})
 
 
-def test_no_purse_and_no_limit_pay_for_anything() -> None:
+def test_no_budget_and_no_limit_pay_for_anything() -> None:
     assert lacking([], spent(None), WORST) is None
     assert lacking([("its", Budget(), Spend())], spent(None), priced(UNKNOWN)) is None
 
@@ -75,12 +75,12 @@ def test_without_a_price_no_dollar_budget_can_be_kept() -> None:
     assert reason == "its budget of 1e+09 dollars cannot cover the next call: 0 used, up to inf more needed"
 
 
-def test_the_sentence_names_the_first_purse_that_is_empty() -> None:
-    purses = [
+def test_the_sentence_names_the_first_budget_that_is_empty() -> None:
+    budget_states = [
         ("its", Budget.of(tokens=1000), Spend()),
         ("the shared", Budget.of(tokens=200), spent(replied("x", 60, 40))),
     ]
-    reason = lacking(purses, Spend(), WORST)
+    reason = lacking(budget_states, Spend(), WORST)
     assert reason == "the shared budget of 200 tokens cannot cover the next call: 100 used, up to 150 more needed"
 
 

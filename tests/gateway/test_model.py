@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from mashq.gateway.budgets import OutOfBudget, Purse
+from mashq.gateway.budgets import BudgetState, OutOfBudget
 from mashq.gateway.limits import Limiter
 from mashq.gateway.model import Endpoint, Failure, Model, request_seed, trial_seed
 from mashq.gateway.prices import Rate, fixed
@@ -31,7 +31,7 @@ class Desk:
         outcomes: Iterable[Outcome],
         *,
         past: Iterable[Entry] = (),
-        purses: Iterable[Purse] = (),
+        budget_states: Iterable[BudgetState] = (),
         price: Rate | None = None,
         retries: Policy = RETRIES,
     ) -> None:
@@ -41,13 +41,13 @@ class Desk:
         self.limiter = Limiter(self.clock, 1)
         rates = {} if price is None else {"dollars": price}
         endpoint = Endpoint("p/m", self.backend, self.limiter, 50, 0.5, 30.0, rates, retries)
-        self.model = Model(endpoint, self.ledger, self.clock, CALL, seed=5, purses=list(purses))
+        self.model = Model(endpoint, self.ledger, self.clock, CALL, seed=5, budget_states=list(budget_states))
 
     async def ask(self) -> Completion | Failure:
         return await self.model.ask(PROMPT)
 
 
-def budget(**limits: float) -> list[Purse]:
+def budget(**limits: float) -> list[BudgetState]:
     return [("its", Budget.of(**limits), Spend())]
 
 
@@ -168,7 +168,7 @@ async def test_asks_of_one_step_are_numbered_and_have_seeds_of_their_own() -> No
 
 
 async def test_an_ask_that_cannot_be_paid_is_never_sent() -> None:
-    desk = Desk([], purses=budget(tokens=BYTES + 49))
+    desk = Desk([], budget_states=budget(tokens=BYTES + 49))
     with pytest.raises(OutOfBudget, match=f"its budget of {BYTES + 49} tokens cannot cover") as caught:
         await desk.ask()
     assert desk.ledger.log == []
@@ -177,17 +177,17 @@ async def test_an_ask_that_cannot_be_paid_is_never_sent() -> None:
 
 
 async def test_the_budget_is_checked_again_before_each_retry_and_without_a_pause() -> None:
-    desk = Desk([LOST], purses=budget(tokens=2 * (BYTES + 50) - 1))
+    desk = Desk([LOST], budget_states=budget(tokens=2 * (BYTES + 50) - 1))
     with pytest.raises(OutOfBudget):
         await desk.ask()
     assert desk.ledger.log == ["open", "send", "close"]
     assert desk.clock.slept == [0.5]
-    enough = Desk([LOST, replied()], purses=budget(tokens=2 * (BYTES + 50)))
+    enough = Desk([LOST, replied()], budget_states=budget(tokens=2 * (BYTES + 50)))
     assert isinstance(await enough.ask(), Completion)
 
 
 async def test_failed_calls_use_up_a_budget_of_calls() -> None:
-    desk = Desk([http_error(500), http_error(500)], purses=budget(calls=2))
+    desk = Desk([http_error(500), http_error(500)], budget_states=budget(calls=2))
     with pytest.raises(OutOfBudget, match="2 used"):
         await desk.ask()
 
@@ -223,7 +223,7 @@ async def test_an_attempt_of_unknown_tokens_has_an_unknown_price_at_its_worst() 
 
 async def test_after_a_crash_a_reply_that_was_paid_for_is_not_paid_for_again() -> None:
     past = [Entry(1, "p/m", WORST, LOST, 0.0), Entry(2, "p/m", WORST, replied("kept", 10, 5), 1.5)]
-    desk = Desk([], past=past, purses=budget(calls=0))
+    desk = Desk([], past=past, budget_states=budget(calls=0))
     assert await desk.ask() == Completion("kept", "stop")
     assert desk.ledger.log == []
     assert (desk.model.spend.calls, desk.model.spend.failed, desk.model.spend.waited) == (2, 1, 1.5)
@@ -246,7 +246,7 @@ async def test_after_a_crash_an_unresolved_attempt_is_charged_and_asked_again() 
 
 
 async def test_an_unresolved_attempt_counts_against_the_budget_and_not_against_the_attempts() -> None:
-    poor = Desk([], past=[Entry(1, "p/m", WORST)], purses=budget(calls=1))
+    poor = Desk([], past=[Entry(1, "p/m", WORST)], budget_states=budget(calls=1))
     with pytest.raises(OutOfBudget):
         await poor.ask()
     assert poor.ledger.log == []

@@ -12,8 +12,7 @@ from mashq.gateway.backends.http import HttpBackend, Pool
 from mashq.gateway.clock import RealClock
 from mashq.gateway.redaction import Redaction
 from mashq.gateway.types import Outcome
-from mashq.gateway.wire import openai_chat
-from mashq.gateway.wire.openai_chat import Options
+from mashq.gateway.wire.openai_chat import OpenAIChat, Options
 
 KEY = "sk-proj/Very+secret=0123456789~abc"
 ESCAPED = "".join(f"\\u{ord(character):04x}" for character in KEY)
@@ -38,9 +37,9 @@ WAYS = {
 
 def outcome(status: int, body: str, key: str = KEY) -> Outcome:
     backend = HttpBackend(
-        Pool(), RealClock(), openai_chat, base_url="http://x", model="m", key=key, options=Options(), timeout=1
+        Pool(), RealClock(), OpenAIChat(), base_url="http://x", model="m", key=key, options=Options(), timeout=1
     )
-    return backend._outcome(status, body.encode(), 0.1, None, openai_chat.decode)  # pyright: ignore[reportPrivateUsage]
+    return backend._outcome(status, body.encode(), 0.1, None, OpenAIChat().decode)  # pyright: ignore[reportPrivateUsage]
 
 
 def readable(text: str) -> str:

@@ -38,10 +38,18 @@ CLOCK = RealClock()
 CALL = Call("0", 0, "A", "i", "answer")
 REQUEST = Request((Message("user", "hello"),), 10)
 WORST = Worst(5, 10, 60.0)
+LEDGER: dict[str, Any] = {
+    "kind": "gateway",
+    "started": "2026-01-01T00:00:00+00:00",
+    "ended": None,
+    "simulated": False,
+    "config": {},
+    "player": "A",
+}
 
 
 def create(path: Path, manifest: dict[str, Any] | None = None) -> Run:
-    return Run.create(path, CLOCK, manifest or {"ended": None}, [Item("i", "text ü", None)])
+    return Run.create(path, CLOCK, {**LEDGER, **(manifest or {})}, [Item("i", "text ü", None)])
 
 
 async def test_attempts_come_back_as_they_were(tmp_path: Path) -> None:

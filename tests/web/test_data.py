@@ -14,7 +14,7 @@ from mashq.runs.setup import score_rules_of
 from mashq.web.api import queries
 from mashq.web.api.scores import final
 from mashq.web.library import Library
-from mashq.web.run_view import Theatre
+from mashq.web.replay_cache import ReplayCache
 from tests.arena.helpers import rows
 from tests.web.client import Dashboard
 from tests.web.conftest import NASTY
@@ -87,8 +87,8 @@ def test_any_moment_can_be_asked_for(view: Dashboard) -> None:
     assert whole["at"] > 9 and view.api("round", run="real", match="0", round=2)["at"] > 0
     drawn = view.api("chart", run="real", match="0", metric="tokens")
     assert [values[-1] for values in drawn["values"]] == [player["tokens"] for player in whole["players"]]
-    beats = view.api("story", run="real", match="0", most=5)["beats"]
-    assert 0 < len(beats) <= 5 and all(len(beat) == 5 for beat in beats)
+    highlights = view.api("story", run="real", match="0", most=5)["highlights"]
+    assert 0 < len(highlights) <= 5 and all(len(one) == 5 for one in highlights)
 
 
 def test_a_run_of_many_matches_has_a_chooser(view: Dashboard) -> None:
@@ -162,9 +162,9 @@ def test_looking_changes_nothing_in_a_finished_run(runs: Path, tmp_path: Path) -
     for end in ("-wal", "-shm"):
         (copy / f"run.db{end}").unlink(missing_ok=True)
     before = {path.name: path.stat().st_mtime_ns for path in copy.iterdir()}
-    theatre = Theatre(Library(tmp_path / "runs"))
-    projector = theatre.projector("copy", "0")
-    assert projector.advance(30) and projector.result() is not None
+    cache = ReplayCache(Library(tmp_path / "runs"))
+    live = cache.match("copy", "0")
+    assert live.advance(30) and live.result() is not None
     assert {path.name: path.stat().st_mtime_ns for path in copy.iterdir()} == before
 
 
@@ -175,7 +175,7 @@ def test_a_damaged_move_is_a_sentence(runs: Path, tmp_path: Path) -> None:
     connection.commit()
     connection.close()
     with pytest.raises(StoreError, match="bad holds a move that cannot be read"):
-        Theatre(Library(tmp_path)).projector("bad", "0").advance(30)
+        ReplayCache(Library(tmp_path)).match("bad", "0").advance(30)
 
 
 def test_a_damaged_run_is_a_sentence(runs: Path, tmp_path: Path) -> None:

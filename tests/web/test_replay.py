@@ -1,83 +1,118 @@
-"""The columns of a match say what the protocol's own fold says, after every move."""
+"""What the dashboard shows of a match is what the protocol's state says, after every move."""
 
 import json
-from itertools import count
 
 import pytest
 from hypothesis import given
 
-from mashq.analysis.story.tell import Event, Scene
-from mashq.protocol.rules import SHOWABLE
-from mashq.protocol.score import results_of, standings
-from mashq.protocol.state import MatchState
-from mashq.web.api.frames import chart, standing
-from mashq.web.replay import Reel, Row, Shape
-from tests.analysis.story.test_story import Made, matches
+from mashq.protocol.moves import kind_of, to_json
+from mashq.protocol.replay import Delta
+from mashq.protocol.resources import RESOURCES
+from mashq.protocol.score import ScoreRules, results_of, standings
+from mashq.protocol.state import MatchState, PlayerState
+from mashq.web.api.frames import chart, players_at
+from mashq.web.replay import MatchReplay, Row
+from tests.protocol.strategies import Replayed, replayed
+
+RULES = ScoreRules(beta=0.3)
 
 
-def shape_of(scene: Scene, state: MatchState) -> Shape:
-    return Shape(
-        scene,
-        state.rules.turn,
-        tuple(player.order for player in state.players),
-        tuple(player.max_reviews for player in state.players),
-        SHOWABLE,
-        {item.id: at for at, item in enumerate(state.items)},
-    )
+def row_of(delta: Delta) -> Row:
+    """A move as the events table has it; its sequence numbers have gaps."""
+    body = json.dumps(to_json(delta.move))
+    return 5 + 3 * delta.number, delta.player.name, kind_of(delta.move), body, float(delta.number)
 
 
-def row(seq: int, event: Event) -> Row:
-    ruled = None if event.ruling is None else json.dumps(event.ruling)
-    return seq, event.round, event.player, event.kind, event.item, json.dumps(event.move), ruled, 0.0
+def taken(made: Replayed) -> MatchReplay:
+    replay = MatchReplay(made.first, RULES)
+    assert replay.take(map(row_of, made.deltas)) == len(made.deltas)
+    return replay
 
 
-@given(matches())
-def test_every_moment_agrees_with_the_protocol(made: Made) -> None:
-    moves, scene = made.moves, made.scene
-    reel, numbers = Reel(shape_of(scene, moves[0][1])), count(5, 3)
-    for event, _ in moves:
-        reel.take([row(next(numbers), event)])
-    for upto, (event, state) in enumerate(moves, 1):
-        for seat, (own, told) in enumerate(zip(state.players, standing(reel, upto), strict=True)):
-            assert (told["done"], told["reviews"]) == (own.position, own.spend.reviews)
-            assert told["calls"] == own.spend.calls and told["tokens"] == own.spend.tokens.total
-            assert told["h"] == (None if own.average_h is None else pytest.approx(own.average_h))
-            for result in results_of(state)[seat].items:
-                cell = reel.cell(seat, reel.shape.positions[result.item], upto)
-                assert cell[0] == ("pending" if result.status == "unanswered" else result.status)
-                assert cell[1:3] == (result.h, result.h_first)
-        for told, now in zip(standing(reel, upto), standings(state, scene.rules), strict=True):
-            assert told["q"] == (None if now.q is None else pytest.approx(now.q))
-            assert told["p"] == pytest.approx(now.penalty)
-        if event.round == state.round:
-            delivered = {(seat, at): (fields, left) for seat, at, fields, left in reel.shown(state.round)}
-            latest = scene.vision_keep == "latest"
-            for seat, own in enumerate(state.players):
-                shot = own.snapshot
-                if shot is not None and (latest or shot.round == state.round - 1):
-                    assert delivered.pop((seat, shot.round)) == ([value for _, value in shot.fields], shot.stopped)
-            assert delivered == {}
-    drawn = chart(reel, "q", len(reel), 3)
-    assert drawn["moments"][-1] == len(reel) and len(drawn["moments"]) <= 3
+@given(replayed())
+def test_every_moment_agrees_with_the_protocol(made: Replayed) -> None:
+    replay = taken(made)
+    for upto, state in enumerate([made.first, *(delta.after for delta in made.deltas)]):
+        check_players(replay, upto, state)
+        check_cells(replay, upto, state)
+    assert replay.state.players[0].spend == made.deltas[-1].after.players[0].spend
+    drawn = chart(replay, "q", len(replay), 3)
+    assert drawn["moments"][-1] == len(replay) and len(drawn["moments"]) <= 3
+    assert [values[-1] for values in drawn["values"]] == [row["q"] for row in players_at(replay, len(replay))]
 
 
-def test_taking_it_in_parts_or_at_once_is_the_same() -> None:
-    scene = Scene(("A",), 2, {"A": 0.8})
-    shape = Shape(scene, "cycle", ((1, 0),), (3,), SHOWABLE, {"x": 0, "y": 1})
-    events = [
-        Event(0, "A", "answer", "y", {"status": "ok", "h": 0.5}),
-        Event(0, "A", "decision", "y", {"choice": "review"}, {"choice": "review"}),
-        Event(0, "A", "rewrite", "y", {"status": "ok", "h": 0.9}),
-        Event(1, "A", "answer", "x", {"status": "failed", "error": "gone"}),
-        Event(1, "stranger", "answer", "x", {"status": "ok", "h": 0.5}),
-    ]
-    rows = [row(n, event) for n, event in enumerate(events, 1)]
-    whole, parts = Reel(shape), Reel(shape)
-    assert whole.take(rows) == 4
-    for one in rows:
-        parts.take([one])
-    assert whole.columns == parts.columns and len(whole) == 4
-    assert whole.cell(0, 1, 1) == ("ok", 0.5, 0.5, 0) and whole.cell(0, 1, 4) == ("ok", 0.9, 0.5, 1)
-    assert whole.cell(0, 0, 4) == ("failed", None, None, 0) and whole.cell(0, 0, 3) == ("pending", None, None, 0)
-    assert whole.about(1) == [0, 1, 2]
-    assert (whole.round_start(0), whole.round_start(1), whole.round_start(2)) == (0, 3, 4)
+def check_players(replay: MatchReplay, upto: int, state: MatchState) -> None:
+    shown = players_at(replay, upto)
+    places = zip(state.players, results_of(state), standings(state, RULES), shown, strict=True)
+    for own, result, standing, row in places:
+        answered = [item.h or 0.0 for item in result.items if item.status == "ok"]
+        h = sum(answered) / len(answered) if answered else None
+        assert row["phase"] == doing(own), upto
+        assert (row["name"], row["done"], row["unknown"]) == (own.name, own.position, own.spend.unknown)
+        for name in RESOURCES:
+            amount = own.spend.amount(name)
+            assert row[name] == (amount.total if amount.is_known else None), name
+        assert row["h"] == (None if h is None else pytest.approx(h, abs=1e-9))
+        assert row["p"] == pytest.approx(standing.penalty)
+        assert row["q"] == (None if h is None else pytest.approx(h - RULES.beta * standing.penalty, abs=1e-9))
+
+
+def doing(player: PlayerState) -> str:
+    """What the page says of a player: its phase, but for one that has left or ended its play."""
+    return "stopped" if player.stopped is not None else "done" if player.ended else player.phase
+
+
+def check_cells(replay: MatchReplay, upto: int, state: MatchState) -> None:
+    for seat, player in enumerate(state.players):
+        for place, work in zip(player.order, player.items, strict=True):
+            cell = replay.cell(seat, place, upto)
+            assert (cell.status, cell.h, cell.h_first) == (work.status, work.judge_h, work.judge_h_first)
+            assert cell.reviews == work.reviews
+
+
+@given(replayed())
+def test_the_snapshots_are_those_that_the_players_were_shown(made: Replayed) -> None:
+    replay = taken(made)
+    for delta in made.deltas:
+        delivered = {(shot.seat, shot.round): shot for shot in replay.shown(delta.round)}
+        latest = made.first.rules.vision.keep == "latest"
+        for seat, own in enumerate(delta.before.players):
+            shot = own.snapshot
+            if shot is not None and (latest or shot.round == delta.round - 1):
+                same = delivered.pop((seat, shot.round))
+                assert (tuple(same.fields.items()), same.stopped) == (shot.fields, shot.stopped)
+        assert delivered == {}
+
+
+@given(replayed(most_items=2, most_players=2))
+def test_taking_it_in_parts_or_at_once_is_the_same(made: Replayed) -> None:
+    whole, parts = taken(made), MatchReplay(made.first, RULES)
+    for delta in made.deltas:
+        assert parts.take([row_of(delta)]) == 1 and parts.last == 5 + 3 * delta.number
+        assert parts.round(len(parts)) == delta.round and parts.time(len(parts)) == delta.number
+    for upto in range(len(whole) + 1):
+        assert players_at(whole, upto) == players_at(parts, upto) and whole.seq(upto) == parts.seq(upto)
+    assert whole.story.highlights() == parts.story.highlights()
+    rounds = [delta.round for delta in made.deltas]
+    assert [whole.round_start(n) for n in set(rounds)] == [rounds.index(n) for n in set(rounds)]
+
+
+@given(replayed(most_items=2, most_players=2))
+def test_the_moves_about_an_item_are_its_versions_and_the_decisions_beside_them(made: Replayed) -> None:
+    replay = taken(made)
+    for place in range(len(made.first.items)):
+        about = [made.deltas[at] for at in replay.about(place)]
+        versions = [delta for delta in about if kind_of(delta.move) in ("answer", "rewrite")]
+        kinds = ("answer", "rewrite")
+        own = [delta for delta in made.deltas if delta.place == place and kind_of(delta.move) in kinds]
+        assert versions == own
+        assert all(kind_of(delta.move) == "decision" for delta in about if delta not in versions)
+
+
+@given(replayed(most_items=2, most_players=2))
+def test_a_move_that_cannot_follow_leaves_those_before_it(made: Replayed) -> None:
+    replay = MatchReplay(made.first, RULES)
+    rows = [row_of(delta) for delta in made.deltas]
+    with pytest.raises(ValueError, match=f"its move {len(rows) + 1}, of 'stranger'"):
+        replay.take([*rows, (999, "stranger", "stop", '{"reason": "gone"}', 0.0)])
+    assert len(replay) == len(rows) and replay.state.round == made.deltas[-1].after.round

@@ -91,10 +91,10 @@ class RunContext:
     async def _check_players(self, config: Config, prompts: Mapping[str, Any]) -> None:
         endpoints = Endpoints(config, self.clock, 0, self.facilities)
         await reach(endpoints.urls)
-        hall = ExternalAgents(config, self.clock)
-        await hall.check()
+        external_agents = ExternalAgents(config, self.clock)
+        await external_agents.check()
         for player in config.players:
-            if player.name not in hall.players:
+            if player.name not in external_agents.players:
                 agent(player, stored_prompts(config, player, prompts))
             limits = (player.budget or config.rules.budget, config.rules.shared_budget)
             for name in RATED:
@@ -147,15 +147,16 @@ class RunContext:
     async def _players(
         self, config: Config, prompts: Mapping[str, Any], endpoints: Endpoints, record: MatchRecord
     ) -> AsyncGenerator[dict[str, Player]]:
-        hall = ExternalAgents(config, self.clock)
+        external_agents = ExternalAgents(config, self.clock)
         players = {
-            player.name: hall.players.get(player.name) or agent(player, stored_prompts(config, player, prompts))
+            player.name: external_agents.players.get(player.name)
+            or agent(player, stored_prompts(config, player, prompts))
             for player in config.players
         }
         async with AsyncExitStack() as stack:
-            if hall.players:
-                await stack.enter_async_context(hall.open(endpoints.key_variables))
-                hall.server.record_to(record.refuse)
+            if external_agents.players:
+                await stack.enter_async_context(external_agents.open(endpoints.key_variables))
+                external_agents.server.record_to(record.refuse)
             yield players
 
     def _scorer(self, name: str, endpoints: Endpoints, ledger: RunLedger, match: str, seed: int) -> Scorer:

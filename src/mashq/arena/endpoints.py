@@ -8,6 +8,7 @@ from typing import Any
 from mashq.config import Config, ModelConfig, nearest
 from mashq.detectors.llm_judge import model_of
 from mashq.errors import ConfigError
+from mashq.extensions import WIRES
 from mashq.gateway import prices
 from mashq.gateway.backends import weights
 from mashq.gateway.backends.http import HttpBackend, Pool
@@ -19,12 +20,11 @@ from mashq.gateway.prices import Rate
 from mashq.gateway.providers import IN_PROCESS, PROVIDERS, UNLISTED, Provider, takes_no_temperature
 from mashq.gateway.retry import Policy
 from mashq.gateway.types import Backend, Clock
-from mashq.gateway.wire import anthropic_messages, openai_chat
-from mashq.gateway.wire.openai_chat import Options
+from mashq.gateway.wire.base import Options
+from mashq.players.registry import settled, spec_of
 from mashq.protocol.resources import RATED, TABLE
 
 EMBEDDED = "smollm2-135m"
-WIRES = {"openai": openai_chat, "anthropic": anthropic_messages}
 
 
 class Facilities:
@@ -153,7 +153,7 @@ class Endpoints:
         return HttpBackend(
             self._facilities.pool,
             self._clock,
-            WIRES[settings.wire or ways.wire],
+            WIRES.create(settings.wire or ways.wire),
             base_url=url,
             model=model,
             key=self._key(name, settings, listed),
@@ -255,8 +255,8 @@ def embedded() -> Path:
 
 
 def located(config: Config, base: Path) -> Config:
-    """The configuration with the paths it names made absolute, so that it means the same anywhere."""
-    document = config.model_dump(mode="json")
+    """The configuration, checked, with the paths it names made absolute, so that it means the same anywhere."""
+    document = settled(config).model_dump(mode="json")
     names = {player.model: _absolute_model(player.model, base) for player in config.players}
     for player in document["players"]:
         player["model"] = names[player["model"]]
@@ -264,7 +264,7 @@ def located(config: Config, base: Path) -> Config:
             player["to"] = _absolute_model(player["to"], base)
         if player.get("prompts") is not None:
             player["prompts"] = str((base / player["prompts"]).resolve())
-        if player.get("agent") == "external":
+        if "directory" in spec_of(player["agent"]).settings:
             player["directory"] = str((base / (player.get("directory") or ".")).resolve())
     for model in document["models"].values():
         if model.get("api_key_file") is not None:

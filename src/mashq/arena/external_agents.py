@@ -19,6 +19,7 @@ from mashq.gateway.providers import PROVIDERS
 from mashq.gateway.proxy.server import MeteringServer
 from mashq.gateway.types import Clock
 from mashq.players.external.agent import Agent, External
+from mashq.players.registry import recorded_spec
 
 GIVEN = ("PATH", "HOME", "LANG")
 
@@ -32,7 +33,7 @@ class ExternalAgents:
         self.players = {
             player.name: External(player.name, _agent(config, player, there), self.server)
             for player in config.players
-            if player.agent == "external"
+            if recorded_spec(player.agent).external
         }
 
     async def check(self) -> None:

@@ -14,7 +14,8 @@ from typing import Any
 
 from mashq.arena.context import OWN, RunContext
 from mashq.arena.endpoints import located
-from mashq.arena.executors.local import Executor, LocalExecutor, Shown
+from mashq.arena.executors.base import Executor, Shown
+from mashq.arena.executors.local import LocalExecutor
 from mashq.arena.executors.processes import Processes
 from mashq.config import Config
 from mashq.errors import ConfigError, StoreError

@@ -16,7 +16,7 @@ from mashq.arena.endpoints import Endpoints, Facilities, located
 from mashq.config import Config, PlayerConfig, nearest
 from mashq.errors import ConfigError
 from mashq.gateway import process_secrets
-from mashq.gateway.budgets import Purse
+from mashq.gateway.budgets import BudgetState
 from mashq.gateway.model import Model, trial_seed
 from mashq.gateway.preflight import reach
 from mashq.gateway.proxy.server import MeteringServer
@@ -56,12 +56,11 @@ async def meter(
             record = stored.record("0")
             server.record_to(record.refuse)
             call = Call("0", 0, player.name, None, GATEWAY)
-            purses = _purses(config, player)
-            model = Model(endpoints[player.model], record.ledger(), clock, call, config.seed, purses)
+            budget_states = _budget_states(config, player)
+            model = Model(endpoints[player.model], record.ledger(), clock, call, config.seed, budget_states)
             grant = server.issue(seat, model)
-            variables = {"OPENAI_BASE_URL": seat.base_url, "OPENAI_API_KEY": seat.token}
-            ready(variables)
-            code = await _until_done(command, variables)
+            ready(seat.variables)
+            code = await _until_done(command, seat.variables)
             await grant.close()
             await stored.writer.synced()
             stored.write_manifest(manifest | {"ended": stamp(clock)})
@@ -103,7 +102,7 @@ def _chosen(config: Config, name: str | None) -> PlayerConfig:
     return next(player for player in config.players if name in (None, player.name))
 
 
-def _purses(config: Config, player: PlayerConfig) -> list[Purse]:
+def _budget_states(config: Config, player: PlayerConfig) -> list[BudgetState]:
     own, shared = player.budget or config.rules.budget, config.rules.shared_budget
     budgets = {"its": Budget.of(**own.limits()), "the shared": Budget.of(**shared.limits())}
     return [(name, budget, Spend()) for name, budget in budgets.items() if budget.is_set]

@@ -13,10 +13,10 @@ from typing import Any, Protocol
 from mashq.arena.referee import Scorer
 from mashq.detectors.base import NoVerdict, Pair
 from mashq.errors import StoreError
-from mashq.gateway.budgets import OutOfBudget, Purse
+from mashq.gateway.budgets import BudgetState, OutOfBudget
 from mashq.gateway.model import Endpoint, Model
 from mashq.gateway.types import Call, Clock, Ledger
-from mashq.players.base import Draft, Player
+from mashq.players.base import Draft, Player, declared
 from mashq.protocol.frozen import changed
 from mashq.protocol.game import Ruling, apply, observe, ruling, to_move
 from mashq.protocol.items import Item
@@ -130,7 +130,7 @@ class Match:
         player, rules = self.state.players[seat], self.state.rules
         if rules.turn != "cycle" or player.budget.is_set or rules.shared_budget.is_set:
             return
-        if not getattr(self.contestants[seat].player, "answers_alone", False):
+        if not declared(self.contestants[seat].player).answers_alone:
             return
         last = min(player.position + self.ahead, len(self.state.items) - 1)
         for position in range(player.position + (seen.step == "answer"), last + 1):
@@ -200,12 +200,12 @@ class Match:
 
     def _model(self, seat: int, seen: Observation) -> Model:
         rules, player = self.state.rules, self.state.players[seat]
-        purses: list[Purse] = [("its", player.budget, player.spend)] if player.budget.is_set else []
+        budget_states: list[BudgetState] = [("its", player.budget, player.spend)] if player.budget.is_set else []
         if rules.shared_budget.is_set:
             everyone = Spend()
             for other in self.state.players:
                 everyone += other.spend
-            purses.append(("the shared", rules.shared_budget, everyone))
+            budget_states.append(("the shared", rules.shared_budget, everyone))
         item = None if seen.item is None else seen.item.id
         contestant = self.contestants[seat]
         endpoint = contestant.endpoint
@@ -219,7 +219,7 @@ class Match:
                 raise LookupError("there is no item to score against")
             return (await self._scores(seen, seen.item, text, confidence, None))[0]
 
-        return Model(endpoint, self.ledger, self.clock, call, self.seed, purses, guide=guide)
+        return Model(endpoint, self.ledger, self.clock, call, self.seed, budget_states, guide=guide)
 
 
 def unusable(seen: Observation, draft: object) -> str:

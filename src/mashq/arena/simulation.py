@@ -14,21 +14,23 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from mashq.analysis.calibration.fit import Fitted, fit
-from mashq.analysis.calibration.recorded_moves import Recorded, Seen, tapes
+from mashq.analysis.calibration.recorded_moves import Recorded, Seen, recorded_moves
 from mashq.analysis.results import Results, from_matches
 from mashq.analysis.score_report import with_known
 from mashq.analysis.scoring import view
 from mashq.arena.match import run
 from mashq.config import Config, PlayerConfig, check, nearest
 from mashq.errors import ConfigError, DataError
+from mashq.players.external.spec import EXTERNAL
+from mashq.players.registry import spec_of
 from mashq.protocol.score import PlayerResult, ScoreRules
 from mashq.runs.database import connect
 from mashq.runs.ledger import entries
 from mashq.runs.open import Played, Season, load_season
-from mashq.runs.reading import DATABASE, read_moves
+from mashq.runs.reading import DATABASE
 from mashq.runs.setup import score_rules_of
 
-REAL = ("name", "agent", "model", "to", "prompts", "command", "url", "env", "directory", "turn_timeout")
+REAL = {"name", "agent", "model", "to", "prompts"} | EXTERNAL.settings
 RESERVED = ("max_tokens", "timeout")
 CHANGES: dict[str, tuple[float, ...]] = {"R": (0, 1, 2, 3, 5), "T": (0.7, 0.8, 0.9, 0.95), "scale": (0.5, 2.0)}
 
@@ -95,18 +97,20 @@ def _seen(path: Path, match: Played, scored: frozenset[str]) -> list[Seen]:
     """What each player did in one match."""
     with closing(connect(path / DATABASE, readonly=True)) as connection:
         attempts = entries(connection, "match = ?", (match.fixture.id,))
-    found = tapes(match.state, read_moves(path, match.fixture.id))
+    players = recorded_moves([player.name for player in match.config.players], match.replay())
     return [
-        Seen(tape, [(call, entry) for call, entry in attempts if call.player == result.name], result, scored)
-        for tape, result in zip(found, match.results, strict=True)
+        Seen(own, [(call, entry) for call, entry in attempts if call.player == result.name], result, scored)
+        for own, result in zip(players, match.results, strict=True)
     ]
 
 
 def _recorded(config: Config, player: PlayerConfig, seen: Sequence[Seen], result: PlayerResult) -> Recorded:
+    spec = spec_of(player.agent)
     return Recorded(
         player.name,
         player.agent,
-        player.policy == "llm" and player.agent in ("q-agent", "best-of-n"),
+        spec,
+        spec.asks_policy and player.policy == "llm",
         result.threshold,
         result.max_reviews,
         config.rules.keep == "better",
@@ -137,7 +141,7 @@ def _player(config: Config, player: PlayerConfig, own: Fitted) -> dict[str, Any]
     said = player.model_dump(mode="json", exclude_defaults=True)
     names = [name for name, _ in _models(config, player)]
     document = {"name": player.name, "agent": own.agent, "model": names[0]}
-    if own.agent == player.agent:
+    if own.agent == spec_of(player.agent).simulated_as:
         document |= {key: value for key, value in said.items() if key not in REAL}
         document |= {"to": names[1]} if len(names) > 1 else {}
     return document

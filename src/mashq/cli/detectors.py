@@ -6,8 +6,6 @@ import click
 
 from mashq.errors import MashqError
 
-BUILT_IN = ("grounding", "exact-match", "simpleqa", "hhem", "minicheck")
-
 
 @click.group(invoke_without_command=True)
 @click.pass_context
@@ -25,13 +23,13 @@ def detectors(context: click.Context) -> None:
 
 def _list() -> None:
     import os
-    from importlib.metadata import entry_points
 
-    from mashq.detectors.base import GROUP, load
+    from mashq.detectors.base import load
+    from mashq.extensions import DETECTORS
     from mashq.testing.conformance import check_detector
 
     os.environ["HF_HUB_OFFLINE"] = "1"  # to list what is here, nothing is fetched
-    for name in [*BUILT_IN, *(entry.name for entry in entry_points(group=GROUP))]:
+    for name in DETECTORS.names():
         try:
             found = load(name)
             check_detector(found)

@@ -29,13 +29,13 @@ def doctor(config: Path | None) -> None:
     """
     import os
     import platform
-    from importlib.metadata import entry_points
     from importlib.util import find_spec
 
     import mashq
+    from mashq.extensions import DETECTORS
     from mashq.gateway.backends import weights
     from mashq.gateway.providers import PROVIDERS
-    from mashq.players.registry import GROUP, OURS
+    from mashq.players import registry as agents
 
     engine, model = find_spec("xllamacpp") is not None, weights.find()
     _line(True, f"mashq {mashq.__version__} on Python {platform.python_version()}, {platform.system()}")
@@ -48,12 +48,11 @@ def doctor(config: Path | None) -> None:
         else:
             there = bool(os.environ.get(provider.key_env, "").strip())
             _line(there, f"{name}/… with a key in {provider.key_env}", f"set {provider.key_env}")
-    own = [entry.name for entry in entry_points(group="mashq.detectors")]
+    own = [name for name in DETECTORS.names() if name not in DETECTORS.built_in]
     _line(True, f"detectors: {', '.join(['grounding', 'exact-match', 'simpleqa', 'llm-judge:MODEL', *own])}")
     neural = find_spec("torch") is not None
     _line(neural, "neural detectors: hhem, minicheck (weights from the hub or a folder)", "pip install 'mashq[hhem]'")
-    agents = [entry.name for entry in entry_points(group=GROUP)]
-    _line(True, f"agents: {', '.join([*OURS, 'external', *agents])}")
+    _line(True, f"agents: {', '.join(agents.names())}")
     settings = None
     if config is not None:
         from mashq.arena.endpoints import located

@@ -15,7 +15,7 @@ import click
 def gateway(file: Path, player: str | None, out: Path | None, command: tuple[str, ...]) -> int:
     """Meter any program: an OpenAI-compatible endpoint on this machine that counts every attempt.
 
-    Prints the two variables a program needs and serves until Ctrl-C; with COMMAND, runs it with them and stops when
+    Prints the variables a program needs and serves until Ctrl-C; with COMMAND, runs it with them and stops when
     it ends. The key stays inside. 'mashq show RUN' then says what was spent.
 
     \b

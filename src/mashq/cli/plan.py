@@ -1,13 +1,15 @@
 """`mashq plan`: what a match would cost."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 if TYPE_CHECKING:
-    from mashq.arena.plan import Cost
-    from mashq.report.documents.plan import PlannedCost
+    from mashq.arena.plan import Cost, Plan
+    from mashq.protocol.resources import Unknown
+    from mashq.report.documents.plan import PlannedCost, PlannedPlayer
 
 
 @click.command()
@@ -26,18 +28,11 @@ def plan(config: Path, overrides: tuple[str, ...], as_json: bool) -> None:
     from mashq import config as configuration
     from mashq.arena import plan as planning
     from mashq.report.documents.base import as_json as json_of
-    from mashq.report.documents.plan import PlanDocument, PlannedPlayer
+    from mashq.report.documents.plan import PlanDocument
     from mashq.report.text.plan import text
 
     count, plans = planning.plan(configuration.load(config, overrides), config.parent)
-    document = PlanDocument(
-        items=count,
-        players=[
-            PlannedPlayer(name=one.name, model=one.model, expected=_cost(one.expected), worst=_cost(one.worst))
-            for one in plans
-        ],
-        assumed=planning.ASSUMED,
-    )
+    document = PlanDocument(items=count, players=planned(plans), assumed=planning.ASSUMED)
     if as_json:
         click.echo(json_of(document))
         return
@@ -46,9 +41,33 @@ def plan(config: Path, overrides: tuple[str, ...], as_json: bool) -> None:
     console.print(text(document))
 
 
+def planned(plans: "Sequence[Plan]") -> "list[PlannedPlayer]":
+    """The plans as the document has them."""
+    from mashq.report.documents.plan import PlannedPlayer, Repeats
+
+    return [
+        PlannedPlayer(
+            name=own.name,
+            model=own.model,
+            expected=_cost(own.expected),
+            worst=_cost(own.worst),
+            repeats=Repeats(asks=own.asks, attempts=own.attempts) if own.known else None,
+        )
+        for own in plans
+    ]
+
+
 def _cost(cost: "Cost") -> "PlannedCost":
-    from mashq.protocol.resources import Unknown
     from mashq.report.documents.plan import PlannedCost
 
-    dollars = None if isinstance(cost.dollars, Unknown) else cost.dollars
-    return PlannedCost(calls=cost.calls, tokens=cost.tokens, dollars=dollars, hours=cost.seconds / 3600)
+    seconds = _known(cost.seconds)
+    return PlannedCost(
+        calls=_known(cost.calls),
+        tokens=_known(cost.tokens),
+        dollars=_known(cost.dollars),
+        hours=None if seconds is None else seconds / 3600,
+    )
+
+
+def _known(amount: "float | Unknown") -> float | None:
+    return amount if isinstance(amount, int | float) else None

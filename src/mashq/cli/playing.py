@@ -10,7 +10,7 @@ import click
 from mashq.errors import ConfigError, Stopped
 
 if TYPE_CHECKING:
-    from mashq.arena.executors.local import Executor
+    from mashq.arena.executors.base import Executor
     from mashq.config import Config
     from mashq.report.documents.match import Match, ReviewSpend
     from mashq.report.text.progress import Progress
@@ -18,20 +18,22 @@ if TYPE_CHECKING:
 
 
 executor_option = click.option(
-    "--executor", type=click.Choice(["local", "ray"]), default="local", show_default=True, help="Where matches run."
+    "--executor",
+    metavar="NAME",
+    help="Where matches run: local, processes, ray or an installed one; by default here, as is quickest.",
 )
 address_option = click.option("--ray-address", metavar="HOST:PORT", help="A Ray cluster; a local one by default.")
 
 
-def executor_of(name: str, address: str | None) -> "Executor | None":
+def executor_of(name: str | None, address: str | None) -> "Executor | None":
     """Where matches are played; None leaves the choice to the arena."""
     if address is not None and name != "ray":
         raise ConfigError("--ray-address goes with --executor ray")
-    if name == "local":
+    if name is None:
         return None
-    from mashq.arena.executors.ray_cluster import Cluster
+    from mashq.extensions import EXECUTORS
 
-    return Cluster(address)
+    return EXECUTORS.create(name if address is None else f"{name}:{address}")
 
 
 def played(out: Path, config: "Config", start: "Callable[[Progress], Awaitable[Season]]") -> "Season":

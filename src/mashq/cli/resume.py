@@ -12,7 +12,7 @@ from mashq.cli.playing import address_option, executor_of, executor_option
 @executor_option
 @address_option
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON and nothing else.")
-def resume(run: Path, executor: str, ray_address: str | None, as_json: bool) -> None:
+def resume(run: Path, executor: str | None, ray_address: str | None, as_json: bool) -> None:
     """Go on with RUN where it stopped; nothing acknowledged is paid for again.
 
     \b

@@ -20,7 +20,7 @@ def run(
     out: Path | None,
     overrides: tuple[str, ...],
     trials: int,
-    executor: str,
+    executor: str | None,
     ray_address: str | None,
     as_json: bool,
 ) -> None:

@@ -9,7 +9,7 @@ from mashq.cli.playing import address_option, executor_of, executor_option
 from mashq.errors import ConfigError
 
 if TYPE_CHECKING:
-    from mashq.arena.executors.local import Executor
+    from mashq.arena.executors.base import Executor
     from mashq.config import Config
 
 PRESETS: dict[str, dict[str, Any]] = {
@@ -46,7 +46,7 @@ def tournament(
     trials: int,
     out: Path | None,
     overrides: tuple[str, ...],
-    executor: str,
+    executor: str | None,
     ray_address: str | None,
     as_json: bool,
 ) -> None:
@@ -100,7 +100,7 @@ def game(
     trials: int,
     out: Path | None,
     overrides: tuple[str, ...],
-    executor: str,
+    executor: str | None,
     ray_address: str | None,
     as_json: bool,
 ) -> None:
@@ -145,7 +145,7 @@ def vision(
     trials: int,
     out: Path | None,
     overrides: tuple[str, ...],
-    executor: str,
+    executor: str | None,
     ray_address: str | None,
     as_json: bool,
 ) -> None:

@@ -24,7 +24,7 @@ def sweep(
     trials: int,
     out: Path | None,
     overrides: tuple[str, ...],
-    executor: str,
+    executor: str | None,
     ray_address: str | None,
     as_json: bool,
 ) -> None:

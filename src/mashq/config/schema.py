@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model, field_validator, model_validator
 
-from mashq.protocol.resources import COUNTED, RESOURCES
+from mashq.protocol.resources import COUNTED, MAX_COST, RESOURCES
 from mashq.protocol.rules import SHOWABLE, order_of
 
 
@@ -85,15 +85,6 @@ class PlayerConfig(Strict):
     directory: str | None = None
     turn_timeout: float = Field(default=300.0, gt=0)
 
-    @model_validator(mode="after")
-    def _external(self) -> Self:
-        ways = (self.command is not None) + (self.url is not None)
-        if self.agent == "external" and ways != 1:
-            raise ValueError(f"player {self.name!r} is external: give it either a command or a url")
-        if self.agent != "external" and ways:
-            raise ValueError(f"player {self.name!r} has a command or a url: only an 'agent: external' takes one")
-        return self
-
     @field_validator("order")
     @classmethod
     def _known_order(cls, value: str | None) -> str | None:
@@ -127,8 +118,8 @@ class RulesConfig(Strict):
 class ScoreConfig(Strict):
     """How the match is scored."""
 
-    alpha: float = Field(default=1.0, gt=0)
-    beta: float | None = Field(default=None, ge=0)
+    alpha: float = Field(default=1.0, gt=0, le=1e9)
+    beta: float | None = Field(default=None, ge=0, le=1e9)
     resources: list[Resource] = list(COUNTED)
     weights: dict[Resource, float] = {}
     normalise: Literal["match"] | dict[Resource, float] = "match"
@@ -143,7 +134,7 @@ class ScoreConfig(Strict):
         if len(set(self.resources)) < len(self.resources):
             raise ValueError("resources lists one of them twice")
         for name, number in [*self.weights.items(), *reference.items()]:
-            if not 0 < number < float("inf"):
+            if not 0 < number <= MAX_COST:
                 raise ValueError(f"the {name} of weights and normalise must be positive numbers, not {number}")
         return self
 
@@ -244,7 +235,7 @@ class ModelConfig(Strict):
     base_url: str | None = None
     api_key_env: str | None = None
     api_key_file: str | None = None
-    wire: Literal["openai", "anthropic"] | None = None
+    wire: str | None = None
     json_mode: Literal["schema", "object", "none"] | None = None
     temperature: Annotated[float, Field(ge=0, le=2)] | Literal["auto"] | None = "auto"
     max_tokens: int = Field(default=512, ge=1, le=10_000_000)

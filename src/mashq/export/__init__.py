@@ -1,6 +1,7 @@
 """A run for other tools, and other tools' results for us.
 
-rows           results, attempts and events as tables        files      CSV, JSONL, Parquet
-latex          the result table for a paper                  otel       attempts as OpenTelemetry spans
-inspect_write  a log for each player that Inspect opens      inspect_read, imports    and back
+base     what an export is (`mashq.extensions` names them all)   files    files that are whole or not there
+rows     results, attempts and events as CSV, JSONL, Parquet     tables   the rows themselves
+latex    the result table for a paper                            otel     attempts as OpenTelemetry spans
+inspect  a log for each player that Inspect opens, and back      imports  other tools' results
 """

@@ -1,16 +1,37 @@
 """The result table for a paper: a LaTeX float with booktabs rules, its caption, and what must be said as comments."""
 
+from pathlib import Path
+
+from mashq.analysis import score_report
 from mashq.analysis.results import from_matches
-from mashq.analysis.score_report import Options, judge
+from mashq.analysis.score_report import judge
 from mashq.errors import ConfigError
+from mashq.export.base import Options, What
+from mashq.export.files import text_to
 from mashq.report.documents import trials
 from mashq.report.text import trials as trials_text
 from mashq.report.text.score import sentences, table
 from mashq.report.text.tables import latex, prose, written
-from mashq.runs.open import Season
+from mashq.runs.open import Season, load_season
 from mashq.runs.setup import score_rules_of
 
 RESAMPLES = 10_000
+
+
+class Latex:
+    """The result table of a run."""
+
+    suffixes = (".tex",)
+    holds: tuple[What, ...] = ("results",)
+
+    def write(self, run: Path, out: Path | None, options: Options) -> list[str]:
+        """Write the table."""
+        if options.matches:
+            raise ConfigError("--match is not for latex: the table is of the whole run")
+        text = document(load_season(run))
+        with text_to(out) as file:
+            file.write(text)
+        return []
 
 
 def document(season: Season) -> str:
@@ -27,7 +48,7 @@ def document(season: Season) -> str:
     else:
         found = judge(
             from_matches(played.results for played in season.fixtures_played()),
-            Options(score_rules_of(season.config), RESAMPLES),
+            score_report.Options(score_rules_of(season.config), RESAMPLES),
         )
         tabular, comments = written(table(found, everyone=True), "latex"), prose(sentences(found), "latex")
         what = f"{found.items} items"

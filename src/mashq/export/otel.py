@@ -18,6 +18,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import IO, Any, cast
 
+from mashq.export.base import Options, What, check_matches
+from mashq.export.files import text_to
 from mashq.export.tables import reading
 from mashq.gateway.providers import IN_PROCESS
 from mashq.runs.manifest import read_manifest
@@ -33,6 +35,20 @@ COLUMNS = (
 )
 Row = Mapping[str, Any]
 Span = dict[str, Any]
+
+
+class Otel:
+    """Spans in OTLP's JSON lines."""
+
+    suffixes = (".otlp.jsonl",)
+    holds: tuple[What, ...] = ("attempts",)
+
+    def write(self, run: Path, out: Path | None, options: Options) -> list[str]:
+        """Write the spans, and say how many."""
+        check_matches(run, options.matches)
+        with text_to(out) as file:
+            count = write(run, file, options.matches, content=options.content)
+        return [] if out is None else [f"{count:,} spans in {out}."]
 
 
 @dataclass(frozen=True, slots=True)

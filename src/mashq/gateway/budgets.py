@@ -10,16 +10,16 @@ from mashq.gateway.types import Worst
 from mashq.protocol.resources import TABLE, Amount, Spend, Unknown
 from mashq.protocol.rules import Budget
 
-Purse = tuple[str, Budget, Spend]
+BudgetState = tuple[str, Budget, Spend]
 
 
 class OutOfBudget(Exception):
     """The next call cannot be paid for at its worst case."""
 
 
-def lacking(purses: Sequence[Purse], spent: Spend, worst: Worst) -> str | None:
-    """Why a call cannot be paid, or None. A purse is its name, its limits, and what was spent of it before."""
-    for name, budget, before in purses:
+def lacking(budget_states: Sequence[BudgetState], spent: Spend, worst: Worst) -> str | None:
+    """Why a call cannot be paid, or None. Each budget is its name, its limits, and what was spent of it before."""
+    for name, budget, before in budget_states:
         so_far = before + spent
         for resource, limit in budget.limits:
             if resource == "reviews":  # a rule of the game sees to those

@@ -86,7 +86,7 @@ class Model:
     clock: Clock
     call: Call
     seed: int
-    purses: Sequence[budgets.Purse] = ()
+    budget_states: Sequence[budgets.BudgetState] = ()
     spend: Spend = FREE
     exhausted: str | None = None
     asks: int = 0
@@ -154,9 +154,9 @@ class Model:
         return failures, retry.delay(self.endpoint.retries, failures, last, 0.0), last
 
     async def _attempt(self, call: Call, request: Request, worst: Worst, pause: float) -> Outcome:
-        if not self.purses:
+        if not self.budget_states:
             return await self._send(call, request, worst, pause)
-        reason = budgets.lacking(self.purses, self.spend + self._in_flight, worst)
+        reason = budgets.lacking(self.budget_states, self.spend + self._in_flight, worst)
         if reason is not None:
             self.exhausted = reason
             raise budgets.OutOfBudget(reason)

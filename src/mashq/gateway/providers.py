@@ -13,7 +13,7 @@ class Provider:
 
     base_url: str
     key_env: str | None
-    wire: Literal["openai", "anthropic"] = "openai"
+    wire: str = "openai"
     json: Literal["schema", "object", "none"] = "schema"
     max_tokens_key: str = "max_tokens"
     seed: bool = False

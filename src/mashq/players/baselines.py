@@ -1,12 +1,12 @@
-"""The baselines that cost-aware work asks for.
+"""The baselines that cost-aware work asks for: `plain`, `retry` and `escalate`."""
 
-plain       one call an item, no policy
-retry       the same question again until H >= T or R reviews are used; a resample counts as a review
-escalate    a stronger model answers again where the first one's H is below T
-"""
+from dataclasses import replace
+from typing import Self
 
+from mashq.config import PlayerConfig
+from mashq.errors import ConfigError
 from mashq.gateway.model import Model
-from mashq.players.base import Draft, on, rewrite
+from mashq.players.base import AgentSpec, Calls, Draft, answers_and_reviews, on, rewrite
 from mashq.players.prompting import Prompter
 from mashq.protocol.moves import Decision
 from mashq.protocol.state import Observation
@@ -15,28 +15,52 @@ from mashq.protocol.state import Observation
 class Plain:
     """Answers and goes on."""
 
-    answers_alone = True
+    spec = AgentSpec(
+        "one answer, no policy",
+        "1",
+        calls=lambda work: Calls(work.items),
+        reviews="never",
+        asks_again=True,
+        answers_alone=True,
+        settings=frozenset({"prompts"}),
+        simulated_as="plain",
+    )
 
-    def __init__(self, scribe: Prompter) -> None:
-        self._scribe = scribe
+    def __init__(self, prompter: Prompter) -> None:
+        self._prompter = prompter
+
+    @classmethod
+    def configured(cls, _player: PlayerConfig, prompter: Prompter) -> Self:
+        """As a player sets it."""
+        return cls(prompter)
 
     async def move(self, seen: Observation, model: Model) -> Draft:
         """An answer, or on to the next."""
         if seen.step == "decide" or seen.item is None:
             return on(seen, "a plain player never reviews")
-        return await self._scribe.answer(seen.item, model)
+        return await self._prompter.answer(seen.item, model)
 
 
-class Again:
-    """Asks again where the guide's score is below T: the same model (retry), or a stronger one (escalate).
+class Retry:
+    """Asks again where the guide's score is below T; the question is the same, and the old answer is not shown."""
 
-    Which model a review is asked of is the arena's doing; the question is the same, and the old answer is not shown.
-    """
+    spec = AgentSpec(
+        "the same question again until H reaches T or R is used up; a resample counts as a review",
+        "1 + reviews",
+        calls=answers_and_reviews,
+        asks_again=True,
+        answers_alone=True,
+        settings=frozenset({"prompts"}),
+        simulated_as="retry",
+    )
 
-    answers_alone = True
+    def __init__(self, prompter: Prompter) -> None:
+        self._prompter = prompter
 
-    def __init__(self, scribe: Prompter) -> None:
-        self._scribe = scribe
+    @classmethod
+    def configured(cls, _player: PlayerConfig, prompter: Prompter) -> Self:
+        """As a player sets it."""
+        return cls(prompter)
 
     async def move(self, seen: Observation, model: Model) -> Draft:
         """An answer, a decision for free, or an answer again."""
@@ -45,5 +69,23 @@ class Again:
                 return on(seen, "no answer is below the threshold")
             worst = None if seen.worst is None else seen.worst[0]
             return Decision("review", previous_id=worst, source="rule", reason="an answer is below the threshold")
-        answer = await self._scribe.answer(seen.item, model)
+        answer = await self._prompter.answer(seen.item, model)
         return answer if seen.step == "answer" else rewrite(answer)
+
+
+def _has_stronger_model(player: PlayerConfig) -> None:
+    if player.to is None:
+        raise ConfigError(f"player {player.name!r} escalates to no model: name the stronger one with 'to'")
+
+
+class Escalate(Retry):
+    """Does the same, and its reviews are asked of a stronger model, which is the arena's doing."""
+
+    spec = replace(
+        Retry.spec,
+        about="asks the stronger model `to` where H is below T (R is 1 unless set)",
+        max_reviews=1,
+        settings=frozenset({"prompts", "to"}),
+        check=_has_stronger_model,
+        simulated_as="escalate",
+    )

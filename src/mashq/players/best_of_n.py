@@ -5,12 +5,13 @@ the score reaches T or R reviews are used.
 """
 
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, Self
 
+from mashq.config import PlayerConfig
 from mashq.errors import ConfigError
 from mashq.gateway.model import Model
 from mashq.gateway.types import PLAY
-from mashq.players.base import Draft, on
+from mashq.players.base import AgentSpec, Calls, Draft, Workload, on
 from mashq.players.policies import rule as rule_policy
 from mashq.players.prompting import Place, Prompter
 from mashq.protocol.items import Item
@@ -28,15 +29,36 @@ class Play:
     h_first: float | None = None
 
 
+def _calls(work: Workload) -> Calls:
+    decisions = work.items if work.policy == "llm" else 0
+    return Calls(work.items, decisions, work.items * work.reviews).times(work.n)
+
+
 class BestOfN:
     """Plays every item N times over."""
 
-    def __init__(self, scribe: Prompter, plays: int, policy: Literal["llm", "rule", "bayes"] = "llm") -> None:
+    spec = AgentSpec(
+        "`n` full plays (answer, decision, reviews), the guide picks the best, every play is charged",
+        "n × (2 + reviews); n × (1 + reviews) with `policy: rule`",
+        calls=_calls,
+        reviews="in plays",
+        asks_policy=True,
+        asks_again=True,
+        settings=frozenset({"prompts", "policy", "n"}),
+        simulated_as="best-of-n",
+    )
+
+    def __init__(self, prompter: Prompter, plays: int, policy: Literal["llm", "rule", "bayes"] = "llm") -> None:
         if policy == "bayes":
             raise ConfigError(
                 "policy: bayes plans the reviews of a whole match, and best-of-n plays item by item: use rule"
             )
-        self._scribe, self._plays, self._policy = scribe, plays, policy
+        self._prompter, self._plays, self._policy = prompter, plays, policy
+
+    @classmethod
+    def configured(cls, player: PlayerConfig, prompter: Prompter) -> Self:
+        """As a player sets it."""
+        return cls(prompter, player.n, player.policy)
 
     async def move(self, seen: Observation, model: Model) -> Draft:
         """All the plays are made when an item is to be answered; decisions after it are free."""
@@ -51,7 +73,7 @@ class BestOfN:
         return replace(best.last, h=best.h, h_first=opening.h_first, text_first=text)
 
     async def _play(self, seen: Observation, item: Item, model: Model, start: int) -> Play:
-        first = await self._scribe.answer(item, model, Place("answer", start))
+        first = await self._prompter.answer(item, model, Place("answer", start))
         if first.status != "ok":
             return Play(first)
         h = h_first = await _score(first, model)
@@ -59,7 +81,7 @@ class BestOfN:
         if await self._wants_review(seen, item, h, model, start):
             for review in range(seen.max_reviews):
                 model.count_review()
-                new = await self._scribe.review(item, last.text, h, model, Place("review", start + review))
+                new = await self._prompter.review(item, last.text, h, model, Place("review", start + review))
                 if new.status == "ok":
                     scored = await _score(new, model)
                     if seen.keep == "latest" or scored > h:
@@ -73,7 +95,7 @@ class BestOfN:
         state = replace(seen, step="decide", worst=(item.id, h), recommended=recommended, handled=seen.handled + 1)
         if self._policy == "rule":
             return rule_policy.decide(state).choice == "review"
-        decision = await self._scribe.decide(state, model, Place("decision", start))
+        decision = await self._prompter.decide(state, model, Place("decision", start))
         return decision.choice == "review"
 
 

@@ -3,10 +3,11 @@
 The answer agent is told neither scores nor costs, so that saying less is no way to win.
 """
 
-from typing import Literal
+from typing import Literal, Self
 
+from mashq.config import PlayerConfig
 from mashq.gateway.model import Model
-from mashq.players.base import Draft, rewrite
+from mashq.players.base import AgentSpec, Calls, Draft, Workload, rewrite
 from mashq.players.policies import bayes as bayes_policy
 from mashq.players.policies import rule as rule_policy
 from mashq.players.prompting import Prompter
@@ -14,26 +15,44 @@ from mashq.protocol.moves import Decision
 from mashq.protocol.state import Observation
 
 
+def _calls(work: Workload) -> Calls:
+    return Calls(work.items, work.decisions if work.policy == "llm" else 0, work.items * work.reviews)
+
+
 class QAgent:
     """The reference player of the protocol."""
 
-    answers_alone = True
+    spec = AgentSpec(
+        "the reference: policy, answer and review agents over one model",
+        "2 + reviews; 1 + reviews with `policy: rule` or `bayes`; in `turn: single` 2 × (1 + reviews), and 1 to end",
+        calls=_calls,
+        asks_policy=True,
+        asks_again=True,
+        answers_alone=True,
+        settings=frozenset({"prompts", "policy"}),
+        simulated_as="q-agent",
+    )
 
-    def __init__(self, scribe: Prompter, policy: Literal["llm", "rule", "bayes"] = "llm") -> None:
-        self._scribe, self._policy = scribe, policy
-        self._assumed = bayes_policy.QUESTIONS if scribe.prompts.task == "qa" else bayes_policy.ASSUMED
+    def __init__(self, prompter: Prompter, policy: Literal["llm", "rule", "bayes"] = "llm") -> None:
+        self._prompter, self._policy = prompter, policy
+        self._assumed = bayes_policy.QUESTIONS if prompter.prompts.task == "qa" else bayes_policy.ASSUMED
+
+    @classmethod
+    def configured(cls, player: PlayerConfig, prompter: Prompter) -> Self:
+        """As a player sets it."""
+        return cls(prompter, player.policy)
 
     async def move(self, seen: Observation, model: Model) -> Draft:
         """The move for the step at hand."""
         if seen.step == "decide" or seen.item is None:
             return await self._decide(seen, model)
         if seen.step == "answer":
-            return await self._scribe.answer(seen.item, model)
-        return rewrite(await self._scribe.review(seen.item, seen.answer, seen.h, model))
+            return await self._prompter.answer(seen.item, model)
+        return rewrite(await self._prompter.review(seen.item, seen.answer, seen.h, model))
 
     async def _decide(self, seen: Observation, model: Model) -> Decision:
         if self._policy == "rule":
             return rule_policy.decide(seen)
         if self._policy == "bayes":
             return bayes_policy.decide(seen, self._assumed)
-        return await self._scribe.decide(seen, model)
+        return await self._prompter.decide(seen, model)

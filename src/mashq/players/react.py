@@ -6,10 +6,12 @@ the model observes the guide's score and whether a review is recommended. Every 
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Self
 
+from mashq.config import PlayerConfig
 from mashq.gateway.model import Failure, Model
 from mashq.gateway.types import Completion, Message
-from mashq.players.base import Draft, on
+from mashq.players.base import AgentSpec, Calls, Draft, Workload, answers_and_reviews, on
 from mashq.players.prompting import TEXT, Prompter, confidence_of, read, schema
 from mashq.protocol.items import Item
 from mashq.protocol.moves import Answer
@@ -27,15 +29,35 @@ class Loop:
     reviews: int = 0
 
 
+def _at_most(work: Workload) -> Calls:
+    """One turn more per item than its answer and R reviews: a first reply without an answer is told so."""
+    return Calls(2 * work.items, reviews=work.items * work.max_reviews)
+
+
 class React:
     """Thinks, acts, observes."""
 
-    def __init__(self, scribe: Prompter) -> None:
-        self._scribe = scribe
-        properties: dict[str, object] = {"thought": TEXT, "action": ACTIONS, scribe.key: TEXT}
-        if scribe.key == "answer":
+    spec = AgentSpec(
+        "one loop of thought, action (answer, end) and observation per item",
+        "1 + reviews, and 1 where it ends by itself",
+        calls=answers_and_reviews,
+        at_most=_at_most,
+        reviews="in a loop",
+        settings=frozenset({"prompts"}),
+        simulated_as="react",
+    )
+
+    def __init__(self, prompter: Prompter) -> None:
+        self._prompter = prompter
+        properties: dict[str, object] = {"thought": TEXT, "action": ACTIONS, prompter.key: TEXT}
+        if prompter.key == "answer":
             properties["confidence"] = {"type": "number"}
         self._schema = schema(properties)
+
+    @classmethod
+    def configured(cls, _player: PlayerConfig, prompter: Prompter) -> Self:
+        """As a player sets it."""
+        return cls(prompter)
 
     async def move(self, seen: Observation, model: Model) -> Draft:
         """The whole loop is the answer to an item; decisions after it are free."""
@@ -44,7 +66,7 @@ class React:
         return await self._loop(seen, seen.item, model)
 
     async def _loop(self, seen: Observation, item: Item, model: Model) -> Answer:
-        prompts, loop = self._scribe.prompts, Loop()
+        prompts, loop = self._prompter.prompts, Loop()
         fields = {"passage": item.text, "max_reviews": str(seen.max_reviews), "threshold": f"{seen.threshold:g}"}
         messages = [Message("user", prompts.fill("react", fields))]
         for _ in range(seen.max_reviews + 2):
@@ -60,7 +82,7 @@ class React:
 
     async def _act(self, reply: Completion, seen: Observation, model: Model, loop: Loop) -> str | None:
         """Take one action; what the model observes of it, or None when the loop is over."""
-        key = self._scribe.key
+        key = self._prompter.key
         found = read(reply, "action") or {}
         said = found.get(key)
         text = said.strip() if isinstance(said, str) else ""

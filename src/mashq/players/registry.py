@@ -1,48 +1,84 @@
-"""The agents a configuration can name: ours, or those of installed packages."""
+"""The agents a configuration can name, ours and those of installed packages: found, checked and made."""
 
-from collections.abc import Callable
-from importlib.metadata import entry_points
-from typing import cast
+from collections.abc import Mapping
+from typing import Any
 
-from mashq.config import PlayerConfig, nearest
+from mashq.config import Config, PlayerConfig, nearest
 from mashq.errors import ConfigError
-from mashq.players.base import Player
-from mashq.players.baselines import Again, Plain
-from mashq.players.best_of_n import BestOfN
+from mashq.extensions import PLAYERS
+from mashq.players.base import UNDECLARED, AgentSpec, Player, declared
+from mashq.players.external.spec import EXTERNAL
 from mashq.players.prompting import Prompter
 from mashq.players.prompts import Prompts
-from mashq.players.q_agent import QAgent
-from mashq.players.react import React
 
-GROUP = "mashq.players"
-OURS: dict[str, Callable[[PlayerConfig, Prompter], Player]] = {
-    "q-agent": lambda player, scribe: QAgent(scribe, player.policy),
-    "plain": lambda _player, scribe: Plain(scribe),
-    "retry": lambda _player, scribe: Again(scribe),
-    "escalate": lambda _player, scribe: Again(scribe),
-    "best-of-n": lambda player, scribe: BestOfN(scribe, player.n, player.policy),
-    "react": lambda _player, scribe: React(scribe),
+# An external agent is made by the arena, which has the server it plays through.
+BUILT_IN: Mapping[str, AgentSpec] = {
+    **{name: declared(PLAYERS.load(name)) for name in PLAYERS.built_in},
+    "external": EXTERNAL,
 }
-NO_REVIEWS = ("plain", "external")
 
 
-def agent(player: PlayerConfig, texts: Prompts) -> Player:
-    """The agent a player names."""
-    if player.agent == "escalate" and player.to is None:
-        raise ConfigError(f"player {player.name!r} escalates to no model: name the stronger one with 'to'")
-    if player.agent != "escalate" and player.to is not None:
-        raise ConfigError(f"player {player.name!r} has 'to', which only the agent escalate uses")
-    if player.agent in OURS:
-        return OURS[player.agent](player, Prompter(texts))
-    found = {entry.name: entry for entry in entry_points(group=GROUP)}
-    if player.agent in found:
-        return cast(Callable[[], Player], found[player.agent].load())()
-    known = [*OURS, "external", *sorted(found)]
-    raise ConfigError(f"player {player.name!r} has the unknown agent {player.agent!r}{nearest(player.agent, known)}")
+def names() -> list[str]:
+    """Every agent there is."""
+    return [*BUILT_IN, *(name for name in PLAYERS.names() if name not in BUILT_IN)]
+
+
+def recorded_spec(agent: str) -> AgentSpec:
+    """The spec of an agent in a run, read without importing the package that brought it: UNDECLARED if not ours."""
+    return BUILT_IN.get(agent, UNDECLARED)
+
+
+def spec_of(agent: str) -> AgentSpec:
+    """The spec of an agent; UNDECLARED when nothing installed brings it."""
+    if agent in BUILT_IN:
+        return BUILT_IN[agent]
+    return declared(PLAYERS.load(agent)) if agent in names() else UNDECLARED
 
 
 def reviews_allowed(player: PlayerConfig) -> int | None:
-    """A player's own R: as it says; one for an agent that escalates; none for one that cannot review."""
-    if player.R is not None:
-        return player.R
-    return 1 if player.agent == "escalate" else None
+    """A player's own R: as it says, or as its agent does; None is the R of the match."""
+    return recorded_spec(player.agent).max_reviews if player.R is None else player.R
+
+
+def agent(player: PlayerConfig, texts: Prompts) -> Player:
+    """The player that a configuration describes."""
+    check(player)
+    kind: Any = PLAYERS.load(player.agent)
+    if hasattr(kind, "configured"):
+        return kind.configured(player, Prompter(texts))
+    return kind()
+
+
+def settled(config: Config) -> Config:
+    """The configuration checked, with R as installed agents declare it written down: a run is read without them."""
+    players = [_settled(player) for player in config.players]
+    return config.model_copy(update={"players": players})
+
+
+def _settled(player: PlayerConfig) -> PlayerConfig:
+    spec = check(player)
+    if player.R is not None or spec.max_reviews is None or player.agent in BUILT_IN:
+        return player
+    return player.model_copy(update={"R": spec.max_reviews})
+
+
+def check(player: PlayerConfig) -> AgentSpec:
+    """The spec of a player's agent; ConfigError when there is no such agent, or its settings do not fit it."""
+    known = names()
+    if player.agent not in known:
+        hint = nearest(player.agent, known)
+        raise ConfigError(f"player {player.name!r} has the unknown agent {player.agent!r}{hint}")
+    spec = BUILT_IN.get(player.agent) or declared(PLAYERS.load(player.agent))
+    if spec.check is not None:
+        spec.check(player)
+    if player.to is not None and "to" not in spec.settings:
+        raise ConfigError(f"player {player.name!r} has 'to', which only the agent {_users('to')} uses")
+    ways = {name for name in ("command", "url") if getattr(player, name) is not None}
+    if ways - spec.settings:
+        takes = _users("command")
+        raise ConfigError(f"player {player.name!r} has a command or a url: only an 'agent: {takes}' takes one")
+    return spec
+
+
+def _users(setting: str) -> str:
+    return " or ".join(name for name, spec in BUILT_IN.items() if setting in spec.settings)

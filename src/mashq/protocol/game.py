@@ -67,7 +67,7 @@ def observe(state: MatchState, seat: int) -> Observation:
     step = player.phase
     if step in ("rest", "done"):
         raise ValueError(f"player {player.name!r} has nothing to do in this round")
-    position = _position_at_work(state.rules, player)
+    position = position_at_work(state.rules, player)
     work = player.items[position] if position is not None else ItemState()
     worst = (player.reviewable or player.ranked or (None,))[0]
     allowed = bool(player.reviewable) and _review_allowed(state, player)
@@ -89,7 +89,7 @@ def observe(state: MatchState, seat: int) -> Observation:
         resources=state.rules.resources,
         show_seconds=state.rules.show_seconds,
         rivals=len(state.players) - 1,
-        snapshots=_delivered(state, seat),
+        snapshots=delivered(state, seat),
         answer=work.text if step == "review" else "",
         h=work.h if step == "review" else None,
         reviews=work.reviews,
@@ -130,6 +130,43 @@ def apply(state: MatchState, moves: Mapping[int, Move]) -> MatchState:
     return state if any(player.phase in WANTED for player in state.players) else _close_round(state)
 
 
+def cost_of(move: Move) -> Spend:
+    """What a move charges its player: a rewrite is a review, beside those made within the step."""
+    if isinstance(move, Rewrite):
+        return changed(move.spend, reviews=move.spend.reviews + 1)
+    return move.spend
+
+
+def is_usable(move: Answer | Rewrite) -> bool:
+    """Whether there is an answer with a score in it."""
+    return move.status == "ok" and move.h is not None
+
+
+def is_kept(rules: Rules, standing: float | None, move: Rewrite) -> bool:
+    """Whether a rewrite replaces an answer that the guide scored `standing`."""
+    better = standing is None or (move.h is not None and move.h > standing)
+    return is_usable(move) and (rules.keep == "latest" or better)
+
+
+def delivers(rules: Rules, taken: int, round_: int) -> bool:
+    """Whether a player's last snapshot, taken when round `taken` closed, is shown to its rivals in round `round_`."""
+    return taken < round_ and (rules.vision.keep == "latest" or taken == round_ - 1)
+
+
+def delivered(state: MatchState, seat: int) -> tuple[Snapshot, ...]:
+    """The rivals' snapshots that the player in `seat` is shown in this round."""
+    rivals = [p.snapshot for at, p in enumerate(state.players) if at != seat and p.snapshot is not None]
+    return tuple(shot for shot in rivals if delivers(state.rules, shot.round, state.round))
+
+
+def position_at_work(rules: Rules, player: PlayerState) -> int | None:
+    """The item a step is about: the reviewed one, the one to answer, or a decision's current one."""
+    if player.reviewing is not None:
+        return player.reviewing
+    at = player.position - 1 if player.phase == "decide" and rules.turn == "cycle" else player.position
+    return at if at < len(player.items) else None
+
+
 def _moved(state: MatchState, seat: int, move: Move) -> PlayerState:
     player = state.players[seat]
     wanted = WANTED.get(player.phase)
@@ -147,7 +184,7 @@ def _moved(state: MatchState, seat: int, move: Move) -> PlayerState:
 def _answered(rules: Rules, player: PlayerState, move: Answer) -> PlayerState:
     at = player.position
     work = player.items[at]
-    usable = move.status == "ok" and move.h is not None
+    usable = is_usable(move)
     done = ItemState(
         move.status,
         move.text,
@@ -174,6 +211,8 @@ def _answered(rules: Rules, player: PlayerState, move: Answer) -> PlayerState:
         position=at + 1,
         answered=player.answered + usable,
         h_sum=player.h_sum + (cast(float, move.h) if usable else 0.0),
+        judge_sum=player.judge_sum + (cast(float, done.judge_h) if usable else 0.0),
+        judge_first_sum=player.judge_first_sum + (cast(float, done.judge_h_first) if usable else 0.0),
         spend=player.spend + move.spend,
         phase="decide" if rules.turn == "cycle" else "rest",
         firsts=firsts,
@@ -196,9 +235,9 @@ def _rewritten(state: MatchState, player: PlayerState, move: Rewrite) -> PlayerS
     at = cast(int, player.reviewing)
     work = player.items[at]
     old = cast(float, work.h)
-    kept = move.status == "ok" and move.h is not None and (state.rules.keep == "latest" or move.h > old)
+    kept = is_kept(state.rules, old, move)
     h = cast(float, move.h) if kept else old
-    cost = changed(move.spend, reviews=move.spend.reviews + 1)
+    cost = cost_of(move)
     reviews = work.reviews + 1
     done = changed(
         work,
@@ -221,6 +260,7 @@ def _rewritten(state: MatchState, player: PlayerState, move: Rewrite) -> PlayerS
         ranked=ranked,
         reviewable=reviewable,
         h_sum=player.h_sum - old + h,
+        judge_sum=player.judge_sum - cast(float, work.judge_h) + cast(float, done.judge_h),
         spend=spend,
         past=_with_review(player.past, old, h, cost),
         phase="review" if again else "rest",
@@ -267,12 +307,6 @@ def _snapshot(state: MatchState, player: PlayerState) -> Snapshot:
     return Snapshot(player.name, state.round, tuple((name, values[name]) for name in show))
 
 
-def _delivered(state: MatchState, seat: int) -> tuple[Snapshot, ...]:
-    keep = state.rules.vision.keep
-    rivals = [p.snapshot for at, p in enumerate(state.players) if at != seat and p.snapshot is not None]
-    return tuple(s for s in rivals if keep == "latest" or s.round == state.round - 1)
-
-
 def _memory(state: MatchState, seat: int, *, allowed: bool) -> Memory:
     player, vision = state.players[seat], state.rules.vision
     told = vision.when == "review" or (vision.when == "always" and "reviews" in vision.show)
@@ -291,14 +325,6 @@ def _memory(state: MatchState, seat: int, *, allowed: bool) -> Memory:
             ]
         ),
     )
-
-
-def _position_at_work(rules: Rules, player: PlayerState) -> int | None:
-    """The item a step is about: the reviewed one, the one to answer, or a decision's current one."""
-    if player.reviewing is not None:
-        return player.reviewing
-    at = player.position - 1 if player.phase == "decide" and rules.turn == "cycle" else player.position
-    return at if at < len(player.items) else None
 
 
 def _review_allowed(state: MatchState, player: PlayerState, made: int | None = None) -> bool:
@@ -326,7 +352,7 @@ def _position_of(state: MatchState, player: PlayerState, item_id: str | None) ->
 
 def _charge(rules: Rules, player: PlayerState, spend: Spend, **changes: object) -> PlayerState:
     """Charge the item at work, or all items evenly when none is; with any other changes of the player."""
-    position = _position_at_work(rules, player)
+    position = position_at_work(rules, player)
     if position is None:
         return changed(player, spend=player.spend + spend, shared=player.shared + spend, **changes)
     return _charge_item(player, position, spend, **changes)

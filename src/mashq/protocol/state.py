@@ -33,6 +33,16 @@ class ItemState:
     reviews: int = 0
     spend: Spend = FREE
 
+    @property
+    def judge_h(self) -> float | None:
+        """The judge's score; the guide's where the guide is the judge."""
+        return self.h if self.judged is None else self.judged
+
+    @property
+    def judge_h_first(self) -> float | None:
+        """The same of the first answer."""
+        return self.h_first if self.judged_first is None else self.judged_first
+
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
@@ -65,7 +75,8 @@ class PlayerState:
 
     `items` stands in the player's own order; `ranked` holds (h, position) of the answered items in order, and
     `reviewable` of those with reviews left, so that the worst is the head; `shared` is what decisions after the
-    last item cost; `firsts` counts the first answers by H, in BINS.
+    last item cost; `firsts` counts the first answers by H, in BINS. `h_sum` adds up the guide's scores of the
+    answers, `judge_sum` the judge's and `judge_first_sum` the judge's of the first ones.
     """
 
     name: str
@@ -90,11 +101,23 @@ class PlayerState:
     stopped: str | None = None
     firsts: tuple[int, ...] = NONE_YET
     past: Reviewed = Reviewed()
+    judge_sum: float = 0.0
+    judge_first_sum: float = 0.0
 
     @property
     def average_h(self) -> float | None:
         """The guide's mean over the answered items; None before the first."""
         return self.h_sum / self.answered if self.answered else None
+
+    @property
+    def average_judge_h(self) -> float | None:
+        """The judge's mean over the answered items; None before the first."""
+        return self.judge_sum / self.answered if self.answered else None
+
+    @property
+    def average_judge_h_first(self) -> float | None:
+        """The same of the first answers."""
+        return self.judge_first_sum / self.answered if self.answered else None
 
 
 @dataclass(frozen=True, slots=True)

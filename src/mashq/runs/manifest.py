@@ -15,17 +15,12 @@ from mashq.config import Config
 from mashq.errors import StoreError
 from mashq.gateway.types import Clock
 from mashq.protocol.items import Item
+from mashq.runs.schema import check_manifest
 from mashq.runs.setup import BUILTIN, prompts_of
 from mashq.tasks import load as tasks
 
 MANIFEST = "manifest.json"
 FORMAT, GATEWAY, DIGEST = 1, "gateway", "digest"
-SAID: dict[str, type] = {
-    **dict.fromkeys(("config", "digests", "detector", "prompts", "versions"), dict),
-    "simulated": bool,
-    "seed": int,
-    "items": int,
-}
 PACKAGES = ("mashq", "aiohttp", "genai-prices", "numpy", "pydantic", "xllamacpp")
 
 
@@ -115,6 +110,7 @@ def read_manifest(path: Path) -> dict[str, Any]:
     known = cast(dict[str, Any], document)
     if known.get("format", FORMAT) != FORMAT:
         raise StoreError(f"{path} has the format {known['format']}, this version reads {FORMAT}: update mashq")
+    check_manifest(known, path / MANIFEST)
     return known
 
 
@@ -123,20 +119,7 @@ def read_match(path: Path) -> dict[str, Any]:
     manifest = read_manifest(path)
     if manifest.get("kind") == GATEWAY:
         raise StoreError(f"{path} is the ledger of a gateway, not a match: 'mashq show {path}' says what was spent")
-    wrong = next((name for name, kind in SAID.items() if not isinstance(manifest.get(name), kind)), None)
-    if wrong is None and not all(isinstance(manifest["detector"].get(name), str) for name in ("name", "version")):
-        wrong = "detector"
-    if wrong is None and not all(isinstance(manifest["digests"].get(name), str) for name in ("config", "items")):
-        wrong = "digests"
-    if wrong is None and not all(_are_texts(texts) for texts in manifest["prompts"].values()):
-        wrong = "prompts"
-    if wrong is not None:
-        raise StoreError(f"{path / MANIFEST} is damaged ({wrong!r} is missing or wrong): restore it from a copy")
     return manifest
-
-
-def _are_texts(texts: object) -> bool:
-    return isinstance(texts, dict) and all(isinstance(text, str) for text in cast(dict[str, object], texts).values())
 
 
 def manifest_digest(manifest: Mapping[str, Any]) -> str:

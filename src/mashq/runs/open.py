@@ -12,13 +12,22 @@ from typing import Any
 
 from mashq.config import Config, check
 from mashq.errors import StoreError
-from mashq.protocol.game import apply
+from mashq.protocol import replay as replaying
 from mashq.protocol.items import Item
 from mashq.protocol.moves import Move
+from mashq.protocol.replay import BadMove, Delta
 from mashq.protocol.score import PlayerResult, results_of
 from mashq.protocol.state import MatchState
 from mashq.runs.manifest import read_match
-from mashq.runs.reading import read_attempts, read_items, read_matches, read_moves, read_results, unclosed
+from mashq.runs.reading import (
+    check_record,
+    read_attempts,
+    read_items,
+    read_matches,
+    read_moves,
+    read_results,
+    unclosed,
+)
 from mashq.runs.seasons import Fixture, batches, checked
 from mashq.runs.setup import first_state
 from mashq.tasks.load import digest
@@ -47,11 +56,19 @@ class Played:
 
     @cached_property
     def state(self) -> MatchState:
-        """The state, from a fold of its events."""
+        """The state, from a fold of its moves."""
         if self.changed is not None:
             return self.changed
-        state = first_state(self.config, read_items(self.path), self.fixture.trial)
-        return fold(state, read_moves(self.path, self.fixture.id))
+        return fold(self.first, read_moves(self.path, self.fixture.id))
+
+    @property
+    def first(self) -> MatchState:
+        """The state before its first move."""
+        return first_state(self.config, read_items(self.path), self.fixture.trial)
+
+    def replay(self) -> Iterator[Delta]:
+        """Its recorded moves, one by one."""
+        return replay(self.first, read_moves(self.path, self.fixture.id))
 
     @cached_property
     def results(self) -> tuple[PlayerResult, ...]:
@@ -153,6 +170,7 @@ def read_season(out: Path) -> Season:
     """A run as its manifest has it, whatever its record says."""
     manifest = read_match(out)
     checked(manifest.get("season", {}))
+    check_record(out)
     return Season(out, manifest, check(manifest["config"], f"{out}/manifest.json"))
 
 
@@ -167,14 +185,19 @@ def load(out: Path, match: str | None = None) -> Played:
 
 def fold(state: MatchState, played: Iterable[tuple[str, Move]]) -> MatchState:
     """The state after recorded moves; StoreError at one that the match as it stood does not allow."""
-    seats = {player.name: seat for seat, player in enumerate(state.players)}
-    for number, (player, move) in enumerate(played, 1):
-        try:
-            state = apply(state, {seats[player]: move})
-        except (LookupError, TypeError, ValueError) as error:
-            why = f"{type(error).__name__}: {error}"
-            raise StoreError(
-                f"the record is damaged: its move {number}, of {player!r:.80}, cannot follow those before it "
-                f"({why}); restore the run from a copy"
-            ) from None
-    return state
+    try:
+        return replaying.fold(state, played)
+    except BadMove as bad:
+        raise _damaged(bad) from None
+
+
+def replay(state: MatchState, played: Iterable[tuple[str, Move]]) -> Iterator[Delta]:
+    """What each recorded move changed; StoreError at one that the match as it stood does not allow."""
+    try:
+        yield from replaying.replay(state, played)
+    except BadMove as bad:
+        raise _damaged(bad) from None
+
+
+def _damaged(bad: BadMove) -> StoreError:
+    return StoreError(f"the record is damaged: {bad}; restore the run from a copy")

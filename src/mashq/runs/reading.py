@@ -19,6 +19,7 @@ from mashq.protocol.score import PlayerResult
 from mashq.runs import results
 from mashq.runs.database import columns_of, connect
 from mashq.runs.ledger import entries
+from mashq.runs.schema import check_file
 
 DATABASE = "run.db"
 DAMAGE = (
@@ -43,12 +44,16 @@ class Left:
     last: int | None
 
 
+def check_record(path: Path) -> None:
+    """See that every cell of a run's file holds what its column can; a StoreError names the first that does not."""
+    with reading(path) as connection:
+        check_file(connection, path / DATABASE)
+
+
 def read_items(path: Path) -> tuple[Item, ...]:
     """The items of a run, as they were when it began."""
     with reading(path) as connection:
         rows = connection.execute("SELECT id, text, reference FROM items ORDER BY position").fetchall()
-        if not all(_is_item(row) for row in rows):
-            raise ValueError("an item is not text")
     return tuple(Item(*row) for row in rows)
 
 
@@ -89,11 +94,6 @@ def read_moves(path: Path, match: str) -> Iterator[tuple[str, moves.Move]]:
         query = "SELECT player, kind, move FROM events WHERE match = ? ORDER BY seq"
         for player, kind, body in connection.execute(query, (match,)):
             yield player, moves.from_json(kind, json.loads(body))
-
-
-def _is_item(row: tuple[object, ...]) -> bool:
-    id_, text, reference = row
-    return isinstance(id_, str) and isinstance(text, str) and (reference is None or isinstance(reference, str))
 
 
 def read_attempts(path: Path, match: str | None = None) -> list[dict[str, Any]]:

@@ -46,7 +46,13 @@ def _judged(player: PlayerState, scores: list[float]) -> PlayerState:
         replace(work, judged=next(told), judged_first=next(told)) if work.status == "ok" else work
         for work in player.items
     )
-    return replace(player, items=items)
+    answered = [work for work in items if work.status == "ok"]
+    return replace(
+        player,
+        items=items,
+        judge_sum=sum(work.judge_h or 0.0 for work in answered),
+        judge_first_sum=sum(work.judge_h_first or 0.0 for work in answered),
+    )
 
 
 def cache_file(folder: Path) -> Path:

@@ -12,9 +12,10 @@ from typing import Any, cast
 from mashq.analysis.results import Results, Row, check, from_rows
 from mashq.config import nearest
 from mashq.errors import ConfigError, DataError
+from mashq.protocol.resources import RESOURCES
 from mashq.tasks.rows import read_rows
 
-COSTS = ("tokens", "tokens_in", "tokens_out", "calls", "reviews", "seconds", "dollars")
+COSTS = ("tokens", "tokens_in", "tokens_out", *(name for name in RESOURCES if name != "tokens"))
 KNOWN = ("player", "item", "h", "trial", "status", *COSTS)
 
 

@@ -4,17 +4,15 @@ import json
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from math import inf
-from typing import Any, get_args
+from typing import Any
 
-from mashq.protocol.resources import MAX_COST, MEASURES, NOTHING, Amount, Spend, is_number
-from mashq.protocol.score import ItemResult, PlayerResult, ResultStatus
+from mashq.protocol.resources import MEASURES, NOTHING, Amount, Spend
+from mashq.protocol.score import ItemResult, PlayerResult
 from mashq.runs.database import AMOUNTS, Statement, columns_of
 
 COUNTS = ("calls", "unresolved", "failed", "unknown", "reviews", "waited")
 SCORES = ("h", "h_first", "guide", "guide_first")
 COLUMNS = ("status", *SCORES, "length", *COUNTS)
-STATUSES = get_args(ResultStatus)
 SEAT = "INSERT OR REPLACE INTO seats VALUES (?,?,?,?,?,?,?)"
 RESULT = (
     f"INSERT OR REPLACE INTO results (match, seat, position, {', '.join((*COLUMNS, *AMOUNTS))})"
@@ -71,25 +69,14 @@ def read_seats(connection: sqlite3.Connection, match: str) -> list[PlayerResult]
 
 def _player(seat: tuple[Any, ...]) -> PlayerResult:
     player, threshold, most, stopped, shared = seat
-    texts = all(isinstance(text, str) for text in (player, shared, stopped or ""))
-    if not (texts and is_number(threshold, 1) and is_number(most)):
-        raise ValueError(f"a seat is {seat!r:.80}")
     return PlayerResult(player, (), Spend.from_json(json.loads(shared)), threshold, most, stopped)
 
 
 def _item(item: str, row: Mapping[str, Any]) -> ItemResult:
-    """A row as a result; a ValueError when its columns hold what they cannot."""
-    scores = [row[name] for name in SCORES]
-    costs = {name: value for name, value in row.items() if name not in SCORES and name != "status"}
-    possible = all(value is None or is_number(value, 1) for value in scores)
-    if row["status"] not in STATUSES or not possible or not all(is_number(value, inf) for value in costs.values()):
-        raise ValueError(f"the result of item {item!r:.40} is {tuple(row.values())!r:.200}")
-    bounded = [value for name, value in costs.items() if not name.endswith("_worst")]
-    if not all(value <= MAX_COST for value in bounded):
-        raise ValueError(f"item {item!r:.40} cost {max(bounded):g}")
-    counts = {name: costs[name] for name in COUNTS}
-    h, h_first, guide, guide_first = scores
-    return ItemResult(item, row["status"], h, h_first, spend_in(counts, costs), guide, guide_first, costs["length"])
+    """A row as a result."""
+    h, h_first, guide, guide_first = (row[name] for name in SCORES)
+    spend = spend_in({name: row[name] for name in COUNTS}, row)
+    return ItemResult(item, row["status"], h, h_first, spend, guide, guide_first, row["length"])
 
 
 def spend_in(counts: Mapping[str, Any], amounts: Mapping[str, Any]) -> Spend:

@@ -17,7 +17,7 @@ from starlette.types import ASGIApp
 
 from mashq.errors import MashqError
 from mashq.web.api import items
-from mashq.web.api.answers import ANSWERS, Answer, Site, number_of, projector_of
+from mashq.web.api.answers import ANSWERS, Answer, Site, number_of, replay_of
 from mashq.web.library import Library
 from mashq.web.live import dumped
 from mashq.web.security import Guard, Policy
@@ -64,7 +64,7 @@ def _data(site: Site, answer: Answer) -> Callable[[Request], Awaitable[Response]
 
 def _text(site: Site) -> Callable[[Request], Awaitable[Response]]:
     def whole(asked: Request) -> Response:
-        said = items.text(projector_of(site, asked), asked.query_params["what"], number_of(asked, "number", 0))
+        said = items.text(replay_of(site, asked), asked.query_params["what"], number_of(asked, "number", 0))
         return PlainTextResponse(said.encode("utf-8", "replace"))
 
     async def reply(asked: Request) -> Response:
@@ -78,7 +78,7 @@ async def _live(site: Site, asked: Request) -> Response:
         return _sentence(503, "as many watch as can: try again later")
 
     def known() -> Response:
-        return Response(projector_of(site, asked).match)
+        return Response(replay_of(site, asked).match)
 
     found = await _safely(known)
     if found.status_code != 200:

@@ -15,17 +15,17 @@ from mashq.errors import MashqError
 from mashq.runs.reading import DATABASE
 from mashq.web.api.frames import frame
 from mashq.web.library import plain_file, playing
-from mashq.web.run_view import Theatre
+from mashq.web.replay_cache import ReplayCache
 
-EVERY, ANYWAY, BEAT, MANY, MAX_VIEWERS = 0.25, 2.0, 15.0, 8, 200
+EVERY, ANYWAY, HEARTBEAT, MANY, MAX_VIEWERS = 0.25, 2.0, 15.0, 8, 200
 READ_FOR = 0.1
 
 
 class Channel:
     """One match and those who watch it."""
 
-    def __init__(self, theatre: Theatre, run: str, match: str) -> None:
-        self._theatre, self._run, self._match = theatre, run, match
+    def __init__(self, cache: ReplayCache, run: str, match: str) -> None:
+        self._cache, self._run, self._match = cache, run, match
         self.viewers: set[asyncio.Queue[bytes]] = set()
         self._task: asyncio.Task[None] | None = None
         self._last: bytes | None = None
@@ -49,7 +49,7 @@ class Channel:
         idle, log = 0.0, ()
         while self.viewers:
             try:
-                path = self._theatre.library.find(self._run).path
+                path = self._cache.library.find(self._run).path
             except LookupError as gone:
                 self._tell(message("trouble", {"error": str(gone)}))
                 return
@@ -66,14 +66,14 @@ class Channel:
     def _frame(self) -> bytes | None:
         """The newest frame, or None when nothing changed."""
         try:
-            projector = self._theatre.projector(self._run, self._match)
-            projector.advance(READ_FOR)
-            live = playing(projector.stage.found)
-            seen = (len(projector.reel), projector.total, projector.ended, live)
+            live = self._cache.match(self._run, self._match)
+            live.advance(READ_FOR)
+            now = playing(live.view.found)
+            seen = (len(live.replay), live.total, live.ended, now)
             if seen == self._seen:
                 return None
             self._seen = seen
-            return message("frame", frame(projector) | {"playing": live})
+            return message("frame", frame(live) | {"playing": now})
         except (MashqError, LookupError) as error:
             return message("trouble", {"error": str(error)})
 
@@ -88,8 +88,8 @@ class Channel:
 class Channels:
     """The matches that are watched."""
 
-    def __init__(self, theatre: Theatre) -> None:
-        self._theatre = theatre
+    def __init__(self, cache: ReplayCache) -> None:
+        self._cache = cache
         self._open: dict[tuple[str, str], Channel] = {}
 
     @property
@@ -99,13 +99,13 @@ class Channels:
 
     async def watch(self, run: str, match: str) -> AsyncIterator[bytes]:
         """Server-sent events: frames as they come, and a comment now and then to keep the line open."""
-        channel = self._open.setdefault((run, match), Channel(self._theatre, run, match))
+        channel = self._open.setdefault((run, match), Channel(self._cache, run, match))
         queue = channel.join()
         try:
             yield b"retry: 1000\n\n"
             while True:
                 try:
-                    yield await asyncio.wait_for(queue.get(), BEAT)
+                    yield await asyncio.wait_for(queue.get(), HEARTBEAT)
                 except TimeoutError:
                     yield b": still here\n\n"
         finally:

@@ -23,6 +23,7 @@ from mashq.analysis.results import Floats
 from mashq.arena.simulation import Record, placeholders, recorded, settings, simulated, with_more
 from mashq.config import check, parse
 from mashq.errors import ConfigError, DataError
+from mashq.players.external.spec import EXTERNAL
 from mashq.report.documents.base import plain
 from mashq.report.documents.calibrate import Calibration
 from mashq.report.text.calibrate import likeness_text
@@ -228,7 +229,7 @@ def test_failures_retries_and_unknown_usage_of_a_real_server(tmp_path: Path) -> 
 
 def test_an_agent_that_cannot_be_followed_is_simulated_by_its_turns(played: Callable[..., Record]) -> None:
     record = played()
-    foreign = tuple(replace(player, agent="external") for player in record.players)
+    foreign = tuple(replace(player, agent="external", spec=EXTERNAL) for player in record.players)
     found = by_name(fit(foreign))
     assert {one.agent for one in found.values()} == {"plain"}
     assert found["plain"].unfitted == ("calls", "q"), "an answer asked for again is a second call"

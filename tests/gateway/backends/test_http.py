@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
-from types import ModuleType
 
 import aiohttp
 import pytest
@@ -21,8 +20,9 @@ from mashq.gateway.limits import Limiter
 from mashq.gateway.model import Endpoint, Model
 from mashq.gateway.retry import Policy
 from mashq.gateway.types import Message, Outcome, Request, Usage
-from mashq.gateway.wire import anthropic_messages, openai_chat
-from mashq.gateway.wire.openai_chat import Options
+from mashq.gateway.wire.anthropic_messages import AnthropicMessages
+from mashq.gateway.wire.base import Options, Wire
+from mashq.gateway.wire.openai_chat import OpenAIChat
 from mashq.protocol.resources import UNKNOWN, Amount
 from mashq.testing import FakeProvider
 from mashq.testing.faults import KINDS
@@ -69,7 +69,7 @@ EXPECTED: dict[str, tuple[str, int | None, str]] = {
     "endless": ("unparsable", 200, "unknown"),
     "wrong_length": ("unparsable", None, "unknown"),
 }
-CODECS = {"openai": openai_chat, "anthropic": anthropic_messages}
+CODECS: dict[str, Wire] = {"openai": OpenAIChat(), "anthropic": AnthropicMessages()}
 
 
 @pytest.fixture(autouse=True)
@@ -98,7 +98,7 @@ async def pool() -> AsyncGenerator[Pool]:
     await pool.close()
 
 
-def backend(pool: Pool, url: str, codec: ModuleType = openai_chat, *, timeout: float = 30.0) -> HttpBackend:
+def backend(pool: Pool, url: str, codec: Wire = CODECS["openai"], *, timeout: float = 30.0) -> HttpBackend:
     return HttpBackend(
         pool,
         RealClock(),
@@ -424,7 +424,7 @@ async def test_the_longest_reply_is_read_and_a_longer_one_is_not(pool: Pool, mon
 async def test_a_key_that_is_no_header_is_never_sent(pool: Pool) -> None:
     async with serving(b"") as served:
         model = HttpBackend(
-            pool, RealClock(), openai_chat, base_url=served.url, model="m", key="a\nb", options=Options(), timeout=5
+            pool, RealClock(), OpenAIChat(), base_url=served.url, model="m", key="a\nb", options=Options(), timeout=5
         )
         outcome = await model.attempt(request(), CALL)
     assert (outcome.kind, served.heads) == ("dropped", [])
@@ -433,7 +433,7 @@ async def test_a_key_that_is_no_header_is_never_sent(pool: Pool) -> None:
 async def test_without_a_key_none_is_sent_and_nothing_is_hidden(pool: Pool) -> None:
     async with serving(http("500 Oh", b"words")) as served:
         model = HttpBackend(
-            pool, RealClock(), openai_chat, base_url=served.url, model="m", key=None, options=Options(), timeout=5
+            pool, RealClock(), OpenAIChat(), base_url=served.url, model="m", key=None, options=Options(), timeout=5
         )
         outcome = await model.attempt(request(), CALL)
     assert outcome.error == "HTTP 500: words"

@@ -10,7 +10,7 @@ from typing import Any
 import aiohttp
 
 from mashq.gateway.backends.http import HttpBackend, Pool
-from mashq.gateway.budgets import Purse
+from mashq.gateway.budgets import BudgetState
 from mashq.gateway.clock import RealClock
 from mashq.gateway.limits import Limiter
 from mashq.gateway.model import Endpoint, Model
@@ -18,8 +18,8 @@ from mashq.gateway.prices import Rate
 from mashq.gateway.proxy.grants import Grant
 from mashq.gateway.proxy.server import MeteringServer, Seat
 from mashq.gateway.types import Backend, Call
-from mashq.gateway.wire import openai_chat
-from mashq.gateway.wire.openai_chat import Options
+from mashq.gateway.wire.base import Wire
+from mashq.gateway.wire.openai_chat import OpenAIChat, Options
 from tests.gateway.fakes import FakeLedger
 
 KEY = "sk-the-real-key-0123456789abcdef"
@@ -30,12 +30,14 @@ CHAT: dict[str, Any] = {
 }
 
 
-def http_backend(pool: Pool, url: str, timeout: float = 20.0, **options: Any) -> HttpBackend:
+def http_backend(
+    pool: Pool, url: str, timeout: float = 20.0, wire: Wire | None = None, **options: Any
+) -> HttpBackend:
     """The loopback provider as a model."""
     return HttpBackend(
         pool,
         RealClock(),
-        openai_chat,
+        wire or OpenAIChat(),
         base_url=url,
         model="alpha",
         key=KEY,
@@ -55,11 +57,11 @@ class Table:
     endpoint: Endpoint
     session: aiohttp.ClientSession
     grant: Grant
-    purses: Sequence[Purse] = field(default_factory=list[Purse])
+    budget_states: Sequence[BudgetState] = field(default_factory=list[BudgetState])
 
     def model(self, call: Call = CALL) -> Model:
         """The model of a turn."""
-        return Model(self.endpoint, self.ledger, RealClock(), call, 7, self.purses)
+        return Model(self.endpoint, self.ledger, RealClock(), call, 7, self.budget_states)
 
     async def ask(
         self,
@@ -91,7 +93,7 @@ async def table(
     url: str = "",
     *,
     backend: Backend | None = None,
-    purses: Sequence[Purse] = (),
+    budget_states: Sequence[BudgetState] = (),
     at_once: int = 64,
     timeout: float = 20.0,
     price: Rate | None = None,
@@ -116,10 +118,10 @@ async def table(
     )
     ledger = FakeLedger()
     seat = server.admit("A")
-    grant = server.issue(seat, Model(endpoint, ledger, clock, CALL, 7, purses))
+    grant = server.issue(seat, Model(endpoint, ledger, clock, CALL, 7, budget_states))
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
         try:
-            yield Table(server, seat, ledger, endpoint, session, grant, purses)
+            yield Table(server, seat, ledger, endpoint, session, grant, budget_states)
         finally:
             await server.close()
             await pool.close()

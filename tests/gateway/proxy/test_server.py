@@ -85,15 +85,15 @@ async def test_a_request_passes_and_is_one_attempt(provider: FakeProvider) -> No
 
 @pytest.mark.parametrize("key", ["max_tokens", "max_completion_tokens"])
 async def test_the_body_goes_through_as_it_came(key: str) -> None:
-    from mashq.gateway.proxy import requests as passthrough
-    from mashq.gateway.wire.openai_chat import Options
+    from mashq.gateway.wire.openai_chat import OpenAIChatServed, Options
 
     sent = {**CHAT, "odd": {"x": 1.5}, "temperature": 0.3, "stream": True, "stream_options": {"odd": 1}}
-    asked = passthrough.read("chat", json.dumps(sent).encode(), 50)
+    passthrough = OpenAIChatServed()
+    asked = passthrough.read("chat", {}, json.dumps(sent).encode(), 50)
     body = json.loads(passthrough.upstream(asked, "alpha", 50, Options(max_tokens_key=key, extra={"route": "x"})))
     expected = {**sent, "model": "alpha", key: 50, "stream_options": {"odd": 1, "include_usage": True}, "route": "x"}
     assert body == expected
-    given = passthrough.read("chat", json.dumps({**sent, "max_tokens": 7, "n": 3}).encode(), 50)
+    given = passthrough.read("chat", {}, json.dumps({**sent, "max_tokens": 7, "n": 3}).encode(), 50)
     assert given.tokens_out == 21
     assert json.loads(passthrough.upstream(given, "alpha", 50, Options()))["max_tokens"] == 7
 
@@ -453,8 +453,8 @@ async def test_refusals_are_written_and_not_without_end(monkeypatch: pytest.Monk
 async def test_a_budget_is_kept_with_many_at_once(provider: FakeProvider) -> None:
     before = len(provider.hits())
     provider.configure(script=["slow_drip"] * 50, drip=0.0002)
-    purses = [("its", Budget.of(calls=5), Spend(calls=1))]
-    async with table(provider.base_url, purses=purses) as at:
+    budget_states = [("its", Budget.of(calls=5), Spend(calls=1))]
+    async with table(provider.base_url, budget_states=budget_states) as at:
         replies = await asyncio.gather(*(at.ask() for _ in range(20)))
         assert sorted(status for status, _, _ in replies) == [200] * 4 + [402] * 16
         message = next(reply for status, reply, _ in replies if status == 402)["error"]["message"]
@@ -465,7 +465,7 @@ async def test_a_budget_is_kept_with_many_at_once(provider: FakeProvider) -> Non
 
 
 async def test_the_worst_case_is_reserved(provider: FakeProvider) -> None:
-    async with table(provider.base_url, purses=[("its", Budget.of(tokens=1000), Spend())]) as at:
+    async with table(provider.base_url, budget_states=[("its", Budget.of(tokens=1000), Spend())]) as at:
         assert (await at.ask())[0] == 200
         status, reply, _ = await at.ask({**CHAT, "max_tokens": 2000})
         assert status == 402 and "tokens" in reply["error"]["message"]

@@ -6,15 +6,17 @@ import pytest
 from hypothesis import given
 
 from mashq.gateway.types import Completion, Message, Request, Usage
-from mashq.gateway.wire.anthropic_messages import decode, encode, headers, path, read_usage
+from mashq.gateway.wire.anthropic_messages import AnthropicMessages, read_usage
 from mashq.gateway.wire.openai_chat import Options
 from mashq.protocol.resources import UNKNOWN
 from tests.gateway.fakes import asked
 from tests.gateway.wire.test_openai_chat import ANY_JSON, SCHEMA
 
+WIRE = AnthropicMessages()
+
 
 def read(document: object) -> tuple[Completion, Usage]:
-    found = decode(document)
+    found = WIRE.decode(document)
     assert not isinstance(found, str), found
     return found
 
@@ -30,7 +32,7 @@ def test_system_messages_go_into_their_own_field_and_no_seed_is_sent() -> None:
         seed=3,
         facts={"secret": 1},
     )
-    assert encode("m", request, Options(seed=True)) == {
+    assert WIRE.encode("m", request, Options(seed=True)) == {
         "model": "m",
         "max_tokens": 64,
         "system": "One.\n\nTwo.",
@@ -39,28 +41,28 @@ def test_system_messages_go_into_their_own_field_and_no_seed_is_sent() -> None:
 
 
 def test_no_system_message_is_no_field() -> None:
-    assert "system" not in encode("m", asked(), Options())
+    assert "system" not in WIRE.encode("m", asked(), Options())
 
 
 def test_temperature_zero_is_sent() -> None:
-    assert encode("m", asked(), Options())["temperature"] == 0.0
+    assert WIRE.encode("m", asked(), Options())["temperature"] == 0.0
 
 
 def test_each_way_to_ask_for_json() -> None:
     modes: tuple[Any, ...] = ("schema", "object", "none")
-    formats = [encode("m", asked(schema=SCHEMA), Options(json=mode)).get("output_config") for mode in modes]
+    formats = [WIRE.encode("m", asked(schema=SCHEMA), Options(json=mode)).get("output_config") for mode in modes]
     assert formats == [{"format": {"type": "json_schema", "schema": SCHEMA}}, None, None]
-    assert "output_config" not in encode("m", asked(), Options(json="schema"))
+    assert "output_config" not in WIRE.encode("m", asked(), Options(json="schema"))
 
 
 def test_extra_settings_have_the_last_word() -> None:
-    assert encode("m", asked(), Options(extra={"temperature": 1}))["temperature"] == 1
+    assert WIRE.encode("m", asked(), Options(extra={"temperature": 1}))["temperature"] == 1
 
 
 def test_the_key_goes_into_its_own_header_beside_the_version() -> None:
-    assert path() == "/messages"
-    assert headers("sk-1") == {"anthropic-version": "2023-06-01", "x-api-key": "sk-1"}
-    assert headers(None) == {"anthropic-version": "2023-06-01"}
+    assert WIRE.path("m") == "/messages"
+    assert WIRE.headers("sk-1") == {"anthropic-version": "2023-06-01", "x-api-key": "sk-1"}
+    assert WIRE.headers(None) == {"anthropic-version": "2023-06-01"}
 
 
 def test_a_good_reply_is_its_text_blocks() -> None:
@@ -92,7 +94,7 @@ def test_refusals() -> None:
     [(None, "not a JSON object"), ([], "not a JSON object"), ({}, "no content"), ({"content": "text"}, "no content")],
 )
 def test_what_is_no_message_is_named(document: object, says: str) -> None:
-    found = decode(document)
+    found = WIRE.decode(document)
     assert isinstance(found, str)
     assert says in found
 
@@ -141,8 +143,8 @@ def test_no_usage_is_unknown() -> None:
 @given(ANY_JSON, ANY_JSON, ANY_JSON)
 def test_no_document_breaks_the_reader(block: object, stop: object, usage: object) -> None:
     for document in (block, {"content": block}, {"content": [block], "usage": usage, "stop_reason": stop}):
-        decode(document)
-    found = decode({"content": [{"type": "text", "text": block}], "stop_reason": stop, "usage": usage})
+        WIRE.decode(document)
+    found = WIRE.decode({"content": [{"type": "text", "text": block}], "stop_reason": stop, "usage": usage})
     completion, used = cast(tuple[Completion, Usage], found)
     assert completion.refused or completion.text.strip()
     for count in (used.tokens_in, used.tokens_out, used.cached):

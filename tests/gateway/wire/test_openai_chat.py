@@ -9,9 +9,11 @@ from hypothesis import strategies as st
 
 from mashq.gateway.types import Completion, Message, Request, Usage
 from mashq.gateway.untrusted import MAX_TOKENS
-from mashq.gateway.wire.openai_chat import Options, decode, encode, headers, path, read_usage
+from mashq.gateway.wire.openai_chat import OpenAIChat, Options, read_usage
 from mashq.protocol.resources import UNKNOWN
 from tests.gateway.fakes import asked
+
+WIRE = OpenAIChat()
 
 SCHEMA = {"type": "object", "properties": {"summary": {"type": "string"}}}
 ANY_JSON = st.recursive(
@@ -39,14 +41,14 @@ def completion(message: object, finish: object = "stop", **more: object) -> dict
 
 
 def read(document: object) -> tuple[Completion, Usage]:
-    found = decode(document)
+    found = WIRE.decode(document)
     assert not isinstance(found, str), found
     return found
 
 
 def test_a_plain_request_has_what_was_asked_and_nothing_more() -> None:
     request = Request((Message("system", "Be brief."), Message("user", "Hi")), 64, facts={"secret": 1})
-    assert encode("m", request, Options()) == {
+    assert WIRE.encode("m", request, Options()) == {
         "model": "m",
         "messages": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hi"}],
         "max_tokens": 64,
@@ -54,23 +56,23 @@ def test_a_plain_request_has_what_was_asked_and_nothing_more() -> None:
 
 
 def test_temperature_zero_and_seed_zero_are_sent() -> None:
-    body = encode("m", Request((), 1, temperature=0.0, seed=0), Options())
+    body = WIRE.encode("m", Request((), 1, temperature=0.0, seed=0), Options())
     assert (body["temperature"], body["seed"]) == (0.0, 0)
 
 
 def test_a_seed_is_kept_from_endpoints_that_take_none() -> None:
-    assert "seed" not in encode("m", asked(), Options(seed=False))
+    assert "seed" not in WIRE.encode("m", asked(), Options(seed=False))
 
 
 def test_the_limit_has_the_name_the_endpoint_knows() -> None:
-    body = encode("m", asked(), Options(max_tokens_key="max_completion_tokens"))
+    body = WIRE.encode("m", asked(), Options(max_tokens_key="max_completion_tokens"))
     assert body["max_completion_tokens"] == 64
     assert "max_tokens" not in body
 
 
 def test_each_way_to_ask_for_json() -> None:
     formats = {
-        mode: encode("m", asked(schema=SCHEMA), Options(json=mode)).get("response_format")
+        mode: WIRE.encode("m", asked(schema=SCHEMA), Options(json=mode)).get("response_format")
         for mode in ("schema", "object", "none")
     }
     assert formats == {
@@ -82,18 +84,18 @@ def test_each_way_to_ask_for_json() -> None:
 
 @pytest.mark.parametrize("mode", ["schema", "object", "none"])
 def test_without_a_schema_no_json_is_asked_for(mode: Any) -> None:
-    assert "response_format" not in encode("m", asked(), Options(json=mode))
+    assert "response_format" not in WIRE.encode("m", asked(), Options(json=mode))
 
 
 def test_extra_settings_have_the_last_word() -> None:
-    body = encode("m", asked(), Options(extra={"temperature": 1, "top_k": 3}))
+    body = WIRE.encode("m", asked(), Options(extra={"temperature": 1, "top_k": 3}))
     assert (body["temperature"], body["top_k"]) == (1, 3)
 
 
 def test_the_key_goes_into_one_header() -> None:
-    assert path() == "/chat/completions"
-    assert headers("sk-1") == {"Authorization": "Bearer sk-1"}
-    assert headers(None) == headers("") == {}
+    assert WIRE.path("m") == "/chat/completions"
+    assert WIRE.headers("sk-1") == {"Authorization": "Bearer sk-1"}
+    assert WIRE.headers(None) == WIRE.headers("") == {}
 
 
 def test_a_good_reply() -> None:
@@ -144,7 +146,7 @@ def test_a_reply_cut_at_the_limit_is_no_refusal() -> None:
 
 @pytest.mark.parametrize(("document", "says"), NO_COMPLETIONS)
 def test_what_is_no_completion_is_named(document: object, says: str) -> None:
-    found = decode(document)
+    found = WIRE.decode(document)
     assert isinstance(found, str)
     assert says in found
 
@@ -227,8 +229,8 @@ def test_usage_nested_as_deep_as_json_can_be_read_is_still_usage() -> None:
 @given(ANY_JSON, ANY_JSON, ANY_JSON)
 def test_no_document_breaks_the_reader(message: object, finish: object, usage: object) -> None:
     for document in (message, {"choices": message}, {"choices": [message], "usage": usage}):
-        decode(document)
-    found = decode(completion({"content": message, "refusal": usage}, finish, usage=usage))
+        WIRE.decode(document)
+    found = WIRE.decode(completion({"content": message, "refusal": usage}, finish, usage=usage))
     said, used = cast(tuple[Completion, Usage], found)
     assert said.refused or said.text.strip()
     for count in (used.tokens_in, used.tokens_out, used.cached, used.reasoning):

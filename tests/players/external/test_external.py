@@ -157,7 +157,8 @@ async def test_it_sees_no_key(provider: FakeProvider, monkeypatch: pytest.Monkey
     async with table(provider.base_url) as at, agent(at, "spy") as player:
         draft, _ = await play(player, at)
         found = json.loads(draft.text)
-        assert set(found["own"]) <= {"PATH", "OPENAI_BASE_URL", "OPENAI_API_KEY", "PYTHONUNBUFFERED", "LC_CTYPE"}
+        ours = {f"{maker}_{what}" for maker in ("OPENAI", "ANTHROPIC") for what in ("BASE_URL", "API_KEY")}
+        assert set(found["own"]) <= {"PATH", "PYTHONUNBUFFERED", "LC_CTYPE", *ours}
         assert found["own"]["OPENAI_API_KEY"].startswith("mashq-")
         assert KEY not in draft.text
 
@@ -184,8 +185,8 @@ async def test_what_it_leaves_behind_can_do_nothing(provider: FakeProvider) -> N
 
 
 async def test_an_agent_that_cannot_pay_stops_at_once(provider: FakeProvider) -> None:
-    purses = [("its", Budget.of(calls=3), Spend())]
-    async with table(provider.base_url, purses=purses) as at, agent(at, "spender") as player:
+    budget_states = [("its", Budget.of(calls=3), Spend())]
+    async with table(provider.base_url, budget_states=budget_states) as at, agent(at, "spender") as player:
         started = time.monotonic()
         draft, model = await play(player, at)
         assert draft.status == "failed" and model.exhausted is not None and "3 calls" in model.exhausted
@@ -196,10 +197,10 @@ async def test_an_agent_that_cannot_pay_stops_at_once(provider: FakeProvider) ->
 async def test_seconds_are_a_budget_too(provider: FakeProvider) -> None:
     used = Spend.of(seconds=Amount(9.5, 1))
     short, none = [("its", Budget.of(seconds=10), used)], [("its", Budget.of(seconds=9), used)]
-    async with table(provider.base_url, purses=short) as at, agent(at, "hang") as player:
+    async with table(provider.base_url, budget_states=short) as at, agent(at, "hang") as player:
         draft, model = await play(player, at, 1)
         assert draft.status == "failed" and model.exhausted == "its budget of 10 seconds is used up"
-    async with table(provider.base_url, purses=none) as at, agent(at, "hang") as player:
+    async with table(provider.base_url, budget_states=none) as at, agent(at, "hang") as player:
         with pytest.raises(OutOfBudget):
             await play(player, at, 1)
 

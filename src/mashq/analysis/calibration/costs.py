@@ -32,7 +32,7 @@ def calls(player: Recorded, common: Mapping[str, float | None]) -> dict[str, Any
         for call, _ in rows:
             asks[call.match, call.round, call.item, call.n].add(call.ask)
         again = share(sum(len(own) - 1 for own in asks.values()), len(asks))
-        if again and player.agent != "react":
+        if again and player.spec.asks_again:
             cost["again"] = again
         found[purpose] = cost
     lost = [_known(e, "seconds") for _, e in player.entries if e.outcome is not None and not replied(e)]
@@ -113,7 +113,7 @@ def _values(player: Recorded, seen: Seen, kind: str) -> list[tuple[str | None, f
         return [(row.item, float(row.status == "refused")) for row in rows]
     if kind == "h":
         if player.followed:
-            return [(draft.item, draft.h) for draft in seen.tape.answers]
+            return [(draft.item, draft.h) for draft in seen.moves.answers]
         return [(row.item, row.h if row.status == "ok" else None) for row in rows]
     name, purpose = kind.split()
     if player.followed:

@@ -20,7 +20,6 @@ from mashq.errors import DataError
 from mashq.gateway.backends.simulated import nearest
 from mashq.gateway.types import PLAY, Call, Entry
 
-LOOPS = ("react", "best-of-n")
 MAX_H, MAX_COST = 40, 20
 MAX_REWRITES, FEWEST_IN_TURN = 200, 10
 GROUP, GROUPS = 10, 5
@@ -71,7 +70,7 @@ def _fitted(player: Recorded, common: Mapping[str, float | None]) -> Fitted:
     costs = calls(player, common) if player.followed else turns(player, common)
     return Fitted(
         player.name,
-        player.agent if player.followed else "plain",
+        player.spec.simulated_as or "plain",
         simulate | {"calls": costs},
         prices(player.entries),
         tuple(notes + _limits(player)),
@@ -82,33 +81,35 @@ def _fitted(player: Recorded, common: Mapping[str, float | None]) -> Fitted:
 def _reviews(player: Recorded, notes: list[str]) -> dict[str, Any]:
     """What rewrites come to, what the guide says, and when the policy reviews."""
     found: dict[str, Any] = {}
-    trials = [_plays(player, seen) if player.agent == "best-of-n" else seen.tape.changes for seen in player.trials]
+    trials = [
+        _plays(player, seen) if player.spec.reviews == "in plays" else seen.moves.changes for seen in player.trials
+    ]
     changes = [change for one in trials for change in one]
     if changes:
         pairs = sorted((change.before, change.after) for change in changes)
         found["rewrites"] = [rounded(pair, DIGITS) for pair in _thinned(pairs)]
-        lasting = _lasting(trials, pairs) if player.agent not in LOOPS else 0.0
+        lasting = _lasting(trials, pairs) if player.spec.reviews == "by decision" else 0.0
         if lasting > 0:
             found["rewrite_share"] = round(lasting, 4)
         if player.keeps_better:
             found["keeps_better"] = True
-    elif player.agent != "plain" and player.max_reviews:
+    elif player.spec.reviews != "never" and player.max_reviews:
         notes.append("no rewrite was recorded: what one would gain is the default, not fitted")
     if player.guided_apart:
         found["confidence"] = _told(player.answers, changes)
     if player.asks_policy:
         found |= _policy(player, notes)
-    if player.agent == "react":
+    if player.spec.reviews == "in a loop":
         turns = sum(call.purpose == "review" and replied(entry) for call, entry in player.entries)
-        found["end_rate"] = share(turns - sum(seen.tape.loops for seen in player.trials), turns)
+        found["end_rate"] = share(turns - sum(seen.moves.loops for seen in player.trials), turns)
     return found
 
 
 def _policy(player: Recorded, notes: list[str]) -> dict[str, Any]:
     """How often the policy reviews: where it is recommended, and where it is not."""
-    if player.agent == "best-of-n":
+    if player.spec.reviews == "in plays":
         return {"review_rate": _reviewing_plays(player)}
-    choices = [choice for seen in player.trials for choice in seen.tape.choices]
+    choices = [choice for seen in player.trials for choice in seen.moves.choices]
     due = [choice.review for choice in choices if choice.recommended]
     other = [choice.review for choice in choices if choice.possible and not choice.recommended]
     if not due:
@@ -125,7 +126,7 @@ def _plays(player: Recorded, seen: Seen) -> list[Change]:
     for call, entry in seen.entries:
         if call.purpose == "review" and replied(entry):
             reviews[call.item or "", call.n // PLAY] += 1
-    first = {draft.item: draft.h for draft in seen.tape.answers}
+    first = {draft.item: draft.h for draft in seen.moves.answers}
     best = {row.item: row.h for row in seen.result.items}
     changes: list[Change] = []
     for (item, _), count in reviews.items():
@@ -209,9 +210,9 @@ def _limits(player: Recorded) -> list[str]:
         said.append(
             f"an agent {player.agent!r} is simulated as plain, one call an item that costs what its turns did"
         )
-    elif player.agent == "best-of-n":
+    elif player.spec.reviews == "in plays":
         said.append("the scores of drafts that were not picked are not recorded: H of the best of them is not fitted")
-    elif player.agent == "react":
+    elif player.spec.reviews == "in a loop":
         said.append(
             "scores within a loop are not recorded: H is taken to move evenly from its first draft to its last"
         )
@@ -228,7 +229,7 @@ def _unfitted(player: Recorded) -> tuple[str, ...]:
     """The figures that a simulation of such an agent need not reproduce."""
     spent = [row.spend for row in player.rows]
     found: list[str] = []
-    if player.agent == "best-of-n":
+    if player.spec.reviews == "in plays":
         found.append("h")
     if not player.followed and any(spend.calls != 1 for spend in spent):
         found.append("calls")

@@ -5,13 +5,11 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from mashq.gateway.types import Call, Entry
-from mashq.protocol.game import apply, initial, observe, ruling
-from mashq.protocol.moves import Answer, Decision, Move, Rewrite
-from mashq.protocol.rules import Seat
+from mashq.players.base import AgentSpec
+from mashq.protocol.game import observe
+from mashq.protocol.moves import Answer, Decision, Rewrite
+from mashq.protocol.replay import Delta
 from mashq.protocol.score import ItemResult, PlayerResult
-from mashq.protocol.state import MatchState
-
-FOLLOWED = ("q-agent", "plain", "retry", "escalate", "react", "best-of-n")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +43,8 @@ class Choice:
 
 
 @dataclass(slots=True)
-class Tape:
-    """All that one player did. `loops` counts the reviews made within the steps of an agent that loops by itself."""
+class RecordedPlayer:
+    """What one player did in a match. `loops` counts the reviews made within the steps of an agent that loops."""
 
     answers: list[Draft] = field(default_factory=list[Draft])
     changes: list[Change] = field(default_factory=list[Change])
@@ -58,7 +56,7 @@ class Tape:
 class Seen:
     """What a player did in one match (a trial), its attempts, its results by item, and which items were scored."""
 
-    tape: Tape
+    moves: RecordedPlayer
     entries: Sequence[tuple[Call, Entry]]
     result: PlayerResult
     scored: frozenset[str]
@@ -70,6 +68,7 @@ class Recorded:
 
     name: str
     agent: str
+    spec: AgentSpec
     asks_policy: bool
     threshold: float
     max_reviews: int
@@ -80,7 +79,7 @@ class Recorded:
     @property
     def followed(self) -> bool:
         """Whether its steps are those of the protocol, so that they can be simulated one by one."""
-        return self.agent in FOLLOWED
+        return self.spec.simulated_as is not None
 
     @property
     def entries(self) -> list[tuple[Call, Entry]]:
@@ -103,60 +102,53 @@ class Recorded:
     def answers(self) -> list[Draft]:
         """Its first answers; the last ones where it cannot be followed."""
         if self.followed:
-            return [draft for seen in self.trials for draft in seen.tape.answers]
+            return [draft for seen in self.trials for draft in seen.moves.answers]
         return [Draft(row.item, row.status, row.h if row.status == "ok" else None, None) for row in self.rows]
 
 
-def tapes(state: MatchState, moves: Iterable[tuple[str, Move]]) -> tuple[Tape, ...]:
-    """The tapes of a match that ended in `state` by these moves."""
-    seats = [Seat(p.name, p.order, p.threshold, p.max_reviews, p.review_cost, p.budget) for p in state.players]
-    now = initial(state.items, state.rules, seats)
-    found = tuple(Tape() for _ in seats)
-    for name, move in moves:
-        seat = now.seat_of(name)
-        _note(found[seat], now, seat, move)
-        now = apply(now, {seat: move})
-    return found
+def recorded_moves(players: Sequence[str], deltas: Iterable[Delta]) -> tuple[RecordedPlayer, ...]:
+    """What each of the players of a match did, from its replay."""
+    every = tuple(RecordedPlayer() for _ in players)
+    for delta in deltas:
+        _note(every[delta.seat], delta)
+    return every
 
 
-def _note(tape: Tape, now: MatchState, seat: int, move: Move) -> None:
-    player = now.players[seat]
+def _note(own: RecordedPlayer, delta: Delta) -> None:
+    move, item, before = delta.move, delta.item, delta.work_before
     if isinstance(move, Decision):
         if move.source in ("llm", "fallback"):
-            seen = observe(now, seat)
-            review = ruling(now, seat, move).choice == "review"
-            tape.choices.append(Choice(seen.recommended, bool(player.reviewable), review))
-    elif isinstance(move, Answer):
-        _answer(tape, now.items[player.order[player.position]].id, player.threshold, move)
-    elif isinstance(move, Rewrite) and player.reviewing is not None and move.status != "failed":
-        work = player.items[player.reviewing]
-        before = _judged(work.h, work.judged)
-        after = before if move.status == "refused" else _judged(move.h, move.judged)
-        item = now.items[player.order[player.reviewing]].id
-        guide = move.h if move.status == "ok" else None
-        tape.changes.append(Change(item, work.reviews, before, after, guide))
+            seen = observe(delta.before, delta.seat)
+            review = delta.ruling is not None and delta.ruling.choice == "review"
+            own.choices.append(Choice(seen.recommended, bool(seen.memory.reviewable), review))
+    elif isinstance(move, Answer) and item is not None:
+        _answer(own, item.id, delta)
+    elif isinstance(move, Rewrite) and item is not None and before is not None and move.status != "failed":
+        standing = before.judge_h or 0.0
+        after = standing if move.status == "refused" else _judged(move)
+        own.changes.append(Change(item.id, before.reviews, standing, after, move.h if move.status == "ok" else None))
 
 
-def _answer(tape: Tape, item: str, threshold: float, move: Answer) -> None:
+def _answer(own: RecordedPlayer, item: str, delta: Delta) -> None:
     """A first answer; of an agent that made several drafts within the step, its first and the way to its last.
 
     The scores in between are not recorded: H is taken to move evenly, below T until the last rewrite.
     """
-    if move.status != "ok":
-        tape.answers.append(Draft(item, move.status, None, None))
+    move, work = delta.move, delta.work
+    if not isinstance(move, Answer) or work is None or work.status != "ok":
+        status = "failed" if work is None else work.status
+        own.answers.append(Draft(item, status, None, None))
         return
-    last = _judged(move.h, move.judged)
-    looped = move.h_first is not None
-    first = _judged(move.h_first, move.judged_first) if looped else last
-    tape.answers.append(Draft(item, "ok", first, move.h_first if looped else move.h))
-    reviews = move.spend.reviews if looped else 0
-    tape.loops += reviews
-    path = [min(first + (last - first) * n / reviews, threshold - 1e-6) for n in range(1, reviews)]
+    first, last = work.judge_h_first or 0.0, work.judge_h or 0.0
+    own.answers.append(Draft(item, "ok", first, work.h_first))
+    reviews = move.spend.reviews if move.h_first is not None else 0
+    own.loops += reviews
+    path = [min(first + (last - first) * n / reviews, delta.player.threshold - 1e-6) for n in range(1, reviews)]
     for n, (before, after) in enumerate(pairwise([first, *path, last] if reviews else [])):
-        tape.changes.append(Change(item, n, before, max(0.0, after), None))
+        own.changes.append(Change(item, n, before, max(0.0, after), None))
 
 
-def _judged(h: float | None, judged: float | None) -> float:
-    """The judge's score; the guide's where the guide is the judge."""
-    found = h if judged is None else judged
-    return 0.0 if found is None else found
+def _judged(move: Rewrite) -> float:
+    """The judge's score of a rewrite, kept or not; the guide's where the guide is the judge."""
+    h = move.h if move.judged is None else move.judged
+    return 0.0 if h is None else h

@@ -4,9 +4,11 @@ import asyncio
 import gc
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, Protocol
+from typing import Any
 
 from mashq.arena.context import Begun, RunContext
+from mashq.arena.executors.base import Shown
+from mashq.players.registry import recorded_spec
 from mashq.protocol.moves import Move
 from mashq.protocol.state import MatchState
 from mashq.runs.reading import read_left, read_matches, read_moves
@@ -15,37 +17,6 @@ from mashq.runs.writer import Run
 
 AT_ONCE = 16
 COLLECT = 20_000
-
-
-class Shown(Protocol):
-    """Someone who is told how it goes."""
-
-    def batch(self, matches: int, done: int) -> None:
-        """So many matches come next, of which some were played before."""
-        ...
-
-    def moved(self, fixture: Fixture, state: MatchState, seat: int | None, move: Move | None) -> None:
-        """A move was made; None before the first."""
-        ...
-
-    def ended(self, fixture: Fixture) -> None:
-        """A match is over."""
-        ...
-
-
-class Executor(Protocol):
-    """Plays matches to their end; what it wrote when it fails stays written."""
-
-    async def play(
-        self,
-        context: RunContext,
-        stored: Run,
-        fixtures: Sequence[Fixture],
-        prompts: Mapping[str, Any],
-        show: Shown | None,
-    ) -> None:
-        """Play them all."""
-        ...
 
 
 class LocalExecutor:
@@ -103,7 +74,7 @@ def rarely_collecting() -> Generator[None]:
 def most_at_once(fixtures: Sequence[Fixture]) -> int:
     """How many matches can go on side by side: one where players are programs or models of this machine."""
     players = [player for fixture in fixtures for player in fixture.config.players]
-    alone = any(player.agent == "external" or player.model.startswith("local/") for player in players)
+    alone = any(recorded_spec(player.agent).external or player.model.startswith("local/") for player in players)
     return 1 if alone else AT_ONCE
 
 

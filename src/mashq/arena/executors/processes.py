@@ -15,8 +15,9 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from mashq.arena.context import RunContext
+from mashq.arena.executors.base import Shown
 from mashq.arena.executors.jobs import MatchJob, WorkerSetup, do
-from mashq.arena.executors.local import Shown, begun
+from mashq.arena.executors.local import begun
 from mashq.config import Config
 from mashq.errors import MashqError, StoreError
 from mashq.gateway.clock import RealClock

@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from mashq.arena.context import OWN, RunContext
+from mashq.arena.executors.base import Shown
 from mashq.arena.executors.jobs import MatchJob, WorkerSetup, do
-from mashq.arena.executors.local import Shown, begun
+from mashq.arena.executors.local import begun
 from mashq.arena.referee import Referee
 from mashq.config import Config
 from mashq.detectors import base as detectors
@@ -24,6 +25,7 @@ from mashq.detectors.base import Pair
 from mashq.detectors.llm_judge import model_of
 from mashq.errors import ConfigError, MashqError, StoreError
 from mashq.gateway.clock import RealClock
+from mashq.players.registry import recorded_spec
 from mashq.runs.database import Statement, Writer
 from mashq.runs.reading import DATABASE
 from mashq.runs.seasons import Fixture
@@ -49,7 +51,7 @@ class Cluster:
         show: Shown | None,
     ) -> None:
         """Play them all; the first error ends it, and what was written stays."""
-        if any(player.agent == "external" for player in context.config.players):
+        if any(recorded_spec(player.agent).external for player in context.config.players):
             raise ConfigError("external agents play on this machine only: leave --executor ray out")
         with contextlib.redirect_stdout(sys.stderr):  # Ray speaks of lost workers on standard output, which is ours
             ray = _ray(self._address)

@@ -20,11 +20,12 @@ from mashq.analysis.score_report import with_known
 from mashq.analysis.scoring import figures, view
 from mashq.config import Config
 from mashq.errors import ConfigError, DataError
+from mashq.export.base import Options, What
 from mashq.export.files import Cell, place
 from mashq.export.inspect.sample import SCORER, Document, Usage, sample_of, summary_of, usage_of
 from mashq.export.tables import RESULTS, chosen, player_rows, reading
 from mashq.protocol.items import Item
-from mashq.runs.open import Season
+from mashq.runs.open import Season, load_season
 from mashq.runs.reading import read_items
 from mashq.runs.seasons import Fixture
 from mashq.runs.setup import score_rules_of
@@ -33,6 +34,19 @@ NAMES = [name for name, _ in RESULTS]
 USAGE = """SELECT player, item, model, sum(tokens_in) AS tokens_in, sum(tokens_out) AS tokens_out,
   sum(cached) AS cached, sum(reasoning) AS reasoning, sum(dollars) AS dollars, min(opened) AS opened,
   max(closed) AS closed FROM attempts WHERE match = ? GROUP BY player, item, model"""
+
+
+class Inspect:
+    """A folder with a log for each player."""
+
+    suffixes: tuple[str, ...] = ()
+    holds: tuple[What, ...] = ("results",)
+
+    def write(self, run: Path, out: Path | None, options: Options) -> list[str]:
+        """Write the logs, and say where."""
+        if out is None:
+            raise ConfigError("inspect writes a log for each player: name a folder with -o")
+        return [str(path) for path in write(load_season(run), out, options.matches)]
 
 
 def write(season: Season, folder: Path, matches: Collection[str] = ()) -> list[Path]:

@@ -9,8 +9,6 @@ import json
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
-from types import ModuleType
-from typing import Protocol
 
 import aiohttp
 
@@ -19,8 +17,7 @@ from mashq.gateway.redaction import Redaction
 from mashq.gateway.retry import parse_retry_after
 from mashq.gateway.types import Call, Clock, Completion, Kind, Outcome, Request, Usage
 from mashq.gateway.untrusted import as_object
-from mashq.gateway.wire import openai_chat
-from mashq.gateway.wire.openai_chat import Options
+from mashq.gateway.wire.base import Decoded, Options, Wire
 
 MAX_BYTES = 32 * 1024 * 1024
 LINE = 300
@@ -33,19 +30,8 @@ NEVER_SENT = (
     aiohttp.InvalidURL,
 )
 
-
 Take = Callable[[aiohttp.ClientResponse, float], Awaitable[Outcome]]
-Decode = Callable[[object], tuple[Completion, Usage] | str]
-
-
-class Codec(Protocol):
-    """A wire format: the modules `openai_chat` and `anthropic_messages`."""
-
-    def path(self) -> str: ...
-    def headers(self, key: str | None) -> dict[str, str]: ...
-    def encode(self, model: str, request: Request, options: Options) -> dict[str, object]: ...
-    def decode(self, document: object) -> tuple[Completion, Usage] | str: ...
-    def read_usage(self, document: object) -> Usage: ...
+Decode = Callable[[object], Decoded]
 
 
 class Pool:
@@ -81,7 +67,7 @@ class HttpBackend:
         self,
         pool: Pool,
         clock: Clock,
-        codec: Codec | ModuleType,
+        wire: Wire,
         *,
         base_url: str,
         model: str,
@@ -90,27 +76,22 @@ class HttpBackend:
         timeout: float,
         headers: Mapping[str, str] | None = None,
     ) -> None:
-        self._pool, self._clock, self._codec = pool, clock, codec
+        self._pool, self._clock, self.wire = pool, clock, wire
         self._base_url, self.model, self.options = base_url.rstrip("/"), model, options
-        self._timeout = timeout
+        self._timeout, self._path = timeout, wire.path(model)
         self._proxy = proxy_of(base_url)  # found once: looking it up for every request takes a thread
         private = [value for name, value in (headers or {}).items() if PRIVATE.search(name) and len(value) > 7]
         self._redaction = Redaction([key or "", *private])
-        self._headers = dict(headers or {}) | codec.headers(key) | {"Content-Type": "application/json"}
-
-    @property
-    def speaks_openai(self) -> bool:
-        """Whether a request in the OpenAI format can be passed on as it is."""
-        return self._codec is openai_chat
+        self._headers = dict(headers or {}) | wire.headers(key) | {"Content-Type": "application/json"}
 
     async def attempt(self, request: Request, call: Call) -> Outcome:
         """Send the request once."""
-        body = json.dumps(self._codec.encode(self.model, request, self.options)).encode()
+        body = json.dumps(self.wire.encode(self.model, request, self.options)).encode()
 
         async def take(response: aiohttp.ClientResponse, started: float) -> Outcome:
-            return (await self.received(response, started, self._codec.decode))[0]
+            return (await self.received(response, started, self.wire.decode))[0]
 
-        return await self.exchange(self._codec.path(), body, take)
+        return await self.exchange(self._path, body, take)
 
     async def exchange(self, path: str, body: bytes, take: Take) -> Outcome:
         """Post once and let `take` make an outcome of the response; a lost connection is an outcome too."""
@@ -158,7 +139,7 @@ class HttpBackend:
         except (ValueError, RecursionError):
             document = None
         if status >= 300:
-            usage = self._codec.read_usage((as_object(document) or {}).get("usage"))
+            usage = self.wire.usage(document)
             billed = usage if usage != Usage() else NOTHING
             error = self._line(f"HTTP {status}: {_words(document, data)}")
             return Outcome("http", None, billed, seconds, status=status, retry_after=retry_after, error=error)

@@ -9,9 +9,9 @@ from typing import cast
 
 from mashq.gateway.backends.llama import Llama, LlamaError
 from mashq.gateway.types import Call, Clock, Outcome, Request, Usage
-from mashq.gateway.wire import openai_chat
-from mashq.gateway.wire.openai_chat import Options
+from mashq.gateway.wire.openai_chat import OpenAIChat, Options
 
+WIRE = OpenAIChat()
 OPTIONS = Options(json="schema", extra={"cache_prompt": False})
 CHARACTERS_A_TOKEN = 2.4
 
@@ -31,7 +31,7 @@ class LocalBackend:
         if request.schema is not None:
             longest = int(request.max_tokens * CHARACTERS_A_TOKEN)
             request = replace(request, schema=bounded(request.schema, longest))
-        body = openai_chat.encode("local", request, OPTIONS)
+        body = WIRE.encode("local", request, OPTIONS)
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._thread, self._run, body)
 
@@ -43,7 +43,7 @@ class LocalBackend:
             seconds = self._clock.tick() - started
             return Outcome("missing", usage=Usage(0, 0, 0, 0), seconds=seconds, error=str(error))
         seconds = self._clock.tick() - started
-        decoded = openai_chat.decode(reply)
+        decoded = WIRE.decode(reply)
         if isinstance(decoded, str):
             return Outcome("missing", seconds=seconds, error=f"{decoded}: {json.dumps(reply)[:200]}")
         completion, usage = decoded

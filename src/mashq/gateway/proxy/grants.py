@@ -127,7 +127,7 @@ class Grant:
 
     def _reserve(self, place: object, worst: Worst, endpoint: Endpoint) -> None:
         under_way = sum(self._reserved.values(), self.spend + self.recalled)
-        reason = self.reason or budgets.lacking(self.model.purses, under_way, worst)
+        reason = self.reason or budgets.lacking(self.model.budget_states, under_way, worst)
         if reason is not None:
             self.reason = reason
             self.exhausted.set()

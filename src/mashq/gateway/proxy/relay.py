@@ -9,6 +9,7 @@ dropped.
 import json
 from collections.abc import Awaitable, Mapping
 from dataclasses import replace
+from functools import partial
 
 import aiohttp
 from aiohttp import web
@@ -16,12 +17,10 @@ from aiohttp import web
 from mashq.gateway import prices
 from mashq.gateway.backends.http import MAX_BYTES, NOTHING, HttpBackend
 from mashq.gateway.model import Endpoint
-from mashq.gateway.proxy import requests as passthrough
 from mashq.gateway.proxy.grants import Grant
-from mashq.gateway.proxy.requests import Asked, BadRequest
 from mashq.gateway.types import Call, Outcome, Request
-from mashq.gateway.wire import openai_chat
-from mashq.gateway.wire.sse import Cutter, Heard, TooLong
+from mashq.gateway.wire.base import Answered, Asked, BadRequest, Served, StreamReader
+from mashq.gateway.wire.sse import Cutter, TooLong
 
 PASSED_ON = ("Content-Type", "Retry-After", "Retry-After-Ms", "X-Should-Retry", "X-Request-Id")
 EVENTS = {"Content-Type": "text/event-stream", "Cache-Control": "no-cache"}
@@ -31,50 +30,52 @@ class AgentLeft(Exception):
     """The agent closed its connection while it was being answered."""
 
 
-async def answer(grant: Grant, asked: Asked, request: web.BaseRequest) -> web.StreamResponse:
+async def answer(grant: Grant, served: Served, asked: Asked, request: web.BaseRequest) -> web.StreamResponse:
     """One request, one attempt, one reply."""
     backend = grant.endpoint.backend
-    if isinstance(backend, HttpBackend) and backend.speaks_openai:
-        return await _Passing(grant, backend, asked, request).reply()
-    return await _answered_here(grant, asked, request)
+    theirs = backend.wire.served if isinstance(backend, HttpBackend) else None
+    if isinstance(backend, HttpBackend) and theirs is not None and theirs.format == served.format:
+        return await _Passing(grant, backend, theirs, asked, request).reply()
+    return await _answered_here(grant, served, asked)
 
 
-def problem(status: int, message: str, headers: Mapping[str, str] | None = None) -> web.Response:
-    """An error in the form that clients of the OpenAI wire format read."""
-    kind = "server_error" if status >= 500 else "invalid_request_error"
-    document = {"error": {"message": message, "type": kind, "param": None, "code": None}}
-    return web.Response(status=status, body=json.dumps(document), content_type="application/json", headers=headers)
+def problem(served: Served, status: int, message: str, headers: Mapping[str, str] | None = None) -> web.Response:
+    """An error in the form that the agent's client reads."""
+    body = json.dumps(served.problem(status, message))
+    return web.Response(status=status, body=body, content_type="application/json", headers=headers)
 
 
 class _Passing:
     """One request on its way to the model and back."""
 
-    def __init__(self, grant: Grant, backend: HttpBackend, asked: Asked, request: web.BaseRequest) -> None:
-        self._grant, self._backend, self._asked, self._request = grant, backend, asked, request
+    def __init__(
+        self, grant: Grant, backend: HttpBackend, served: Served, asked: Asked, request: web.BaseRequest
+    ) -> None:
+        self._grant, self._backend, self._served = grant, backend, served
+        self._asked, self._request = asked, request
         self._endpoint = _embedding(grant.endpoint, backend, asked) if asked.kind == "embeddings" else grant.endpoint
-        self._body = passthrough.upstream(asked, backend.model, grant.endpoint.max_tokens, backend.options)
+        self._body = served.upstream(asked, backend.model, grant.endpoint.max_tokens, backend.options)
         self._response: web.StreamResponse | None = None
         self._whole = True
 
     async def reply(self) -> web.StreamResponse:
         """Send it, and what the agent gets for it."""
         worst = self._endpoint.worst(len(self._body), self._asked.tokens_out)
-        outcome = await self._grant.attempt(self._endpoint, passthrough.noted(self._asked), worst, self._send)
+        outcome = await self._grant.attempt(self._endpoint, self._served.noted(self._asked), worst, self._send)
         if self._response is None:
-            return _failed(outcome)
+            return _failed(self._served, outcome)
         if not self._whole and self._request.transport is not None:
             self._request.transport.abort()
         return self._response
 
     async def _send(self, call: Call) -> Outcome:
-        path = openai_chat.path() if self._asked.kind == "chat" else "/embeddings"
+        path = self._served.target(self._asked, self._backend.model)
         return await self._backend.exchange(path, self._body, self._take)
 
     async def _take(self, response: aiohttp.ClientResponse, started: float) -> Outcome:
         if self._asked.stream and response.status < 300 and response.content_type == "text/event-stream":
             return await self._stream(response, started)
-        decode = passthrough.decode if self._asked.kind == "chat" else passthrough.decode_embeddings
-        outcome, data = await self._backend.received(response, started, decode)
+        outcome, data = await self._backend.received(response, started, partial(self._served.decode, self._asked))
         if data is not None:
             headers = _headers(response, self._backend)
             self._response = web.Response(status=response.status, body=self._cleared(data), headers=headers)
@@ -83,7 +84,7 @@ class _Passing:
     async def _stream(self, response: aiohttp.ClientResponse, started: float) -> Outcome:
         """Forward a stream; until it has come to its end it is not whole."""
         out = self._response = web.StreamResponse(headers=EVENTS)
-        heard, cutter, self._whole = Heard(), Cutter(), False
+        reader, cutter, self._whole = self._served.reader(self._asked), Cutter(), False
         clock, size = self._grant.model.clock, 0
         try:
             await _told(out.prepare(self._request))
@@ -92,24 +93,24 @@ class _Passing:
                 if size > MAX_BYTES:
                     raise TooLong("the stream never ended")
                 for event in cutter.feed(data):
-                    await self._forward(out, heard, event)
+                    await self._forward(out, reader, event)
             if cutter.rest.strip():
-                await self._forward(out, heard, cutter.rest)
+                await self._forward(out, reader, cutter.rest)
         except AgentLeft:
             return self._backend.lost("dropped", "the agent left before the end of the stream", started)
         except TooLong as error:
             return self._backend.lost("unparsable", str(error), started)
         self._whole = True
-        kind, completion, error = heard.ending()
-        usage = heard.usage
+        kind, completion, error = reader.ending()
+        usage = reader.usage
         if completion is not None:
             completion, usage = self._backend.without_key(completion, usage)
         seconds = clock.tick() - started
         wrong = self._backend.redacted(error)[:300]
         return Outcome(kind, completion, usage, seconds, status=response.status, error=wrong)
 
-    async def _forward(self, out: web.StreamResponse, heard: Heard, event: bytes) -> None:
-        if not heard.hear(event) or self._asked.usage_wanted:
+    async def _forward(self, out: web.StreamResponse, reader: StreamReader, event: bytes) -> None:
+        if reader.take(event):
             await _told(out.write(self._cleared(event)))
 
     def _cleared(self, data: bytes) -> bytes:
@@ -117,12 +118,12 @@ class _Passing:
         return self._backend.redacted(data.decode("latin-1")).encode("latin-1")
 
 
-async def _answered_here(grant: Grant, asked: Asked, request: web.BaseRequest) -> web.StreamResponse:
+async def _answered_here(grant: Grant, served: Served, asked: Asked) -> web.StreamResponse:
     """A reply of a backend that takes our own requests: whole, and as a stream all at once."""
     endpoint = grant.endpoint
     if asked.kind == "embeddings":
         raise BadRequest(f"the model {endpoint.name} makes no embeddings")
-    wanted = passthrough.as_request(asked, endpoint.temperature)
+    wanted = served.as_request(asked, endpoint.temperature)
     worst = endpoint.worst(wanted.prompt_bytes, asked.tokens_out)
 
     async def send(call: Call) -> Outcome:
@@ -130,13 +131,11 @@ async def _answered_here(grant: Grant, asked: Asked, request: web.BaseRequest) -
 
     outcome = await grant.attempt(endpoint, wanted, worst, send)
     if outcome.completion is None:
-        return _failed(outcome)
-    said, number = (outcome.completion, outcome.usage, endpoint.name), f"{id(outcome):x}"
+        return _failed(served, outcome)
+    answered = Answered(outcome.completion, outcome.usage, endpoint.name, f"{id(outcome):x}")
     if not asked.stream:
-        return web.json_response(passthrough.completion_object(*said, number))
-    chunks = passthrough.completion_chunks(*said, number, usage_wanted=asked.usage_wanted)
-    lines = [*(json.dumps(chunk) for chunk in chunks), "[DONE]"]
-    return web.Response(body="".join(f"data: {line}\n\n" for line in lines), headers=EVENTS)
+        return web.json_response(served.reply(answered))
+    return web.Response(body=served.events(answered, asked), headers=EVENTS)
 
 
 async def _attempted(endpoint: Endpoint, wanted: Request, call: Call) -> Outcome:
@@ -156,11 +155,11 @@ def _embedding(endpoint: Endpoint, backend: HttpBackend, asked: Asked) -> Endpoi
     return replace(endpoint, name=name, rates=prices.listed_rates(provider, asked.model) if asked.model else {})
 
 
-def _failed(outcome: Outcome) -> web.Response:
+def _failed(served: Served, outcome: Outcome) -> web.Response:
     """What an agent is told when there is no reply to pass on."""
     status = outcome.status if outcome.status is not None and outcome.status >= 400 else None
     retry = {} if outcome.retry_after is None else {"Retry-After": f"{outcome.retry_after:g}"}
-    return problem(status or (504 if outcome.kind == "timeout" else 502), outcome.error, retry)
+    return problem(served, status or (504 if outcome.kind == "timeout" else 502), outcome.error, retry)
 
 
 def _headers(response: aiohttp.ClientResponse, backend: HttpBackend) -> dict[str, str]:

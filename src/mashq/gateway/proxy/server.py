@@ -1,15 +1,16 @@
-"""The loopback endpoint through which foreign agents play: OpenAI-compatible, metered, and without a key in sight.
+"""The loopback endpoint through which foreign agents play: metered, and without a key in sight.
 
     server = MeteringServer(clock)
     await server.start()
-    seat = server.admit("A")                 # what the agent is given: seat.base_url and seat.token
+    seat = server.admit("A")                 # what the agent is given: seat.variables
     grant = server.issue(seat, model)        # from now on the token works
     ...
     await grant.close()                      # from now on it does not; grant.spend is what the turn cost
 
-It serves POST chat/completions and embeddings and GET models below each seat's own base URL, to that seat's token,
-during that seat's turn. All else is turned away before it reaches a model, and noted: a wrong path (404), method
-(405), token (401), size (413) or body (400), too many requests at once (429), and what cannot be paid for (402).
+It serves the paths of every wire format that can be served (chat/completions, embeddings and models of OpenAI,
+messages of Anthropic) below each seat's own address, to that seat's token, during that seat's turn. All else is
+turned away before it reaches a model, and noted: a wrong path (404), method (405), token (401), size (413) or body
+(400), too many requests at once (429), and what cannot be paid for (402).
 """
 
 import asyncio
@@ -25,12 +26,13 @@ from aiohttp.abc import AbstractAccessLogger
 from aiohttp.http_exceptions import HttpProcessingError
 
 from mashq.errors import StoreError
+from mashq.extensions import WIRES
 from mashq.gateway.budgets import OutOfBudget
 from mashq.gateway.model import Model
 from mashq.gateway.proxy import relay
-from mashq.gateway.proxy import requests as passthrough
 from mashq.gateway.proxy.grants import Grant, Refusal, TurnOver
 from mashq.gateway.types import Clock
+from mashq.gateway.wire.base import BadRequest, Route, Served
 
 HOST = "127.0.0.1"
 MAX_BODY = 8 * 1024 * 1024
@@ -39,8 +41,7 @@ MAX_CONNECTIONS = 512
 IDLE = 60.0
 MAX_NOTED = 1000
 PATIENCE = 30.0
-PLACE = re.compile(r"/([0-9]{1,6})(/v1/[a-z/]+)")
-ROUTES = {"/v1/chat/completions": "POST", "/v1/embeddings": "POST", "/v1/models": "GET"}
+PLACE = re.compile(r"/([0-9]{1,6})(/.*)")
 NOT_NOW = "this token is not active: it works only during its player's turn"
 
 
@@ -49,9 +50,24 @@ class Seat:
     """A player's place at the server: its own address, its own token, and at times a grant."""
 
     player: str
-    base_url: str
+    address: str
     token: str
+    variables: dict[str, str]  # what leads the clients of every format here
     grant: Grant | None = None
+
+    @property
+    def base_url(self) -> str:
+        """What clients of the OpenAI format take as their base URL."""
+        return f"{self.address}/v1"
+
+
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """Where a request goes: the format it is in, and the route."""
+
+    served: Served
+    route: Route
+    groups: dict[str, str]
 
 
 class TurnedAway(Exception):
@@ -67,6 +83,7 @@ class MeteringServer:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
+        self._served = formats()
         self._runner: web.ServerRunner | None = None
         self._root = ""
         self._seats: dict[str, Seat] = {}
@@ -97,7 +114,11 @@ class MeteringServer:
     def admit(self, player: str) -> Seat:
         """A seat for a player; its token is worth nothing until a grant is issued."""
         number = str(len(self._seats) + 1)
-        seat = Seat(player, f"{self._root}/{number}/v1", "mashq-" + secrets.token_urlsafe(24))
+        address, token = f"{self._root}/{number}", "mashq-" + secrets.token_urlsafe(24)
+        variables: dict[str, str] = {}
+        for served in self._served:
+            variables |= served.variables(address, token)
+        seat = Seat(player, address, token, variables)
         self._seats[number] = seat
         return seat
 
@@ -125,35 +146,45 @@ class MeteringServer:
         path, _, _ = request.raw_path.partition("?")
         place = PLACE.fullmatch(path)
         seat = None if place is None else self._seats.get(place[1])
+        way = None if place is None else self._way(place[2])
+        served = self._served[0] if way is None else way.served
         try:
-            if seat is None or place is None or place[2] not in ROUTES:
+            if seat is None or way is None:
                 raise TurnedAway(404, f"nothing is at {path[:100]}: POST to chat/completions below the base URL")
-            return await self._serve(request, seat, place[2])
+            return await self._serve(request, seat, way)
         except TurnedAway as away:
             self.note(request, seat or self._holder(request), away.status, str(away))
-            response = relay.problem(away.status, str(away))
+            response = relay.problem(served, away.status, str(away))
             if away.hang_up:
                 response.force_close()
             return response
         except StoreError:
-            return relay.problem(500, "the ledger cannot be written: nothing was sent")
+            return relay.problem(served, 500, "the ledger cannot be written: nothing was sent")
 
-    async def _serve(self, request: web.BaseRequest, seat: Seat, path: str) -> web.StreamResponse:
-        if request.method != ROUTES[path]:
-            raise TurnedAway(405, f"{request.method[:20]} is not possible here: use {ROUTES[path]}")
-        grant = self._granted(request, seat)
-        if path == "/v1/models":
-            model = {"id": grant.endpoint.name, "object": "model", "created": 0, "owned_by": "mashq"}
-            return web.json_response({"object": "list", "data": [model]})
+    def _way(self, path: str) -> "_Way | None":
+        """The format and the route of a path; the first that has it."""
+        for served in self._served:
+            for route in served.routes:
+                match = re.fullmatch(route.path, path)
+                if match is not None:
+                    return _Way(served, route, match.groupdict(""))
+        return None
+
+    async def _serve(self, request: web.BaseRequest, seat: Seat, way: "_Way") -> web.StreamResponse:
+        served, route = way.served, way.route
+        if request.method != route.method:
+            raise TurnedAway(405, f"{request.method[:20]} is not possible here: use {route.method}")
+        grant = self._granted(request, seat, served)
+        if route.kind == "models":
+            return web.json_response(served.models(grant.endpoint.name))
         if grant.busy >= MAX_AT_ONCE:
             raise TurnedAway(429, f"more than {MAX_AT_ONCE} requests at once")
         grant.busy += 1
         try:
             body = await _body(request)
-            kind = "chat" if path == "/v1/chat/completions" else "embeddings"
-            asked = passthrough.read(kind, body, grant.endpoint.max_tokens)
-            return await relay.answer(grant, asked, request)
-        except passthrough.BadRequest as wrong:
+            asked = served.read(route.kind, way.groups, body, grant.endpoint.max_tokens)
+            return await relay.answer(grant, served, asked, request)
+        except BadRequest as wrong:
             raise TurnedAway(400, str(wrong)) from None
         except OutOfBudget as reason:
             raise TurnedAway(402, str(reason)) from None
@@ -162,11 +193,12 @@ class MeteringServer:
         finally:
             grant.busy -= 1
 
-    def _granted(self, request: web.BaseRequest, seat: Seat) -> Grant:
+    def _granted(self, request: web.BaseRequest, seat: Seat, served: Served) -> Grant:
         """The seat's grant, when the request holds the seat's own token and its turn is on."""
         holder = self._holder(request)
         if holder is None:
-            raise TurnedAway(401, "the token is missing or wrong: send the one given as OPENAI_API_KEY", hang_up=True)
+            name = next(name for name, value in served.variables("", seat.token).items() if value == seat.token)
+            raise TurnedAway(401, f"the token is missing or wrong: send the one given as {name}", hang_up=True)
         if holder is not seat:
             reason = (
                 f"the token belongs to another player: that of {holder.player!r}, used at {seat.player!r}'s address"
@@ -178,12 +210,16 @@ class MeteringServer:
 
     def _holder(self, request: web.BaseRequest) -> Seat | None:
         """Whose token a request holds."""
-        given = request.headers.getall("Authorization", [])
-        scheme, _, token = (given[0] if len(given) == 1 else "").partition(" ")
-        said = token.strip().encode("utf-8", "surrogateescape")
-        for seat in self._seats.values():
-            if scheme.lower() == "bearer" and hmac.compare_digest(said, seat.token.encode()):
-                return seat
+        for header in dict.fromkeys(header for served in self._served for header in served.token_headers):
+            given = request.headers.getall(header, [])
+            token = given[0] if len(given) == 1 else ""
+            if header == "Authorization":
+                scheme, _, token = token.partition(" ")
+                token = token if scheme.lower() == "bearer" else ""
+            sent = token.strip().encode("utf-8", "surrogateescape")
+            for seat in self._seats.values():
+                if hmac.compare_digest(sent, seat.token.encode()):
+                    return seat
         return None
 
     def note(self, request: web.BaseRequest, seat: Seat | None, status: int, reason: str) -> None:
@@ -227,6 +263,12 @@ async def _body(request: web.BaseRequest) -> bytes:
     except (OSError, web.RequestPayloadError, HttpProcessingError):
         raise TurnedAway(400, "the body broke off", hang_up=True) from None
     return bytes(data)
+
+
+def formats() -> list[Served]:
+    """The wire formats that can be served: built in, then of installed packages."""
+    wires = [WIRES.create(name) for name in WIRES.names()]
+    return [wire.served for wire in wires if wire.served is not None]
 
 
 def _noting(server: MeteringServer) -> type[AbstractAccessLogger]:

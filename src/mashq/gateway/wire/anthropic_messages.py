@@ -1,55 +1,216 @@
-"""The Anthropic messages wire format, as pure functions.
+"""The Anthropic messages wire format.
 
 `input_tokens` leaves out what was read from or written to the cache; all three are tokens in.
 """
 
-from mashq.gateway.types import Completion, Count, Request, Usage
-from mashq.gateway.untrusted import as_list, as_object, count, kept, whole
-from mashq.gateway.wire.openai_chat import Options
+import json
+from collections.abc import Mapping
+
+from mashq.gateway.types import Completion, Count, Kind, Message, Request, Usage
+from mashq.gateway.untrusted import as_list, as_object, child, count, kept, whole
+from mashq.gateway.wire.base import Answered, Asked, BadRequest, Decoded, Options, Route, RouteKind
+from mashq.gateway.wire.foreign import NOT_TEXT, body_of, bounded, no_tools, noted_messages, number
+from mashq.gateway.wire.sse import Transcript, data_of, object_of
 from mashq.protocol.resources import UNKNOWN, Unknown
 
+__all__ = ["AnthropicMessages", "AnthropicMessagesServed"]
+
 VERSION = "2023-06-01"
+ERRORS = {
+    400: "invalid_request_error",
+    401: "authentication_error",
+    404: "not_found_error",
+    413: "request_too_large",
+    429: "rate_limit_error",
+}
 
 
-def path() -> str:
-    """Where requests go, below the base URL."""
-    return "/messages"
+class AnthropicMessages:
+    """POST messages, as a client."""
+
+    def __init__(self) -> None:
+        self.served = AnthropicMessagesServed()
+
+    def path(self, model: str) -> str:
+        return "/messages"
+
+    def headers(self, key: str | None) -> dict[str, str]:
+        return {"anthropic-version": VERSION} | ({"x-api-key": key} if key else {})
+
+    def encode(self, model: str, request: Request, options: Options) -> dict[str, object]:
+        body: dict[str, object] = {
+            "model": model,
+            "max_tokens": request.max_tokens,
+            "messages": [{"role": m.role, "content": m.content} for m in request.messages if m.role != "system"],
+        }
+        system = "\n\n".join(m.content for m in request.messages if m.role == "system")
+        if system:
+            body["system"] = system
+        if request.temperature is not None:
+            body["temperature"] = request.temperature
+        if request.schema is not None and options.json == "schema":
+            body["output_config"] = {"format": {"type": "json_schema", "schema": dict(request.schema)}}
+        return body | dict(options.extra or {})
+
+    def decode(self, document: object) -> Decoded:
+        reply = as_object(document)
+        if reply is None:
+            return "the reply is not a JSON object"
+        blocks = as_list(reply.get("content"))
+        if blocks is None:
+            return "the reply has no content list"
+        text = "".join(_texts(blocks))
+        stop = str(reply.get("stop_reason") or "")
+        return Completion(whole(text), whole(stop), stop == "refusal" or not text.strip()), self.usage(reply)
+
+    def usage(self, document: object) -> Usage:
+        return read_usage((as_object(document) or {}).get("usage"))
 
 
-def headers(key: str | None) -> dict[str, str]:
-    """The headers of a request."""
-    return {"anthropic-version": VERSION} | ({"x-api-key": key} if key else {})
+class AnthropicMessagesServed:
+    """POST messages, as the metering endpoint serves it."""
+
+    format = "anthropic-messages"
+    routes = (Route("chat", "POST", "/v1/messages"),)
+    token_headers = ("x-api-key", "Authorization")
+
+    def variables(self, address: str, token: str) -> dict[str, str]:
+        return {"ANTHROPIC_BASE_URL": address, "ANTHROPIC_API_KEY": token}
+
+    def read(self, kind: RouteKind, groups: Mapping[str, str], body: bytes, default_out: int) -> Asked:
+        document = body_of(body)
+        if not as_list(document.get("messages")):
+            raise BadRequest("messages must be a list with at least one message")
+        limit = default_out if document.get("max_tokens") is None else bounded(document, "max_tokens")
+        named = document.get("model")
+        return Asked(kind, document, limit, named if isinstance(named, str) else "", document.get("stream") is True)
+
+    def target(self, asked: Asked, model: str) -> str:
+        return "/messages"
+
+    def upstream(self, asked: Asked, model: str, default_out: int, options: Options) -> bytes:
+        body = dict(asked.document) | {"model": model, "max_tokens": asked.tokens_out}
+        return json.dumps(body | dict(options.extra or {})).encode()
+
+    def noted(self, asked: Asked) -> Request:
+        system = asked.document.get("system")
+        first = [] if not system else [{"role": "system", "content": system}]
+        messages = [*first, *(as_list(asked.document["messages"]) or [])]
+        return Request(tuple(noted_messages(messages)), asked.tokens_out)
+
+    def as_request(self, asked: Asked, temperature: float | None) -> Request:
+        document = asked.document
+        no_tools(document, "tools")
+        messages: list[Message] = []
+        if document.get("system"):
+            messages.append(Message("system", _plain(document["system"])))
+        for entry in as_list(document["messages"]) or []:
+            message = as_object(entry) or {}
+            role = message.get("role")
+            if role not in ("user", "assistant"):
+                raise BadRequest(NOT_TEXT)
+            messages.append(Message(role, _plain(message.get("content"))))
+        schema = as_object(child(child(document, "output_config"), "format").get("schema"))
+        heat = number(document.get("temperature"), temperature)
+        return Request(tuple(messages), asked.tokens_out, heat, None, schema)
+
+    def decode(self, asked: Asked, document: object) -> Decoded:
+        decoded = AnthropicMessages().decode(document)
+        if isinstance(decoded, str):
+            return decoded
+        completion, usage = decoded
+        blocks = as_list((as_object(document) or {}).get("content")) or []
+        calls = [block for block in blocks if (as_object(block) or {}).get("type") == "tool_use"]
+        if calls and completion.refused and completion.stop != "refusal":
+            completion = Completion(whole(json.dumps(calls)), completion.stop)
+        return completion, usage
+
+    def reader(self, asked: Asked) -> "EventReader":
+        return EventReader()
+
+    def reply(self, answered: Answered) -> dict[str, object]:
+        text = {"type": "text", "text": answered.completion.text}
+        reply = _head(answered) | {"content": [text], "stop_reason": _stop(answered.completion)}
+        usage = _usage_object(answered.usage)
+        return reply if usage is None else reply | {"usage": usage}
+
+    def events(self, answered: Answered, asked: Asked) -> bytes:
+        usage = _usage_object(answered.usage)
+        billed: dict[str, object] = {} if usage is None else {"usage": usage}
+        text = {"type": "text_delta", "text": answered.completion.text}
+        ending: dict[str, object] = {"stop_reason": _stop(answered.completion), "stop_sequence": None}
+        parts: list[dict[str, object]] = [
+            {"type": "message_start", "message": _head(answered) | {"content": [], "stop_reason": None} | billed},
+            {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
+            {"type": "content_block_delta", "index": 0, "delta": text},
+            {"type": "content_block_stop", "index": 0},
+            {"type": "message_delta", "delta": ending, **billed},
+            {"type": "message_stop"},
+        ]
+        return b"".join(f"event: {part['type']}\ndata: {json.dumps(part)}\n\n".encode() for part in parts)
+
+    def models(self, name: str) -> dict[str, object]:
+        model = {"type": "model", "id": name, "display_name": name, "created_at": "1970-01-01T00:00:00Z"}
+        return {"data": [model], "has_more": False, "first_id": name, "last_id": name}
+
+    def problem(self, status: int, message: str) -> dict[str, object]:
+        kind = ERRORS.get(status, "api_error" if status >= 500 else "invalid_request_error")
+        return {"type": "error", "error": {"type": kind, "message": message}}
 
 
-def encode(model: str, request: Request, options: Options) -> dict[str, object]:
-    """The JSON body of a request."""
-    body: dict[str, object] = {
-        "model": model,
-        "max_tokens": request.max_tokens,
-        "messages": [{"role": m.role, "content": m.content} for m in request.messages if m.role != "system"],
-    }
-    system = "\n\n".join(m.content for m in request.messages if m.role == "system")
-    if system:
-        body["system"] = system
-    if request.temperature is not None:
-        body["temperature"] = request.temperature
-    if request.schema is not None and options.json == "schema":
-        body["output_config"] = {"format": {"type": "json_schema", "schema": dict(request.schema)}}
-    return body | dict(options.extra or {})
+class EventReader:
+    """What the events of a message stream amount to."""
 
+    def __init__(self) -> None:
+        self._billed: dict[str, object] = {}
+        self._final = self._done = self._tools = False
+        self._stop = self._error = ""
+        self._words = Transcript()
 
-def decode(document: object) -> tuple[Completion, Usage] | str:
-    """The reply and its usage, or a sentence saying what is wrong with it."""
-    reply = as_object(document)
-    if reply is None:
-        return "the reply is not a JSON object"
-    blocks = as_list(reply.get("content"))
-    if blocks is None:
-        return "the reply has no content list"
-    texts = [b.get("text") for block in blocks if (b := as_object(block) or {}).get("type") == "text"]
-    text = "".join(t for t in texts if isinstance(t, str))
-    stop = str(reply.get("stop_reason") or "")
-    return Completion(whole(text), whole(stop), stop == "refusal" or not text.strip()), read_usage(reply.get("usage"))
+    @property
+    def usage(self) -> Usage:
+        """The output is known from the last `message_delta` on: before it, only how it began."""
+        values = self._billed if self._final else {k: v for k, v in self._billed.items() if k != "output_tokens"}
+        return read_usage(values or None)
+
+    def take(self, event: bytes) -> bool:
+        """The agent sees every event."""
+        part = object_of(data_of(event)) or {}
+        kind = part.get("type")
+        if kind == "message_start":
+            self._bill(child(part, "message").get("usage"))
+        elif kind == "content_block_start":
+            block = child(part, "content_block")
+            self._tools |= block.get("type") == "tool_use"
+            self._words.add(block.get("text") or block.get("name"))
+        elif kind == "content_block_delta":
+            delta = child(part, "delta")
+            self._words.add(delta.get("text") or delta.get("partial_json"))
+        elif kind == "message_delta":
+            self._stop = str(child(part, "delta").get("stop_reason") or self._stop)
+            self._final |= self._bill(part.get("usage"))
+        elif kind == "message_stop":
+            self._done = True
+        elif kind == "error":
+            words = child(part, "error").get("message")
+            self._error = words if isinstance(words, str) else json.dumps(part.get("error"))
+        return True
+
+    def _bill(self, usage: object) -> bool:
+        """Add to the counts, which later events replace; whether the output is among them."""
+        stated = {name: value for name, value in (as_object(usage) or {}).items() if value is not None}
+        self._billed |= stated
+        return "output_tokens" in stated
+
+    def ending(self) -> tuple[Kind, Completion | None, str]:
+        """A stream without `message_stop` or a reason to stop broke off."""
+        if self._error:
+            return "unparsable", None, f"the stream ended in an error: {self._error}"
+        if not (self._done or self._stop):
+            return "unparsable", None, "the stream broke off before its end"
+        text = self._words.text
+        refused = self._stop == "refusal" or not (text.strip() or self._tools)
+        return "refused" if refused else "ok", Completion(text, whole(self._stop), refused), ""
 
 
 def read_usage(document: object) -> Usage:
@@ -65,5 +226,43 @@ def read_usage(document: object) -> Usage:
     return Usage(tokens_in, count(values.get("output_tokens")), cached, raw=kept(values))
 
 
-def _sum(one: Count, other: Count) -> Count:
-    return UNKNOWN if isinstance(one, Unknown) or isinstance(other, Unknown) else one + other
+def _sum(a: Count, b: Count) -> Count:
+    return UNKNOWN if isinstance(a, Unknown) or isinstance(b, Unknown) else a + b
+
+
+def _texts(blocks: list[object]) -> list[str]:
+    texts = [b.get("text") for block in blocks if (b := as_object(block) or {}).get("type") == "text"]
+    return [text for text in texts if isinstance(text, str)]
+
+
+def _plain(content: object) -> str:
+    """Content that is text: a string, or a list of text blocks."""
+    if isinstance(content, str):
+        return content
+    blocks = as_list(content) or []
+    texts = _texts(blocks)
+    if not blocks or len(texts) != len(blocks):
+        raise BadRequest(NOT_TEXT)
+    return "".join(texts)
+
+
+def _head(answered: Answered) -> dict[str, object]:
+    return {
+        "id": f"msg_{answered.id}",
+        "type": "message",
+        "role": "assistant",
+        "model": answered.model,
+        "stop_sequence": None,
+    }
+
+
+def _stop(completion: Completion) -> str:
+    if completion.refused:
+        return "refusal"
+    return "max_tokens" if completion.stop in ("length", "max_tokens") else "end_turn"
+
+
+def _usage_object(usage: Usage) -> dict[str, object] | None:
+    if isinstance(usage.tokens_in, Unknown) or isinstance(usage.tokens_out, Unknown):
+        return None
+    return {"input_tokens": usage.tokens_in, "output_tokens": usage.tokens_out}

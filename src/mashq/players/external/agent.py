@@ -23,6 +23,7 @@ from mashq.gateway.proxy.server import MeteringServer, Seat
 from mashq.gateway.untrusted import whole
 from mashq.players.base import Draft
 from mashq.players.external.process import MAX_OUTPUT, AgentError, Program
+from mashq.players.external.spec import EXTERNAL
 from mashq.protocol.moves import Answer, Decision, Rewrite
 from mashq.protocol.state import Observation
 
@@ -40,6 +41,8 @@ class Agent:
 
 class External:
     """The player of a foreign agent."""
+
+    spec = EXTERNAL
 
     def __init__(self, name: str, agent: Agent, server: MeteringServer) -> None:
         self.name = name
@@ -125,7 +128,7 @@ class External:
         if self._program is None or not self._program.running:
             await self.close()
             assert self._seat is not None
-            mine = {"OPENAI_BASE_URL": self._seat.base_url, "OPENAI_API_KEY": self._seat.token}
+            mine = self._seat.variables
             environment = {"PYTHONUNBUFFERED": "1", **self.agent.environment, **mine}
             self._program = await Program.start(self.agent.command, environment, self.agent.directory)
         return self._program
@@ -142,7 +145,7 @@ def _confidence(document: Mapping[str, object]) -> float | None:
 def _patience(model: Model, longest: float) -> tuple[float, str | None]:
     """How long a turn may take, and the budget that makes it shorter; OutOfBudget when none is left."""
     left, reason = math.inf, ""
-    for name, budget, before in model.purses:
+    for name, budget, before in model.budget_states:
         limit = budget.limit("seconds")
         if limit is not None and limit - at_worst(before.seconds) < left:
             left = limit - at_worst(before.seconds)

@@ -8,7 +8,7 @@ from typing import ClassVar
 from mashq.analysis.parts import Costs, flat
 from mashq.protocol.resources import MEASURES
 from mashq.runs.manifest import GATEWAY, read_manifest
-from mashq.runs.reading import read_metered, read_refusals
+from mashq.runs.reading import check_record, read_metered, read_refusals
 
 SUMS = tuple(part for name in MEASURES for part in ((name, "waited") if name == "seconds" else (name,)))
 
@@ -68,6 +68,7 @@ class Metered:
 def document(run: Path) -> Metered:
     """The ledger of a gateway as it stands."""
     manifest = read_manifest(run)
+    check_record(run)
     counts = ("player", "model", "attempts", "unresolved", "failed", "unknown")
     return Metered(
         run=str(run),

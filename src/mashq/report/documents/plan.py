@@ -9,14 +9,24 @@ from typing import ClassVar
 class PlannedCost:
     """What a player would take."""
 
-    calls: float
-    """Calls."""
-    tokens: float
-    """Tokens, in and out."""
+    calls: float | None
+    """Calls; null is unknown."""
+    tokens: float | None
+    """Tokens, in and out; null is unknown."""
     dollars: float | None
     """Dollars; null is unknown."""
-    hours: float
-    """Hours of its calls, one after the other."""
+    hours: float | None
+    """Hours of its calls, one after the other; null is unknown."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Repeats:
+    """How often a call can be sent at worst."""
+
+    asks: int
+    """How often a reply is asked for."""
+    attempts: int
+    """How many attempts each of these can take."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +41,8 @@ class PlannedPlayer:
     """What to expect."""
     worst: PlannedCost
     """The most that it can be."""
+    repeats: Repeats | None
+    """How often a call can be sent; null where that is known only when it plays."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

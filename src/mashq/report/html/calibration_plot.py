@@ -26,14 +26,15 @@ def plot(document: ValidationReport) -> str:
     bars = "".join(
         f'<line class="bar" x1="{_x(b.score)}" x2="{_x(b.score)}" y1="{_y(b.low)}" y2="{_y(b.high)}"/>'
         for b in bins
-        if b.low is not None
+        if b.low is not None and b.high is not None
     )
     dots = "".join(
         f'<circle class="bin" cx="{_x(b.score)}" cy="{_y(b.rating)}" r="5"><title>{b.n} answers: '
         f"mean H {b.score:.3f}, mean rating {b.rating:.3f}</title></circle>"
         for b in bins
+        if b.rating is not None
     )
-    line = " ".join(f"{_x(b.score)},{_y(b.rating)}" for b in bins)
+    line = " ".join(f"{_x(b.score)},{_y(b.rating)}" for b in bins if b.rating is not None)
     name = shown(safe(detector_name(document)))
     lines = "".join(f"<p>{shown(sentence)}</p>" for sentence in sentences(document))
     page = (

@@ -1,31 +1,29 @@
 """What the moves and attempts of a match tell that its results do not: its course, its story, what reviews cost."""
 
-import json
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
-from typing import Any
 
 import numpy as np
 
 from mashq.analysis.results import Floats
-from mashq.analysis.story.tell import Beat, Event, Scene, story, told
-from mashq.protocol.resources import RESOURCES
+from mashq.analysis.story.highlights import Highlight
+from mashq.analysis.story.story import Story, most_important
+from mashq.protocol.resources import RESOURCES, Spend
 from mashq.runs.database import connect
 from mashq.runs.open import Played
 from mashq.runs.reading import DATABASE
 from mashq.runs.setup import score_rules_of
 
-MOVES = "SELECT round, player, kind, item, move, ruling FROM events WHERE match = ? ORDER BY seq"
 REVIEWS = """SELECT player, item, count(*), sum(coalesce(tokens_in, 0) + coalesce(tokens_out, 0)),
   sum(coalesce(seconds, 0)), sum(coalesce(dollars, 0)) FROM attempts WHERE match = ? AND purpose = 'review'
   AND item IS NOT NULL GROUP BY player, item"""
 MAX_POINTS = 120
-MAX_BEATS = 14
+MAX_HIGHLIGHTS = 14
 RUN_OF_WORDS = 4
 WORD = re.compile(r"\w+")
 
@@ -42,63 +40,42 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class Course:
     """The course of a match and its story."""
 
-    course: Sequence[Point]
-    beats: Sequence[Beat]
+    points: Sequence[Point]
+    highlights: Sequence[Highlight]
     rounds: int
 
 
-def heard(played: Played) -> Told:
+def course_of(played: Played) -> Course:
     """The course and the story of a match as it stands."""
-    events = list(_events(played.path, played.fixture.id))
-    seats = played.config.players
-    rules = played.config.rules
-    scene = Scene(
-        players=tuple(player.name for player in seats),
-        items=played.manifest["items"],
-        thresholds={player.name: rules.T if player.T is None else player.T for player in seats},
-        keep=rules.keep,
-        vision=rules.vision.when,
-        vision_keep=rules.vision.keep,
-        rules=score_rules_of(played.config),
-    )
-    rounds = 1 + max((event.round for event in events), default=-1)
-    beats = told(story(events, scene, ended=played.finished), MAX_BEATS)
-    return Told(_course(events, [player.name for player in seats], rounds), beats, rounds)
+    story = Story(played.first, score_rules_of(played.config))
+    spent: list[tuple[Spend, ...]] = []
+    for delta in played.replay():
+        story.hear(delta)
+        if delta.round == len(spent):
+            spent.append(())
+        spent[delta.round] = tuple(player.spend for player in delta.after.players)
+    tokens: dict[str, float] = {}
+    if story.reviewed_within_steps:
+        tokens = {row["player"]: row["tokens"] for row in played.attempts if row["purpose"] == "review"}
+    highlights = most_important(story.highlights(ended=played.finished, review_tokens=tokens), MAX_HIGHLIGHTS)
+    return Course(_points([player.name for player in played.config.players], spent), highlights, len(spent))
 
 
-def _events(path: Path, match: str) -> Iterator[Event]:
-    with closing(connect(path / DATABASE, readonly=True)) as connection:
-        for round_, player, kind, item, move, ruling in connection.execute(MOVES, (match,)):
-            yield Event(round_, player, kind, item, json.loads(move), None if ruling is None else json.loads(ruling))
-
-
-def _course(events: Sequence[Event], players: Sequence[str], rounds: int) -> list[Point]:
+def _points(players: Sequence[str], spent: Sequence[tuple[Spend, ...]]) -> list[Point]:
     """A point for every so many rounds, so that a long match draws as fast as a short one."""
-    step = max(1, math.ceil(rounds / MAX_POINTS))
-    count = math.ceil(rounds / step)
-    spent = {name: np.zeros((3, count)) for name in players}
-    for event in events:
-        own = spent.get(event.player)
-        if own is None:
-            continue
-        spend: Mapping[str, Any] = event.move.get("spend") or {}
-        at = event.round // step
-        own[0, at] += _total(spend, "tokens_in") + _total(spend, "tokens_out")
-        own[1, at] += _total(spend, "seconds")
-        own[2, at] += spend.get("reviews", 0) + (event.kind == "rewrite")
-    return [
-        Point(name, min((at + 1) * step, rounds), float(tokens), float(seconds), int(own[2, at]))
-        for name, own in spent.items()
-        for at, (tokens, seconds) in enumerate(zip(own[0].cumsum(), own[1].cumsum(), strict=True))
-    ]
-
-
-def _total(spend: Mapping[str, Any], name: str) -> float:
-    amount = spend.get(name)
-    return float(amount[0]) if amount else 0.0
+    step = max(1, math.ceil(len(spent) / MAX_POINTS))
+    ends = [min(start + step, len(spent)) for start in range(0, len(spent), step)]
+    points: list[Point] = []
+    for seat, name in enumerate(players):
+        before = 0
+        for end in ends:
+            own = spent[end - 1][seat]
+            points.append(Point(name, end, own.tokens.total, own.seconds.total, own.reviews - before))
+            before = own.reviews
+    return points
 
 
 def review_costs(

@@ -21,7 +21,7 @@ from mashq.report.documents.match import Match
 from mashq.report.documents.match import document as match_document
 from mashq.report.documents.trials import Trials
 from mashq.report.documents.trials import document as trials_document
-from mashq.report.html.events import Told, heard, review_costs
+from mashq.report.html.events import Course, course_of, review_costs
 from mashq.runs.open import Played, Season
 from mashq.runs.reading import read_matches
 from mashq.runs.setup import score_rules_of
@@ -106,9 +106,9 @@ class Facts:
         return view(self.results, self.rules.refusals, tuple(self.rules.weights))
 
     @cached_property
-    def told(self) -> Told:
+    def course(self) -> Course:
         """The course and the story of the match, the first of several."""
-        return heard(self.played)
+        return course_of(self.played)
 
     @cached_property
     def kept(self) -> Any:

@@ -23,12 +23,12 @@ def course(facts: Facts) -> Section:
     known, shown = labels(facts.names), drawn(facts) or list(facts.names[:8])
     rows = [
         {"player": known[p.player], "round": p.round, "tokens": p.tokens, "seconds": p.seconds, "reviews": p.reviews}
-        for p in facts.told.course
+        for p in facts.course.points
         if p.player in shown
     ]
     which = f" of the first of {len(facts.matches)} trials" if len(facts.matches) > 1 else ""
     caption = f"Tokens spent{which} by round; a mark is where a player reviewed, larger for more reviews."
-    ends = "; ".join(f"{row['player']} {row['tokens']:,.0f}" for row in rows if row["round"] == facts.told.rounds)
+    ends = "; ".join(f"{row['player']} {row['tokens']:,.0f}" for row in rows if row["round"] == facts.course.rounds)
     figure = Figure(
         "course", charts.course(rows, [known[name] for name in shown]), caption, f"Tokens at the end: {ends}."
     )
@@ -171,10 +171,10 @@ def _judges(facts: Facts, others: Sequence[Facts]) -> list[Block]:
 def story(facts: Facts) -> Section:
     """The match told as a story, and the item that decided most, in full."""
     which = f"The first of {len(facts.matches)} trials, told" if len(facts.matches) > 1 else "The match, told"
-    beats = [f"Round {beat.round}: {beat.sentence}" for beat in facts.told.beats]
+    highlights = [f"Round {one.round}: {one.sentence}" for one in facts.course.highlights]
     blocks: list[Block] = [
         Prose([f"{which} by its moves. Rounds are counted from 1; to follow something is not to be caused by it."]),
-        Prose(beats or ["Nothing happened yet."], listed=True),
+        Prose(highlights or ["Nothing happened yet."], listed=True),
     ]
     if facts.judged is not None and facts.decisive:
         item = facts.decisive[0].item

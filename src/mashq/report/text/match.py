@@ -7,6 +7,7 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from mashq.players.registry import recorded_spec
 from mashq.protocol.resources import TABLE
 from mashq.report.documents.base import MEASURED
 from mashq.report.documents.match import Match, MatchPlayer, ReviewSpend
@@ -64,7 +65,7 @@ def _columns(players: Sequence[MatchPlayer]) -> dict[str, str]:
 
 
 def _cost(player: MatchPlayer, name: str) -> str:
-    if name == "reviews" and player.agent == "external":
+    if name == "reviews" and recorded_spec(player.agent).reviews == "unseen":
         return "n/a"
     return cost(name, player.score.costs[name])
 

@@ -20,7 +20,7 @@ def sentences(document: ValidationReport) -> Iterator[str]:
         f"{document.found.n} answers to {document.found.sources} sources, detector {detector_name(document)}; "
         f"a rating of {document.found.positive:g} or more is good; intervals (95%) resample the sources."
     )
-    if document.found.alpha is not None:
+    if document.found.alpha is not None and document.found.alpha_binary is not None:
         yield (
             f"Agreement between annotators on {document.found.rated_twice} answers (Krippendorff's alpha): "
             f"{_value(document.found.alpha)} for the ratings, {_value(document.found.alpha_binary)} for good or not."
@@ -76,7 +76,7 @@ def _paper(document: ValidationReport) -> str:
     if found.value is None:
         return f"{reported}; here r cannot be computed, because the scores or the ratings are all the same."
     here = f"{reported}; here, on {document.found.mean.n}{other}, r = {_value(found)}"
-    if found.low is None:
+    if found.low is None or found.high is None:
         return f"{here}: too few or too uniform to compare."
     if found.low <= paper.pearson <= found.high:
         return f"{here}, which agrees with it."

@@ -10,43 +10,46 @@ from typing import Any
 from mashq.detectors.base import Pair
 from mashq.detectors.grounding.detector import Grounding
 from mashq.gateway.types import REFEREE
+from mashq.protocol.game import is_kept
+from mashq.protocol.moves import Rewrite
+from mashq.protocol.rules import Rules
 from mashq.web.api import queries
-from mashq.web.run_view import Projector
+from mashq.web.replay_cache import LiveReplay
 
 CUT, LONGEST_CHECKED, PATIENCE = 4000, 200_000, 0.15
 
 
-def item_document(projector: Projector, position: int) -> dict[str, Any]:
+def item_document(live: LiveReplay, place: int) -> dict[str, Any]:
     """All there is about an item, cut."""
-    stage, match = projector.stage, projector.match
-    found = stage.found
-    whole = projector.advance(PATIENCE)
-    reel = projector.reel
-    with projector.lock:
-        seqs = [reel.columns["seq"][at] for at in reel.about(position)] if whole else None
+    view, match = live.view, live.match
+    found = view.found
+    whole = live.advance(PATIENCE)
+    first = live.replay.first
+    with live.lock:
+        seqs = [live.replay.seq_of(at) for at in live.replay.about(place)] if whole else None
     with queries.opened(found.path, finished=found.finished) as connection:
-        row = queries.item(connection, position)
+        row = queries.item(connection, place)
         if row is None:
             raise LookupError("there is no such item in this run")
         name, text, reference = row
         moves = queries.item_moves(connection, match, name, seqs)
         rounds = {move[1] for move in moves}
-        rounds |= {order.index(position) for order in reel.shape.orders}
+        rounds |= {player.order.index(place) for player in first.players}
         attempts = queries.attempts(connection, match, name, sorted(rounds), CUT)
-    config = stage.fixture(match).config
-    seats = {player: seat for seat, player in enumerate(reel.shape.scene.players)}
+    config = view.fixture(match).config
+    seats = {player.name: seat for seat, player in enumerate(first.players)}
     players: list[dict[str, Any]] = [
         {
             "name": player.name,
             "model": player.model,
             "agent": player.agent,
-            "place": reel.shape.orders[seats[player.name]].index(position) + 1,
-            "T": reel.shape.scene.thresholds[player.name],
+            "place": own.order.index(place) + 1,
+            "T": own.threshold,
             "versions": [],
             "decisions": [],
             "attempts": [row for row in attempts if row["player"] == player.name],
         }
-        for player in config.players
+        for player, own in zip(config.players, first.players, strict=True)
     ]
     for seq, round_, player, kind, about, body, ruled, time in moves:
         if player in seats:
@@ -57,12 +60,12 @@ def item_document(projector: Projector, position: int) -> dict[str, Any]:
                 if one["current"] or one["meant"] == "review":
                     own["decisions"].append(one)
             elif kind in ("answer", "rewrite") and about == name:
-                _add_version(own["versions"], (seq, round_, kind, time), move, reel.shape.scene.keep)
+                _add_version(own["versions"], (seq, round_, kind, time), move, first.rules)
     return {
-        "item": {"position": position, "id": name, **cut("text", text), "reference": reference},
-        "of": len(stage.item_ids),
+        "item": {"position": place, "id": name, **cut("text", text), "reference": reference},
+        "of": len(view.item_ids),
         "task": config.task.kind,
-        "keep": reel.shape.scene.keep,
+        "keep": first.rules.keep,
         "checkable": config.task.kind == "summarise",
         "detector": found.manifest.get("detector", {}),
         "guide": found.manifest.get("guide", "judge"),
@@ -72,14 +75,14 @@ def item_document(projector: Projector, position: int) -> dict[str, Any]:
     }
 
 
-def spans(projector: Projector, seq: int) -> dict[str, Any]:
+def spans(live: LiveReplay, seq: int) -> dict[str, Any]:
     """Where a version of an answer says what its source does not: offsets as JavaScript counts them."""
-    found = projector.stage.found
+    found = live.view.found
     with queries.opened(found.path, finished=found.finished) as connection:
-        move = queries.move(connection, projector.match, seq)
+        move = queries.move(connection, live.match, seq)
         if move is None or move[0] is None:
             raise LookupError("there is no such answer")
-        row = queries.item(connection, projector.stage.positions.get(move[0], -1))
+        row = queries.item(connection, live.view.places.get(move[0], -1))
     answer = str(move[1].get("text", ""))
     if row is None or move[1].get("simulated") or not answer:
         return {"spans": [], "why": "There is no text to check: this answer was simulated."}
@@ -89,9 +92,9 @@ def spans(projector: Projector, seq: int) -> dict[str, Any]:
     return {"spans": [[_units(answer, start), _units(answer, end)] for start, end in marked], "why": ""}
 
 
-def text(projector: Projector, what: str, number: int) -> str:
+def text(live: LiveReplay, what: str, number: int) -> str:
     """One whole text: the `source` of an item, the `answer` or `draft` of a move, the `reply` of an attempt."""
-    found = projector.stage.found
+    found = live.view.found
     with queries.opened(found.path, finished=found.finished) as connection:
         if what == "source":
             row = queries.item(connection, number)
@@ -99,7 +102,7 @@ def text(projector: Projector, what: str, number: int) -> str:
         elif what == "reply":
             said = queries.reply(connection, number)
         elif what in ("answer", "draft"):
-            move = queries.move(connection, projector.match, number)
+            move = queries.move(connection, live.match, number)
             said = None if move is None else str(move[1].get("text" if what == "answer" else "text_first") or "")
         else:
             said = None
@@ -129,15 +132,13 @@ def _decision(seq: int, round_: int, move: dict[str, Any], ruling: dict[str, Any
 
 
 def _add_version(
-    versions: list[dict[str, Any]], where: tuple[int, int, str, float], move: dict[str, Any], keep: str
+    versions: list[dict[str, Any]], where: tuple[int, int, str, float], move: dict[str, Any], rules: Rules
 ) -> None:
     """A version of the answer, and whether it was kept."""
     seq, round_, kind, time = where
     guide = move.get("h")
-    standing = next((one for one in reversed(versions) if one["kept"]), None)
-    usable = move["status"] == "ok" and guide is not None
-    better = standing is None or (guide or 0.0) > (standing["h"] or 0.0)
-    kept = kind == "answer" or (usable and (keep == "latest" or better))
+    standing = next((one["h"] for one in reversed(versions) if one["kept"]), None)
+    kept = kind == "answer" or is_kept(rules, standing, Rewrite(move["status"], h=guide))
     one = {
         "seq": seq,
         "round": round_ + 1,

@@ -16,7 +16,7 @@ from mashq.runs.database import connect
 from mashq.runs.reading import DATABASE
 from mashq.web.replay import Row
 
-EVENTS = "SELECT seq, round, player, kind, item, move, ruling, time FROM events WHERE match = ? AND seq > ?"
+EVENTS = "SELECT seq, player, kind, move, time FROM events WHERE match = ? AND seq > ?"
 LOG = """SELECT seq, round, player, kind, item, time, json_extract(move, '$.status'), json_extract(move, '$.h'),
   json_extract(move, '$.judged'), json_extract(move, '$.choice'), coalesce(json_extract(move, '$.source'), 'llm'),
   substr(coalesce(json_extract(move, '$.reason'), json_extract(move, '$.error'), ''), 1, 300), ruling,
@@ -29,6 +29,11 @@ LOGGED = (
 ATTEMPTS = """SELECT id, round, player, purpose, n, ask, model, prompt, opened, closed, outcome, status, tokens_in,
   tokens_out, cached, reasoning, seconds, waited, dollars, substr(reply, 1, ?) AS reply, length(reply) AS length,
   stop, error, worst_in, worst_out FROM attempts WHERE match = ? AND item IS ?"""
+
+REVIEW_TOKENS = """SELECT player, sum(coalesce(tokens_in, 0) + coalesce(tokens_out, 0)) FROM attempts
+  WHERE match = ? AND purpose = 'review' GROUP BY player"""
+
+ItemMove = tuple[int, int, str, str, str | None, str, str | None, float]
 
 
 @contextmanager
@@ -84,7 +89,7 @@ def log(connection: sqlite3.Connection, match: str, upto: int, limit: int) -> li
     return found
 
 
-def item_moves(connection: sqlite3.Connection, match: str, item: str, seqs: Sequence[int] | None) -> list[Row]:
+def item_moves(connection: sqlite3.Connection, match: str, item: str, seqs: Sequence[int] | None) -> list[ItemMove]:
     """The moves about an item: those with these numbers, or found by looking through the match."""
     columns = "seq, round, player, kind, item, move, ruling, time"
     if seqs is None:
@@ -102,6 +107,11 @@ def attempts(
     cursor = connection.execute(f"{ATTEMPTS} AND round IN ({marks}) ORDER BY id LIMIT 500", (cut, match, item))
     names = [column[0] for column in cursor.description]
     return [dict(zip(names, row, strict=True)) for row in cursor]
+
+
+def review_tokens(connection: sqlite3.Connection, match: str) -> dict[str, float]:
+    """What is known of the tokens that each player's reviews took."""
+    return dict(connection.execute(REVIEW_TOKENS, (match,)).fetchall())
 
 
 def reply(connection: sqlite3.Connection, attempt: int) -> str | None:

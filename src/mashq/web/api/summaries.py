@@ -8,7 +8,8 @@ from mashq.web.api import queries
 from mashq.web.api.frames import standing
 from mashq.web.api.scores import final
 from mashq.web.library import Found, locks, playing
-from mashq.web.run_view import Projector, Stage, Theatre
+from mashq.web.replay_cache import LiveReplay, ReplayCache
+from mashq.web.run_view import RunView
 
 FIGURES = ("h", "h_before_review", "answer_rate", "calls", "tokens", "reviews", "seconds", "dollars", "penalty", "q")
 MAX_MATCHES, PAGE, PATIENCE = 200, 100, 1.0
@@ -38,10 +39,10 @@ def card(found: Found, held: frozenset[int]) -> dict[str, Any]:
     }
 
 
-def listed(theatre: Theatre, wanted: dict[str, str], start: int, limit: int = PAGE) -> dict[str, Any]:
+def listed(cache: ReplayCache, wanted: dict[str, str], start: int, limit: int = PAGE) -> dict[str, Any]:
     """A page of the runs that a filter leaves, newest first."""
     held = locks()
-    everyone = [card(found, held) for found in theatre.library.runs()]
+    everyone = [card(found, held) for found in cache.library.runs()]
     detectors = sorted({one["detector"] for one in everyone if one["detector"]})
     left = [one for one in everyone if _wanted(one, wanted)]
     return {"runs": left[start : start + limit], "of": len(left), "all": len(everyone), "detectors": detectors}
@@ -59,17 +60,17 @@ def _wanted(one: dict[str, Any], wanted: dict[str, str]) -> bool:
     return all(word in " ".join(said).lower() for word in wanted.get("text", "").lower().split())
 
 
-def matches(stage: Stage, after: int) -> dict[str, Any]:
+def matches(view: RunView, after: int) -> dict[str, Any]:
     """A page of a run's matches, with the winner of those that have ended."""
-    found = stage.found
+    found = view.found
     with queries.opened(found.path, finished=found.finished) as connection:
         begun, ended = queries.match_count(connection)
         rows: list[dict[str, Any]] = []
         for name, position, started, over in queries.matches(connection, after, PAGE):
-            fixture = stage.fixture(name)
+            fixture = view.fixture(name)
             one: dict[str, Any] = {"id": name, "position": position, "started": started, "ended": over}
             one["trial"], one["cell"] = fixture.trial, [[key, value] for key, value in fixture.cell]
-            result = final(connection, name, stage.rules(name)) if over else None
+            result = final(connection, name, view.rules(name)) if over else None
             one["winner"] = result["winner"] if result else None
             one["q"] = [[p["name"], p["q"]] for p in result["players"]] if result else []
             rows.append(one)
@@ -77,21 +78,21 @@ def matches(stage: Stage, after: int) -> dict[str, Any]:
     return {"matches": rows, "begun": begun, "ended": ended, "latest": latest}
 
 
-def summary(theatre: Theatre, run: str) -> dict[str, Any]:
+def summary(cache: ReplayCache, run: str) -> dict[str, Any]:
     """A run's players: the means over its ended matches, or where they stand in one that is being played."""
-    stage = theatre.stage(run)
-    found = stage.found
+    view = cache.run(run)
+    found = view.found
     if found.kind == "gateway":
         return {"players": [], "matches": 0, "winner": None, "so_far": False}
     with queries.opened(found.path, finished=found.finished) as connection:
         over = [row for row in queries.matches(connection, -1, MAX_MATCHES) if row[3] is not None]
-        results = [final(connection, name, stage.rules(name)) for name, *_ in over]
+        results = [final(connection, name, view.rules(name)) for name, *_ in over]
         latest = queries.latest(connection)
     known = [result for result in results if result is not None]
-    models = {player.name: player for player in stage.config.players}
+    models = {player.name: player for player in view.config.players}
     so_far = not known
     if so_far and latest is not None:
-        known = [_so_far(theatre.projector(run, latest))]
+        known = [_so_far(cache.match(run, latest))]
     wins = Counter(result["winner"] for result in known if result["winner"] is not None)
     names = list(dict.fromkeys(player["name"] for result in known for player in result["players"]))
     players: list[dict[str, Any]] = [
@@ -111,27 +112,27 @@ def summary(theatre: Theatre, run: str) -> dict[str, Any]:
     return {"players": players, "matches": len(over), "winner": winner, "so_far": so_far, "items": items}
 
 
-def compared(theatre: Theatre, runs: tuple[str, str]) -> dict[str, Any]:
+def compared(cache: ReplayCache, runs: tuple[str, str]) -> dict[str, Any]:
     """Two runs: their players' figures, and the settings in which they differ."""
-    stages = [theatre.stage(run) for run in runs]
+    views = [cache.run(run) for run in runs]
     held = locks()
-    settings = [flat(_open(stage.found.manifest)) for stage in stages]
+    settings = [flat(_open(view.found.manifest)) for view in views]
     keys = sorted({key for one in settings for key in one})
     differ = [[key, *(one.get(key) for one in settings)] for key in keys]
-    digests = [stage.found.manifest.get("digests", {}).get("items") for stage in stages]
+    digests = [view.found.manifest.get("digests", {}).get("items") for view in views]
     return {
-        "runs": [card(stage.found, held) | summary(theatre, stage.found.id) for stage in stages],
+        "runs": [card(view.found, held) | summary(cache, view.found.id) for view in views],
         "settings": [row for row in differ if repr(row[1]) != repr(row[2])][:200],
         "same_items": digests[0] is not None and digests[0] == digests[1],
     }
 
 
-def differences(theatre: Theatre, runs: tuple[str, str], player: str) -> list[list[Any]]:
+def differences(cache: ReplayCache, runs: tuple[str, str], player: str) -> list[list[Any]]:
     """The items on which a player's H differs most between the first matches of two runs over the same items."""
     found: list[dict[int, tuple[str, float | None]]] = []
     for run in runs:
-        stage = theatre.stage(run)
-        with queries.opened(stage.found.path, finished=stage.found.finished) as connection:
+        view = cache.run(run)
+        with queries.opened(view.found.path, finished=view.found.finished) as connection:
             begun = queries.matches(connection, -1, 1)
             rows = connection.execute(
                 "SELECT position, r.status, r.h FROM results r JOIN seats s USING (match, seat)"
@@ -139,7 +140,7 @@ def differences(theatre: Theatre, runs: tuple[str, str], player: str) -> list[li
                 (begun[0][0] if begun else "", player),
             )
             found.append({position: (status, h) for position, status, h in rows})
-    ids = theatre.stage(runs[0]).item_ids
+    ids = cache.run(runs[0]).item_ids
     common = [at for at in found[0] if at in found[1] and found[0][at][1] is not None and found[1][at][1] is not None]
     gaps = {at: (found[1][at][1] or 0.0) - (found[0][at][1] or 0.0) for at in common}
     worst = sorted((at for at in common if gaps[at]), key=lambda at: -abs(gaps[at]))[:30]
@@ -167,13 +168,12 @@ def _open(manifest: dict[str, Any]) -> dict[str, Any]:
     return manifest.get("config", {}) | {"detector": named, "season": manifest.get("season", {})}
 
 
-def _so_far(projector: Projector) -> dict[str, Any]:
-    projector.advance(PATIENCE)
-    with projector.lock:
-        reel = projector.reel
-        rows = standing(reel, len(reel))
+def _so_far(live: LiveReplay) -> dict[str, Any]:
+    live.advance(PATIENCE)
+    with live.lock:
+        rows = standing(live.replay, len(live.replay))
     players = [row | {"penalty": row["p"], "h_before_review": None, "answer_rate": None} for row in rows]
-    return {"players": players, "winner": None, "items": reel.shape.scene.items}
+    return {"players": players, "winner": None, "items": len(live.replay.first.items)}
 
 
 def _means(rows: list[dict[str, Any]]) -> dict[str, Any]:

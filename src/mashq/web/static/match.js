@@ -130,14 +130,14 @@ const figure = async () => {
 const story = async () => {
   try {
     const told = await get("story", { ...here(), most: find("most").value });
-    fill(find("story"), ...told.beats.map(([at, , sentence, weight]) => make("li",
+    fill(find("story"), ...told.highlights.map(([at, , sentence, weight]) => make("li",
       { "data-round": at, class: `${weight >= 0.8 ? "weighty" : ""}${at > page.frame.round ? " later" : ""}` },
       make("button", { type: "button", onclick: async () => {
         leave(); pause();
         try { const told = await get("round", { ...here(), round: at + 1 }); go(told.at); } catch (error) { say(error); }
       } }, `round ${number(at)}`),
       make("span", { class: "said" }, plain(sentence, 600)))));
-    find("story-of").textContent = told.of > told.beats.length ? `${number(told.beats.length)} of ${number(told.of)} beats, those that matter most.`
+    find("story-of").textContent = told.of > told.highlights.length ? `${number(told.highlights.length)} of ${number(told.of)} highlights, those that matter most.`
       : told.of ? "" : "Nothing has happened yet.";
   } catch (error) { say(error); }
 };

@@ -1,13 +1,5 @@
-"""Conformance checks for extension authors: `check_player` and `check_detector`.
+"""`check_player`: every step, with good, odd, refused and failed replies."""
 
-    from mashq.testing import check_player
-    async def test_my_player() -> None:
-        await check_player(MyPlayer())
-
-Each raises AssertionError with a sentence that says what is wrong.
-"""
-
-import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import cast
 
@@ -81,33 +73,6 @@ async def check_player(player: object) -> None:
             else:
                 assert made.status in ("ok", "refused", "failed"), f"{made.status!r} is no status"
                 assert made.status != "ok" or made.text.strip(), "an answer that is ok needs text"
-
-
-def check_detector(detector: object) -> None:
-    """Score odd and ordinary pairs; every H must be a number in [0, 1], and not depend on order or company."""
-    from mashq.detectors.base import Detector, Pair
-
-    scorer = cast(Detector, detector)
-    assert scorer.name and scorer.version, "a detector needs a name and a version"
-    answers = (
-        "A ferry sank on 3 May.",
-        "",
-        "🚢" * 50,
-        "Паром затонул.",
-        "x" * 20_000,
-        PASSAGE,
-        "\x00\ud7ff\n\t",
-        "no",
-    )
-    pairs = [Pair(PASSAGE, answer, "12") for answer in answers]
-    scores = scorer.score(pairs)
-    assert len(scores) == len(pairs), f"{len(pairs)} pairs were given and {len(scores)} scores came back"
-    for pair, h in zip(pairs, scores, strict=True):
-        assert math.isfinite(h) and 0 <= h <= 1, f"{h} for {pair.answer[:40]!r} is not a score in [0, 1]"
-    assert scorer.score(pairs[::-1]) == scores[::-1], "the order of the pairs changes the scores"
-    alone = [scorer.score([pair])[0] for pair in pairs]
-    assert all(abs(a - b) < 0.01 for a, b in zip(alone, scores, strict=True)), "company changes the scores"
-    assert scorer.score([]) == [], "no pairs should give no scores"
 
 
 def _observation(step: Step) -> Observation:

@@ -1,0 +1,191 @@
+"""A match as a story: what happened, when, to whom, and how much it matters.
+
+    story = Story(first, rules)              of a match before its first move
+    story.hear(delta)                        for each move of its replay
+    story.highlights()                       all of them, in the order of their rounds
+    most_important(highlights, 12)           twelve of them, in the same order
+
+Contract: a pure function of the replay. Every sentence follows from the moves alone: counts are exact, rounds are
+counted from 1, and what followed a snapshot is said to have followed it, never to have been caused by it. H is the
+judge's score; Q is the score so far, over the items each player has answered. Names and ids in the sentences are
+other people's text: escape them where they are shown.
+"""
+
+from array import array
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
+
+import numpy as np
+
+from mashq.analysis.story import highlights as say
+from mashq.analysis.story.highlights import Highlight
+from mashq.analysis.story.memory import STEADY, PlayerMemory, Reign
+from mashq.analysis.story.score_so_far import counted_by, scores_so_far
+from mashq.analysis.story.words import named, plural
+from mashq.protocol.game import delivered
+from mashq.protocol.moves import Answer, Decision, Rewrite, Stop
+from mashq.protocol.replay import Delta
+from mashq.protocol.score import TIE, ScoreRules
+from mashq.protocol.state import MatchState
+
+RATIOS = (1.5, 2, 3, 5, 10, 20, 50, 100)
+UNANSWERED = float("nan")
+NO_TOKENS: Mapping[str, float] = MappingProxyType({})
+
+
+def most_important(highlights: Sequence[Highlight], most: int) -> list[Highlight]:
+    """The most important ones, still in order."""
+    best = sorted(range(len(highlights)), key=lambda at: (-highlights[at].importance, at))[: max(0, most)]
+    return [highlights[at] for at in sorted(best)]
+
+
+class Story:
+    """Hears the moves of a match one by one and says what came of them so far."""
+
+    def __init__(self, first: MatchState, rules: ScoreRules) -> None:
+        self.state = first
+        self._rules = rules
+        self._players = [PlayerMemory(player.name, player.threshold) for player in first.players]
+        self._seats = {player.name: seat for seat, player in enumerate(first.players)}
+        self._done: list[Highlight] = []
+        self._round = 0
+        self._counted = counted_by(rules)
+        self._unscored: array[float] = array("d")
+        self._scored = 0
+        self._reigns: list[Reign] = []
+        self._ratio = 0
+
+    def hear(self, delta: Delta) -> None:
+        """Take one move in."""
+        if delta.round != self._round:
+            self._close_round(delta.before)
+            self._round = delta.round
+        own, move = self._players[delta.seat], delta.move
+        if not isinstance(move, Rewrite):
+            self._close_cycle(own)
+        own.charge(delta)
+        match move:
+            case Answer():
+                own.answer(delta, move)
+            case Decision():
+                self._decide(own, delta, move)
+            case Rewrite():
+                own.rewrite(delta, move)
+            case Stop():
+                self._done.append(say.left(delta, move.reason))
+        self.state = delta.after
+
+    @property
+    def reviewed_within_steps(self) -> tuple[str, ...]:
+        """The players whose reviews are not all moves, so that only the ledger knows what those cost."""
+        return tuple(player.name for player in self.state.players if say.reviews_within_steps(player))
+
+    def highlights(self, *, ended: bool = True, review_tokens: Mapping[str, float] = NO_TOKENS) -> list[Highlight]:
+        """The story so far, in the order of the rounds; with `ended`, what only the end can tell as well.
+
+        `review_tokens`: what the reviews of those who `reviewed_within_steps` took, by the ledger.
+        """
+        every = list(self._done)
+        for own in self._players:
+            if own.cycle is not None:
+                every.append(say.review_cycle(own, own.cycle))
+            every += [say.trouble(own, trouble) for trouble in own.troubles.values()]
+            every += [say.reaction(own, reaction, ended) for reaction in own.reactions]
+        every += say.opening(self._players)
+        every += say.leads(self._all_reigns(ended))
+        if ended:
+            every += self._closing(review_tokens)
+        return sorted(every, key=lambda highlight: highlight.round)
+
+    def _closing(self, review_tokens: Mapping[str, float]) -> Iterable[Highlight]:
+        yield from say.bought(self.state, self._round + 1, review_tokens)
+        yield from say.worst(self.state, self._players)
+        yield from say.divided(self.state, self._players)
+
+    def _decide(self, own: PlayerMemory, delta: Delta, move: Decision) -> None:
+        ruled = delta.ruling
+        if move.source == "fallback":
+            own.trouble("fallback", delta.round, "")
+        elif ruled is not None and ruled.overridden:
+            own.trouble(f"override {move.choice} {ruled.choice}", delta.round, ruled.overridden)
+        if ruled is not None and ruled.choice == "end":
+            text = f"{named(own.name)} ended its play after {plural(delta.player.position, 'answer')}."
+            self._done.append(Highlight(delta.round + 1, (own.name,), text, 0.5, "end"))
+        reaction = own.reaction(delta, move)
+        if reaction is not None:
+            seats = [self._seats[shot.player] for shot in delivered(delta.before, delta.seat)]
+            rivals = [(self._players[seat].name, self._players[seat].last_work) for seat in seats]
+            shown = tuple((rival, work) for rival, work in rivals if work is not None)
+            if shown:
+                own.reactions.append(replace(reaction, shown=shown))
+        own.decide(delta)
+
+    def _close_cycle(self, own: PlayerMemory) -> None:
+        if own.cycle is not None:
+            self._done.append(say.review_cycle(own, own.cycle))
+            own.cycle = None
+
+    def _close_round(self, state: MatchState) -> None:
+        """A round is over: who leads, and who spent how much more."""
+        for own in self._players:
+            self._close_cycle(own)
+        self._note_scores(state)
+        self._compare_costs(state)
+        for own in self._players:
+            own.close_round()
+
+    def _note_scores(self, state: MatchState) -> None:
+        """Note what decides who leads: each player's mean H and its counted costs."""
+        for player in state.players:
+            h = player.average_judge_h
+            self._unscored.append(UNANSWERED if h is None else h)
+            self._unscored.extend([player.spend.amount(name).total for name in self._counted])
+
+    def _all_reigns(self, ended: bool) -> list[Reign]:
+        """The times in the lead; with `ended`, the round at hand counts as if it were over."""
+        self._reigns = self._led(self._reigns, self._scored)
+        self._scored += len(self._unscored) // (len(self._players) * (1 + len(self._counted)))
+        del self._unscored[:]
+        if not ended:
+            return self._reigns
+        self._note_scores(self.state)
+        reigns = self._led(self._reigns, self._round)
+        del self._unscored[:]
+        return reigns
+
+    def _led(self, reigns: Sequence[Reign], first: int) -> list[Reign]:
+        """The times in the lead, on through the rounds that are not scored yet, from the round `first`."""
+        shape = (-1, len(self._players), 1 + len(self._counted))
+        rows = np.array(self._unscored, dtype=np.float64).reshape(shape)
+        totals = {name: rows[:, :, 1 + at] for at, name in enumerate(self._counted)}
+        _, scores = scores_so_far(self._rules, rows[:, :, 0], totals)
+        led = list(reigns)
+        names = [own.name for own in self._players]
+        for round_, own in enumerate(scores.tolist(), first):
+            known = sorted(((q, name) for q, name in zip(own, names, strict=True) if q == q), reverse=True)
+            if len(known) < 2 or known[0][0] - known[1][0] < TIE:
+                continue
+            (best, leader), (second, rival) = known[:2]
+            if led and led[-1].player == leader:
+                led[-1] = replace(led[-1], rounds=led[-1].rounds + 1)
+            else:
+                led.append(Reign(leader, round_, 1, best, second, rival))
+        return led
+
+    def _compare_costs(self, state: MatchState) -> None:
+        """The first time one player has spent so many times the tokens of another."""
+        players = state.players
+        if self._round < STEADY or len(players) < 2 or any(player.spend.unknown for player in players):
+            return
+        tokens = [(player.spend.tokens.total, player.name) for player in players]
+        (least, low), (most, high) = min(tokens, key=lambda own: own[0]), max(tokens, key=lambda own: own[0])
+        if least <= 0:
+            return
+        reached = sum(most / least >= step for step in RATIOS)
+        if reached > self._ratio:
+            self._ratio = reached
+            text = f"{named(high)} has spent {most / least:.1f} times the tokens of {named(low)} so far: "
+            text += f"{most:,.0f} against {least:,.0f}."
+            weight = min(0.8, 0.35 + 0.1 * reached)
+            self._done.append(Highlight(self._round + 1, (high, low), text, weight, "cost"))

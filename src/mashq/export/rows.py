@@ -1,0 +1,59 @@
+"""Exports that are rows: CSV, JSON lines and Parquet, of results, attempts or events."""
+
+from pathlib import Path
+
+from mashq.errors import ConfigError
+from mashq.export import files, tables
+from mashq.export.base import Options, What, check_matches
+from mashq.runs.open import load_season
+from mashq.runs.setup import score_rules_of
+
+
+class Rows:
+    """What the three have in common."""
+
+    form: files.Form
+    suffixes: tuple[str, ...]
+    holds: tuple[What, ...] = ("results", "attempts", "events")
+
+    def write(self, run: Path, out: Path | None, options: Options) -> list[str]:
+        """Write the rows, and say how many and how they are scored."""
+        notes: list[str] = []
+        if options.what == "results":
+            if options.content:
+                raise ConfigError("--content is for attempts, events and spans: results hold no texts")
+            season = load_season(run)
+            written = files.write(tables.results(season, options.matches), self.form, out)
+            if season.kind == "match" and out is not None:
+                flags = " ".join(tables.score_flags(score_rules_of(season.config)))
+                notes.append(f"Scores as the run does with: mashq score {out} {flags}")
+        else:
+            check_matches(run, options.matches)
+            table = tables.attempts if options.what == "attempts" else tables.events
+            written = files.write(table(run, options.matches, content=options.content), self.form, out)
+        if out is not None:
+            notes.append(f"{written.rows:,} rows in {out}.")
+        if written.formulas:
+            notes.append(
+                f"Note: {written.formulas:,} cells begin with =, +, - or @, as they do in the run: in a spreadsheet, "
+                "import them as text."
+            )
+        return notes
+
+
+class Csv(Rows):
+    """Comma-separated values."""
+
+    form, suffixes = "csv", (".csv",)
+
+
+class Jsonl(Rows):
+    """One JSON object on each line."""
+
+    form, suffixes = "jsonl", (".jsonl", ".ndjson")
+
+
+class Parquet(Rows):
+    """A Parquet file, with the extra of that name."""
+
+    form, suffixes = "parquet", (".parquet",)

@@ -1,0 +1,163 @@
+"""Every way to extend mashq, on one page.
+
+| group             | what it adds                 | its Protocol                          | checked with     |
+|-------------------|------------------------------|---------------------------------------|------------------|
+| `mashq.players`   | an agent                     | `mashq.players.base.Player`           | `check_player`   |
+| `mashq.detectors` | a way to score answers       | `mashq.detectors.base.Detector`       | `check_detector` |
+| `mashq.wires`     | a provider's wire format     | `mashq.gateway.wire.base.Wire`        | `check_wire`     |
+| `mashq.exports`   | a file format for runs       | `mashq.export.base.Export`            | `check_export`   |
+| `mashq.executors` | a place to play matches      | `mashq.arena.executors.base.Executor` | `check_executor` |
+
+An extension is a class with a few methods; an installed package names it with an entry point in its group, and
+`create` calls it without arguments. What is built in stands in the tables below by import path, is found the same
+way, and is imported when first asked for. `mashq.testing` has the checks, `docs/extending.md` an example of each.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from mashq.errors import ConfigError, MashqError
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+    from mashq.arena.executors.base import Executor
+    from mashq.detectors.base import Detector
+    from mashq.export.base import Export
+    from mashq.gateway.wire.base import Wire
+    from mashq.players.base import Player
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+@dataclass(frozen=True, slots=True)
+class Extensions(Generic[T]):
+    """The extensions of one kind: those built in, by import path, and those of installed packages."""
+
+    kind: str
+    group: str
+    members: tuple[str, ...]  # what one must have
+    built_in: Mapping[str, str]  # name -> "module:attribute"
+    with_argument: tuple[str, ...] = ()  # built-in names that take a text after a colon, as in hhem:FOLDER
+
+    def names(self) -> list[str]:
+        """The names that can be used here: built in, then installed."""
+        return [*self.built_in, *sorted(self._installed().keys() - self.built_in.keys())]
+
+    def load(self, name: str) -> Callable[..., T]:
+        """What makes an extension of that name: its class, as a rule."""
+        if name not in self.built_in:
+            return self._of_package(name, lambda entry: entry.load())
+        module, _, attribute = self.built_in[name].partition(":")
+        return getattr(import_module(module), attribute)
+
+    def create(self, name: str) -> T:
+        """A new extension of that name, or a ConfigError that says which there are or whose is broken."""
+        plain, _, argument = name.partition(":")
+        if name in self.built_in:
+            return self.load(name)()
+        if plain in self.with_argument:
+            return self.load(plain)(argument)
+        return self._of_package(name, self._made)
+
+    def _made(self, entry: EntryPoint) -> T:
+        made: Any = entry.load()()
+        for member in self.members:
+            if not hasattr(made, member):
+                raise TypeError(f"it has no {member}, see docs/extending.md")
+        return made
+
+    def _installed(self) -> dict[str, EntryPoint]:
+        from importlib.metadata import entry_points  # slow to import, and seldom needed
+
+        return {entry.name: entry for entry in entry_points(group=self.group)}
+
+    def _of_package(self, name: str, use: Callable[[EntryPoint], R]) -> R:
+        """Use what an installed package names; what its code does wrong is a sentence that names the package."""
+        entry = self._installed().get(name)
+        if entry is None:
+            known = sorted(self.names())
+            near = difflib.get_close_matches(name.casefold().replace("_", "-"), known, n=1, cutoff=0.0)[0]
+            raise ConfigError(
+                f"There is no {self.kind} {name!r}; the known ones are {', '.join(known)} (nearest: {near})."
+            )
+        try:
+            return use(entry)
+        except MashqError:
+            raise
+        except Exception as error:
+            raise ConfigError(
+                f"The {self.kind} {name!r} of the package {_package(entry)} cannot be used "
+                f"({type(error).__name__}: {error}): repair the package, or uninstall it."
+            ) from error
+
+
+def _package(entry: EntryPoint) -> str:
+    return entry.value if entry.dist is None else f"{entry.dist.name} {entry.dist.version}"
+
+
+PLAYERS: Extensions[Player] = Extensions(
+    "agent",
+    "mashq.players",
+    ("move",),
+    {  # `external` is made by the arena, which has the server it plays through
+        "q-agent": "mashq.players.q_agent:QAgent",
+        "plain": "mashq.players.baselines:Plain",
+        "retry": "mashq.players.baselines:Retry",
+        "escalate": "mashq.players.baselines:Escalate",
+        "best-of-n": "mashq.players.best_of_n:BestOfN",
+        "react": "mashq.players.react:React",
+    },
+)
+DETECTORS: Extensions[Detector] = Extensions(
+    "detector",
+    "mashq.detectors",
+    ("name", "version", "score"),
+    {
+        "grounding": "mashq.detectors.grounding.detector:Grounding",
+        "exact-match": "mashq.detectors.exact_match:ExactMatch",
+        "simpleqa": "mashq.detectors.simpleqa:SimpleQA",
+        "hhem": "mashq.detectors.neural.hhem:Hhem",
+        "minicheck": "mashq.detectors.neural.minicheck:Minicheck",
+    },
+    with_argument=("hhem", "minicheck"),
+)
+WIRES: Extensions[Wire] = Extensions(
+    "wire format",
+    "mashq.wires",
+    ("path", "headers", "encode", "decode", "usage", "served"),
+    {
+        "openai": "mashq.gateway.wire.openai_chat:OpenAIChat",
+        "anthropic": "mashq.gateway.wire.anthropic_messages:AnthropicMessages",
+    },
+)
+EXPORTS: Extensions[Export] = Extensions(
+    "export format",
+    "mashq.exports",
+    ("suffixes", "holds", "write"),
+    {
+        "csv": "mashq.export.rows:Csv",
+        "jsonl": "mashq.export.rows:Jsonl",
+        "parquet": "mashq.export.rows:Parquet",
+        "latex": "mashq.export.latex:Latex",
+        "otel": "mashq.export.otel:Otel",
+        "inspect": "mashq.export.inspect.write:Inspect",
+    },
+)
+EXECUTORS: Extensions[Executor] = Extensions(
+    "executor",
+    "mashq.executors",
+    ("play",),
+    {
+        "local": "mashq.arena.executors.local:LocalExecutor",
+        "processes": "mashq.arena.executors.processes:Processes",
+        "ray": "mashq.arena.executors.ray_cluster:Cluster",
+    },
+    with_argument=("ray",),
+)

@@ -1,0 +1,19 @@
+"""What `agent: external` declares: apart from the agent, which speaks HTTP, so that a run can be read without it."""
+
+from mashq.config import PlayerConfig
+from mashq.errors import ConfigError
+from mashq.players.base import AgentSpec
+
+
+def _has_one_way_to_it(player: PlayerConfig) -> None:
+    if (player.command is None) == (player.url is None):
+        raise ConfigError(f"player {player.name!r} is external: give it either a command or a url")
+
+
+EXTERNAL = AgentSpec(
+    "a program of anyone's, metered: see [external agents](external.md)",
+    reviews="unseen",
+    settings=frozenset({"command", "url", "env", "directory", "turn_timeout"}),
+    check=_has_one_way_to_it,
+    external=True,
+)

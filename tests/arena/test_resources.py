@@ -1,0 +1,109 @@
+"""A resource is one row of one table: joules, declared for a model, can be counted, budgeted, shown and exported."""
+
+import csv
+import io
+import json
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import mashq
+from mashq.errors import ConfigError
+from mashq.protocol.resources import RESOURCES, TABLE
+from mashq.runs.open import load
+from tests.pinned.door import Dashboard, command
+from tests.pinned.stage import copied
+
+SOURCE = Path(mashq.__file__).parent
+RATE = {"input": 200_000.0, "output": 2_000_000.0}
+
+
+def config(**settings: Any) -> dict[str, Any]:
+    """Two simulated players; the energy of one model is declared."""
+    document: dict[str, Any] = {
+        "task": {"data": "builtin", "limit": 4},
+        "players": [
+            {"name": "A", "model": "simulated/one", "policy": "rule"},
+            {"name": "B", "agent": "plain", "model": "simulated/two"},
+        ],
+        "models": {"simulated/one": {"energy": RATE}, "simulated/two": {"energy": RATE}},
+        "seed": 3,
+    }
+    return document | settings
+
+
+def by_hand(run: Path, player: str) -> float:
+    with sqlite3.connect(run / "run.db") as connection:
+        query = "SELECT sum(tokens_in), sum(tokens_out) FROM attempts WHERE player = ?"
+        tokens_in, tokens_out = connection.execute(query, (player,)).fetchone()
+    connection.close()
+    return (tokens_in * RATE["input"] + tokens_out * RATE["output"]) / 1e6
+
+
+def test_joules_are_worked_out_stored_shown_and_exported(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    mashq.play(config(), run)
+    shown = json.loads(command(["show", str(run), "--json"]).out)
+    joules = {player["name"]: player["joules"] for player in shown["players"]}
+    assert joules == {name: pytest.approx(by_hand(run, name)) for name in ("A", "B")}
+    assert "joules" in command(["show", str(run)], columns=160).out
+    rows = list(csv.DictReader(io.StringIO(command(["export", str(run), "--format", "csv"]).out)))
+    assert sum(float(row["joules"]) for row in rows if row["player"] == "A") == pytest.approx(joules["A"])
+    assert command(["verify", str(run)]).code == 0
+    data = Dashboard(tmp_path).get("/api/match", "run=run&match=0")
+    assert data.status == 200
+
+
+def test_joules_can_be_counted_in_p(tmp_path: Path) -> None:
+    mashq.play(config(score={"resources": ["joules"]}), tmp_path / "run")
+    shown = json.loads(command(["show", str(tmp_path / "run"), "--json"]).out)
+    a, b = (by_hand(tmp_path / "run", name) for name in ("A", "B"))
+    assert [player["penalty"] for player in shown["players"]] == pytest.approx([a / max(a, b), b / max(a, b)])
+
+
+def test_joules_can_be_budgeted(tmp_path: Path) -> None:
+    mashq.play(config(rules={"budget": {"joules": 2_500.0}}), tmp_path / "run")
+    players = load(tmp_path / "run").state.players
+    assert any("budget of 2500 joules cannot cover the next call" in (player.stopped or "") for player in players)
+    assert all(player.spend.amount("joules").total <= 2_500 for player in players)
+
+
+def test_a_budget_needs_a_rate(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"a budget in joules needs a rate.*models\.energy"):
+        mashq.play(config(models={}, rules={"budget": {"joules": 5.0}}), tmp_path / "run")
+
+
+def test_without_a_rate_it_is_unknown_and_left_out_of_p(tmp_path: Path) -> None:
+    mashq.play(config(models={}, score={"resources": ["calls", "joules"]}), tmp_path / "run")
+    shown = json.loads(command(["show", str(tmp_path / "run"), "--json"]).out)
+    assert [player["joules"] for player in shown["players"]] == [None, None]
+    assert "joules left out of P: unknown for A, B." in shown["notes"]
+
+
+def test_a_run_of_an_earlier_version_reads_as_unknown_and_resume_adds_the_columns(tmp_path: Path) -> None:
+    run = copied("stopped", tmp_path / "run")
+    spend = load(run).state.players[0].spend
+    assert not spend.amount("joules").is_known and spend.amount("joules").unknown == spend.attempts
+    assert command(["resume", str(run)]).code == 0
+    with sqlite3.connect(run / "run.db") as connection:
+        for table, column in (("attempts", "joules"), ("attempts", "worst_joules"), ("results", "joules_known")):
+            assert column in {row[1] for row in connection.execute(f"PRAGMA table_info({table})")}
+    connection.close()
+    assert command(["verify", str(run)]).code == 0
+
+
+def test_a_resource_costs_four_files() -> None:
+    """The row, the setting that declares its rate, the rate, and where a model's rates are gathered."""
+    naming = {
+        path.relative_to(SOURCE).as_posix()
+        for pattern in ("*.py", "*.js", "*.html", "*.txt")
+        for path in SOURCE.rglob(pattern)
+        if "joules" in path.read_text("utf-8").lower()
+    }
+    assert naming <= {"protocol/resources.py", "config/schema.py", "gateway/prices.py", "arena/endpoints.py"}
+
+
+def test_the_table_names_each_resource_once() -> None:
+    assert list(TABLE) == list(RESOURCES) == [row.name for row in TABLE.values()]
