@@ -1,39 +1,49 @@
-# Everything sets itself up: `make demo` plays a real match, `make test` runs the tests.
+# Every target sets up what it needs: `make demo` plays a real match, `make test` runs the tests.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
-
+LOCK := requirements/dev.lock
 PEERS := $(VENV)/peers
 
-.PHONY: setup demo test check bench peers crash torture lock minimum pythons package sbom audit notes clean
+PYTEST := $(BIN)/pytest -q -n 2 --dist worksteal -p no:cacheprovider
+COVERED := $(BIN)/coverage report --skip-covered --show-missing
+
+.PHONY: setup demo weights test lint check bench peers crash torture lock minimum pythons package sbom audit notes clean
 
 setup: $(STAMP)
 
-# The locked versions, each file checked against its hash; `make lock` takes newer ones.
-$(STAMP): pyproject.toml requirements/dev.lock
+# The locked versions, each file checked against its hash; then, without an index, mashq itself, which fails if the
+# lock lacks something that pyproject.toml asks for.
+$(STAMP): pyproject.toml $(LOCK)
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --require-hashes -r requirements/dev.lock
-	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e .
-	$(BIN)/python -m tools.lock --check
+	$(BIN)/python -m pip install --quiet --require-hashes -r $(LOCK)
+	$(BIN)/python -m pip install --quiet --no-index --no-build-isolation -e '.[dev]' || \
+	  { echo "$(LOCK) does not fit pyproject.toml: run make lock."; exit 1; }
 	touch $(STAMP)
 
 demo: $(STAMP)
 	$(BIN)/mashq weights
 	$(BIN)/mashq demo
 
-test: $(STAMP)
+weights: $(STAMP)
 	$(BIN)/mashq weights || echo "The embedded model could not be fetched: the tests that need it will skip."
-	$(BIN)/ruff check .
-	$(BIN)/lint-imports
-	$(BIN)/pytest -q -n 2 --dist worksteal -p no:cacheprovider
 
-check: test
+# What to run while working: everything but the tests marked slow.
+test: weights
+	$(PYTEST) -m "not slow"
+
+lint: $(STAMP)
+	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
 	$(BIN)/pyright
-	$(BIN)/pytest -q -n 2 -p no:cacheprovider tests/protocol tests/gateway --cov=mashq.protocol --cov=mashq.gateway \
-	  --cov-branch --cov-report=term-missing --cov-fail-under=99
+
+# What must pass: all tests, in one run that also measures branch coverage.
+check: lint weights
+	$(PYTEST) --cov --cov-report=
+	$(COVERED) --fail-under=99 --include='src/mashq/protocol/*,src/mashq/gateway/*'
 
 bench: $(STAMP)
 	$(BIN)/python bench/gateway.py
@@ -59,10 +69,16 @@ torture: $(STAMP)
 crash: $(STAMP)
 	$(BIN)/python -m tests.arena.crash --kills 50
 
-# What a release needs: docs/releasing.md.
-lock: $(STAMP)
-	$(BIN)/python -m tools.lock
+# The newest versions that pyproject.toml allows. Needs uv alone, so it works when the lock no longer fits.
+lock: $(BIN)/uv
+	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-annotate \
+	  --no-emit-index-url --custom-compile-command 'make lock' --extra dev --output-file $(LOCK) pyproject.toml
 
+$(BIN)/uv:
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet uv
+
+# What a release needs: docs/releasing.md.
 minimum: $(STAMP)
 	$(BIN)/python -m tools.minimum
 
@@ -72,14 +88,14 @@ pythons: $(STAMP)
 package: $(STAMP)
 	$(BIN)/python -m tools.package
 
-sbom: $(STAMP)
+sbom: package
 	$(BIN)/python -m tools.sbom
 
-audit: $(STAMP)
-	$(BIN)/python -m tools.audit
+audit: package
+	$(BIN)/uv tool run pip-audit --strict --no-deps --disable-pip -r $(VENV)/release/installed.txt
 
 notes: $(STAMP)
 	@$(BIN)/python -m tools.notes $(VERSION)
 
 clean:
-	rm -rf $(VENV) runs dist build .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) runs dist build .coverage .pytest_cache .ruff_cache .hypothesis

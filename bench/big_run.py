@@ -79,7 +79,12 @@ def _match(
             for player in players:
                 for kind, item, move, ruling, spend in player.turn(round_):
                     attempt += 1
-                    costs = (spend.tokens_in.total, spend.tokens_out.total, spend.seconds.total, spend.measured("dollars").total)
+                    costs = (
+                        spend.tokens_in.total,
+                        spend.tokens_out.total,
+                        spend.seconds.total,
+                        spend.measured("dollars").total,
+                    )
                     who = (attempt, str(match), round_, player.name, item, PURPOSE[kind])
                     said = (digests[attempt % PROMPTS], float(round_), float(round_), *costs, move.get("text", "{}"))
                     connection.execute(ATTEMPT, (*who, *said))

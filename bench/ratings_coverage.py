@@ -16,7 +16,7 @@ from itertools import combinations, permutations
 import numpy as np
 
 from mashq.analysis.intervals import draws
-from mashq.analysis.ratings.bradley_terry import bradley_terry, fit_pairs
+from mashq.analysis.ratings.bradley_terry import fit_pairs
 from mashq.analysis.ratings.fit import Game, Ratings, rate
 from mashq.analysis.ratings.outcomes import pair_outcomes
 from mashq.analysis.ratings.plackett_luce import contest, fit_orders
@@ -137,7 +137,6 @@ def speed() -> None:
     """Seconds for the sizes a tournament has."""
     random = np.random.default_rng(0)
     players = 20
-    names = [f"p{at}" for at in range(players)]
     strength = random.normal(0, 1, players)
     chance = 1 / (1 + np.exp(strength[None, :] - strength[:, None]))
     games = np.triu(np.full((players, players), 105), 1)
@@ -147,7 +146,7 @@ def speed() -> None:
     took: list[float] = []
     for _ in range(20):
         start = time.perf_counter()
-        bradley_terry((wins + lost.T).astype(np.float64), (ties + ties.T).astype(np.float64), names)
+        fit_pairs(np.argwhere(games), np.stack([wins, ties, lost], -1)[games > 0][None].astype(np.float64), players)
         took.append(time.perf_counter() - start)
     print(f"Bradley-Terry, {players} players x {games.sum():,} games: {1000 * np.median(took):.1f} ms")
     for size, seats in (
@@ -158,7 +157,7 @@ def speed() -> None:
         q = [0.02 * strength[list(s)] + random.normal(0, 0.03, size) for s in seats]
         played = [Game(s, q[at], q[at] + random.normal(0, 0.03, (2000, size))) for at, s in enumerate(seats)]
         start = time.perf_counter()
-        rate(played, names, items=100)
+        rate(played, [f"p{at}" for at in range(players)], items=100)
         print(f"rate, {len(seats)} games of {size}, 2000 resamples: {time.perf_counter() - start:.1f} s", flush=True)
 
 

@@ -43,7 +43,10 @@ def moves() -> list[Answer]:
     one = Amount(600, 1)
     return [
         Answer(
-            "ok", f"{n} " + "word " * 40, 0.8, spend=Spend.of(1, tokens_in=one, tokens_out=one, seconds=Amount(1.5, 1))
+            "ok",
+            f"{n} " + "word " * 40,
+            0.8,
+            spend=Spend.of(1, tokens_in=one, tokens_out=one, seconds=Amount(1.5, 1)),
         )
         for n in range(KINDS)
     ]

@@ -1,6 +1,19 @@
-"""Shared by all tests: no deadlines, because machines are noisy and a slow example is not a wrong one."""
+"""Shared by all tests: no deadlines, because machines are noisy and a slow example is not wrong; the slow folders."""
 
+from pathlib import Path
+
+import pytest
 from hypothesis import settings
+
+SLOW = {"browser", "fuzz", "torture"}
 
 settings.register_profile("mashq", deadline=None)
 settings.load_profile("mashq")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Every test of these folders is slow."""
+    for item in items:
+        if item.path.relative_to(Path(__file__).parent).parts[0] in SLOW:
+            item.add_marker("slow")

@@ -13,9 +13,11 @@ import tempfile
 import zipfile
 from pathlib import Path
 
-from tools.environments import ROOT, Environment, Unreachable, clean, locked, project
+from tools.environments import LOCK, ROOT, Environment
 
 DIST = ROOT / "dist"
+RELEASE = ROOT / ".venv" / "release"  # the wheel and what it needs; `make sbom` and `make audit` look at it
+INSTALLED = RELEASE / "installed.txt"  # what it needs, as requirements
 PACKAGE = "src/mashq/"
 MATCH = """\
 players:
@@ -98,13 +100,11 @@ def main() -> None:
     check_wheel(wheel, files)
     check_rebuilt(wheel, sdist)
     print(f"{len(files)} tracked files, {sum(name.startswith(PACKAGE) for name in files)} of them in the wheel")
-    try:
-        with clean() as environment, locked() as versions, tempfile.TemporaryDirectory() as name:
-            environment.install("-c", versions, str(wheel))
-            environment.run("python", "-m", "pip", "check")
-            play(environment, Path(name))
-    except Unreachable as error:
-        print(f"{project()['name']} was built and checked, but not installed: {error}.")
+    environment = Environment(RELEASE)
+    environment.install("--constraint", LOCK, wheel)
+    INSTALLED.write_text("\n".join(line for line in environment.installed() if "==" in line) + "\n")
+    with tempfile.TemporaryDirectory() as name:
+        play(environment, Path(name))
 
 
 if __name__ == "__main__":

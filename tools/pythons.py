@@ -1,26 +1,40 @@
-"""The core tests on every supported Python that is on this machine; those that are not here are named.
+"""The core tests on the other supported Pythons, where they are on this machine; those that are not are named.
 
 python -m tools.pythons [VERSION …]
 """
 
+import os
+import shutil
+import subprocess
 import sys
+from pathlib import Path
 
-from tools.environments import TESTERS, VERSIONS, Unreachable, clean, interpreters, locked
+from tools.environments import LOCK, TESTERS, clean
+
+VERSIONS = ("3.11", "3.12", "3.13", "3.14")
+
+
+def interpreter(version: str) -> str | None:
+    """An interpreter of that version, from PATH or pyenv's folder, that starts."""
+    pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
+    on_path = shutil.which(f"python{version}")
+    for path in [*([on_path] if on_path else []), *map(str, pyenv.glob(f"{version}.*/bin/python"))]:
+        if subprocess.run([path, "-c", "import ssl, sqlite3"], capture_output=True, check=False).returncode == 0:
+            return path
+    return None
 
 
 def main() -> None:
-    """One clean environment an interpreter, in the locked versions."""
-    found = interpreters()
-    for version in sys.argv[1:] or VERSIONS:
-        if version not in found:
+    """One clean environment for each, in the locked versions."""
+    here = "{}.{}".format(*sys.version_info[:2])
+    for version in sys.argv[1:] or [version for version in VERSIONS if version != here]:
+        python = interpreter(version)
+        if python is None:
             print(f"Python {version}: not on this machine, not tested")
             continue
-        try:
-            with clean(found[version]) as environment, locked() as versions:
-                environment.install("-c", versions, ".", *TESTERS)
-                print(f"Python {version}: {environment.core_tests()}", flush=True)
-        except Unreachable as error:
-            print(f"Python {version}: skipped, {error}")
+        with clean(python) as environment:
+            environment.install("--constraint", LOCK, ".", *TESTERS)
+            print(f"Python {version}: {environment.core_tests()}", flush=True)
 
 
 if __name__ == "__main__":

@@ -114,7 +114,7 @@ def test_an_attempt_that_was_never_closed_is_unresolved(tmp_path: Path) -> None:
 def test_the_ledger_of_a_gateway_has_attempts_and_spans_but_no_results(tmp_path: Path) -> None:
     run = played(tmp_path / "run")
     manifest = json.loads((run / "manifest.json").read_text())
-    (run / "manifest.json").write_text(json.dumps(manifest | {"kind": "gateway"}))
+    (run / "manifest.json").write_text(json.dumps(manifest | {"kind": "gateway", "player": "A"}))
     with sqlite3.connect(run / "run.db") as connection:
         connection.execute("DELETE FROM matches")
         connection.execute("DELETE FROM events")

@@ -1,4 +1,4 @@
-"""Who plays whom: round robin, and Swiss rounds.
+"""Who plays whom in a Swiss round.
 
 A Swiss round pairs neighbours in the standings and repeats a pairing only if there is no way around it. From the
 top, each player gets the nearest opponent that leaves the rest pairable with as few repeats as possible; whether it
@@ -23,19 +23,6 @@ class Round:
 
     pairs: tuple[tuple[int, int], ...]
     bye: int | None = None
-
-
-def round_robin(players: int) -> tuple[tuple[int, int], ...]:
-    """Everyone against everyone in both orders, in rounds in which nobody plays twice, the first legs first."""
-    ring: list[int | None] = [*range(players), *([None] if players % 2 else [])]
-    legs: list[tuple[int, int]] = []
-    for turn in range(len(ring) - 1):
-        for at in range(len(ring) // 2):
-            one, two = ring[at], ring[-1 - at]
-            if one is not None and two is not None:
-                legs.append((one, two) if (at or turn) % 2 == 0 else (two, one))
-        ring = [ring[0], ring[-1], *ring[1:-1]]
-    return (*legs, *((two, one) for one, two in legs))
 
 
 def swiss(

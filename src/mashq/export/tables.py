@@ -14,7 +14,7 @@ from typing import Any
 
 from mashq.errors import ConfigError, StoreError
 from mashq.export.files import Cell, Kind, Table
-from mashq.protocol.resources import RESOURCES, Amount
+from mashq.protocol.resources import RESOURCES, TABLE, Amount
 from mashq.protocol.score import ItemResult, PlayerResult, ScoreRules
 from mashq.runs.database import connect
 from mashq.runs.open import Season
@@ -121,7 +121,8 @@ def results(season: Season, matches: Collection[str] = ()) -> Table:
     """One row for each match, player and item. The settings that tell matches apart are columns of their own."""
     fixtures = chosen(season, matches)
     settings = list(dict.fromkeys(name for fixture in fixtures for name, _ in fixture.cell))
-    extra: tuple[tuple[str, Kind], ...] = tuple((name, "text") for name in settings)
+    more = _declared(season)
+    extra: list[tuple[str, Kind]] = [*((name, "text") for name in settings), *((name, "real") for name in more)]
 
     def rows() -> Iterator[tuple[Cell, ...]]:
         for fixture in fixtures:
@@ -129,10 +130,22 @@ def results(season: Season, matches: Collection[str] = ()) -> Table:
             own = tuple(_setting(cell[name]) if name in cell else None for name in settings)
             models = {player.name: player.model for player in fixture.config.players}
             for player in season.played(fixture).results:
-                for row in player_rows(player, fixture.trial):
-                    yield (*row, models.get(player.name), fixture.id, *own)
+                for row, item in zip(player_rows(player, fixture.trial), player.items, strict=True):
+                    shares = [player.shared.amount(name).total / len(player.items) for name in more]
+                    costs = [_cost(item.spend.amount(name), share) for name, share in zip(more, shares, strict=True)]
+                    yield (*row, models.get(player.name), fixture.id, *own, *costs)
 
-    return Table(RESULTS + extra, rows())
+    return Table((*RESULTS, *extra), rows())
+
+
+def _declared(season: Season) -> list[str]:
+    """The resources without a column of their own that some model of the run declares a rate for."""
+    named, models = {name for name, _ in RESULTS}, season.config.models.values()
+    return [
+        name
+        for name, row in TABLE.items()
+        if name not in named and (not row.rated or any(getattr(model, row.rate) is not None for model in models))
+    ]
 
 
 def player_rows(player: PlayerResult, trial: int) -> Iterator[tuple[Cell, ...]]:

@@ -10,13 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mashq.analysis.intervals import draws
-from mashq.analysis.ratings.bradley_terry import bradley_terry
 from mashq.analysis.ratings.fit import Game, Ratings, game, rate
 from mashq.analysis.ratings.outcomes import contests, pair_outcomes, soft_contests, soft_pair_outcomes
 from mashq.analysis.results import Floats, Row, from_rows
 from mashq.analysis.scoring import figures, view
 from mashq.errors import DataError
 from mashq.protocol.score import TIE, ScoreRules
+from tests.analysis.ratings.fits import bradley_terry
 
 RULES = ScoreRules(weights={"tokens": 1.0})
 levels = st.sampled_from([0.0, 0.25, 0.5, 1.0])

@@ -92,13 +92,6 @@ def exploitability(game: Bimatrix, row: Floats, column: Floats) -> float:
     return sum(regrets(game, row, column))
 
 
-def pure_equilibria(game: Bimatrix) -> tuple[tuple[int, int], ...]:
-    """Pairs of strategies that are best responses to each other."""
-    best = game.row >= game.row.max(axis=0, keepdims=True) - LIMIT * _range(game.row)
-    best &= game.column >= game.column.max(axis=1, keepdims=True) - LIMIT * _range(game.column)
-    return tuple((int(i), int(j)) for i, j in zip(*np.nonzero(best), strict=True))
-
-
 def equilibria(game: Bimatrix) -> Equilibria:
     """All extreme equilibria, pure ones first; all there are, unless `complete` is false."""
     rows, columns = vertices(game.column.T), vertices(game.row)

@@ -3,16 +3,10 @@
 from typing import Any, cast
 
 import numpy as np
-from scipy.optimize import linprog  # pyright: ignore[reportMissingTypeStubs, reportUnknownVariableType]
 
 from mashq.analysis.results import Floats
 
 PRECISE = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
-
-
-def maximise(goal: Floats, rows: Floats) -> Floats:
-    """The distribution with the highest `goal` among those with `rows @ shares <= 0`; there must be one."""
-    return _solve(goal, rows, [(0, None)] * len(goal))
 
 
 def secure(payoffs: Floats) -> tuple[Floats, float]:
@@ -27,6 +21,9 @@ def secure(payoffs: Floats) -> tuple[Floats, float]:
 
 def _solve(goal: Floats, rows: Floats, bounds: list[tuple[int | None, None]]) -> Floats:
     """Shares are the variables that may not be negative."""
+    # Heavy, and only a few games need it.
+    from scipy.optimize import linprog  # pyright: ignore[reportMissingTypeStubs, reportUnknownVariableType]
+
     shares = np.array([[float(low == 0) for low, _ in bounds]])
     none, one = np.zeros(len(rows)), np.ones(1)
     found = cast(Any, linprog(-goal, rows, none, shares, one, bounds=bounds, options=PRECISE))

@@ -8,7 +8,6 @@ twenty games a player that moves a log-strength of 2 by less than 0.02. Where no
 """
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,7 +15,6 @@ from numpy.typing import NDArray
 
 from mashq.analysis.ratings.newton import climb
 from mashq.analysis.results import Floats
-from mashq.errors import DataError
 
 Ints = NDArray[np.intp]
 SPREAD = 3.0
@@ -57,23 +55,6 @@ class Fit:
     strength: Floats
     nu: Floats
     curvature: Floats
-
-
-def bradley_terry(wins: Floats, ties: Floats | None, names: Sequence[str]) -> Strengths:
-    """Strengths from `wins[i, j]`, how often i beat j, and `ties[i, j] == ties[j, i]`; fractions are welcome."""
-    size = len(names)
-    drawn = np.zeros((size, size)) if ties is None else ties
-    for what, table in (("wins", wins), ("ties", drawn)):
-        if table.shape != (size, size):
-            raise DataError(f"{what} is {table.shape}, must be players x players, {size} x {size}")
-        if not (np.isfinite(table).all() and (table >= 0).all() and not table.diagonal().any()):
-            raise DataError(f"{what} must be finite, not negative, and 0 on the diagonal")
-    if not (drawn == drawn.T).all():
-        raise DataError("ties must be symmetric: ties[i, j] is the number of ties between i and j, either way")
-    first, second = np.nonzero(np.triu(wins + wins.T + drawn, 1))
-    outcomes = np.stack([wins[first, second], drawn[first, second], wins[second, first]], axis=-1)
-    found = fit_pairs(np.stack([first, second], axis=-1), outcomes[None], size)
-    return Strengths(tuple(names), found.strength[0], float(found.nu[0]))
 
 
 def fit_pairs(pairs: Ints, outcomes: Floats, players: int, start: Floats | None = None) -> Fit:

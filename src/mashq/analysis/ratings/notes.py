@@ -2,13 +2,11 @@
 
 from collections.abc import Sequence
 from itertools import permutations
-from typing import cast
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse.csgraph import connected_components  # pyright: ignore[reportMissingTypeStubs, reportUnknownVariableType]
 
-from mashq.analysis.ratings.bradley_terry import Ints
 from mashq.analysis.ratings.outcomes import Game, filled
 from mashq.protocol.score import TIE
 
@@ -47,13 +45,14 @@ def _took(games: Sequence[Game], players: int, resampled: bool) -> Flags:
     return took
 
 
-def _components(edges: Flags, names: Sequence[str], connection: str) -> list[list[str]]:
-    """Names by connected component, the one that took something off most others first."""
-    if not names:
-        return []
-    label = cast(Ints, connected_components(edges, directed=True, connection=connection)[1]).tolist()
-    groups = [[at for at, other in enumerate(label) if other == one] for one in sorted(set(label))]
-    groups.sort(key=lambda group: (-int(edges[group].any(axis=0).sum()), group))
+def _components(edges: Flags, names: Sequence[str], connection: Literal["weak", "strong"]) -> list[list[str]]:
+    """The groups of players who reach each other, either way along an edge or each along its direction; the one that
+    took something off most others first."""
+    reached = np.eye(len(names), dtype=bool) | (edges | edges.T if connection == "weak" else edges)
+    for _ in range(max(1, len(names)).bit_length()):  # each time the paths get twice as long
+        reached = (reached.astype(np.float64) @ reached) > 0
+    mutual = {row.tobytes(): np.flatnonzero(row).tolist() for row in reached & reached.T}
+    groups = sorted(mutual.values(), key=lambda group: (-int(edges[group].any(axis=0).sum()), group))
     return [[names[at] for at in group] for group in groups]
 
 

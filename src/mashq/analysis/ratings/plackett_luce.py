@@ -17,10 +17,9 @@ from math import factorial, prod
 import numpy as np
 from numpy.typing import NDArray
 
-from mashq.analysis.ratings.bradley_terry import CHUNK, SPREAD, Fit, Ints, Strengths
+from mashq.analysis.ratings.bradley_terry import CHUNK, SPREAD, Fit, Ints
 from mashq.analysis.ratings.newton import climb
 from mashq.analysis.results import Floats
-from mashq.errors import DataError
 
 Ranking = Sequence[Sequence[int]]
 MAX_ORDERS = 120
@@ -54,25 +53,6 @@ class Contest:
         some = self.left[:: -(-len(self.left) // MEANT)]
         each = np.tile(weights, len(some)) / len(some)
         return Contest(self.seats, some.reshape(1, -1, len(self.seats)), each[None], placed)
-
-
-def plackett_luce(
-    rankings: Sequence[Ranking], names: Sequence[str], weights: Sequence[float] | None = None, seed: int = 0
-) -> Strengths:
-    """Strengths from rankings: players by number, best first, those who tied in one group, as [[2], [0, 1]]."""
-    random = np.random.default_rng(seed)
-    worth: dict[tuple[tuple[int, ...], ...], float] = {}
-    for ranking, weight in zip(rankings, [1.0] * len(rankings) if weights is None else weights, strict=True):
-        key = tuple(tuple(group) for group in ranking)
-        worth[key] = worth.get(key, 0.0) + weight
-    contests: list[Contest] = []
-    for ranking, weight in worth.items():
-        seats = list(chain.from_iterable(ranking))
-        if len(set(seats)) < len(seats) or any(not 0 <= seat < len(names) for seat in seats):
-            raise DataError(f"ranking {ranking} must name each of its players once, by a number below {len(names)}")
-        groups = [[seats.index(player) for player in group] for group in ranking]
-        contests.append(contest(seats, np.argsort(untied(groups, random), axis=1).T[:, None, :], weight))
-    return Strengths(tuple(names), fit_orders(contests, len(names), 1).strength[0])
 
 
 def untied(ranking: Ranking, random: np.random.Generator) -> Ints:
