@@ -236,9 +236,9 @@ def test_an_items_part_in_the_lead_is_what_the_lead_loses_without_it(
 def test_the_course_ends_at_the_totals(kinds: dict[str, Path], match_facts: Facts) -> None:
     found = match_facts
     spent = from_matches([next(load_season(kinds["match"]).fixtures_played()).results]).costs["tokens"].sum(axis=1)
-    last = {point.player: point.tokens for point in found.told.course if point.round == found.told.rounds}
+    last = {point.player: point.tokens for point in found.course.points if point.round == found.course.rounds}
     assert [last[name] for name in found.names] == pytest.approx(spent.tolist())
-    assert sum(p.reviews for p in found.told.course) == sum(p["reviews"] for p in dumped(found.document)["players"])
+    assert sum(p.reviews for p in found.course.points) == sum(p["reviews"] for p in dumped(found.document)["players"])
 
 
 def test_hostile_texts_are_shown_as_text(hostile_html: str) -> None:
