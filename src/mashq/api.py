@@ -42,9 +42,10 @@ def show(run: str | Path) -> Result:
 
 
 def _document(season: "Season") -> Result:
-    from mashq.report.seasons import document
+    from mashq.report.documents.base import dumped
+    from mashq.report.documents.seasons import document
 
-    return document(season)
+    return dumped(document(season))
 
 
 def _done(work: "Coroutine[Any, Any, Season]") -> "Season":

@@ -9,11 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mashq.analysis.power import MAX_COST, Effect, Options, power
+from mashq.analysis.power import MAX_COST, Effect, Options, PowerReport, power
 from mashq.analysis.results import Results, Row, from_rows
 from mashq.errors import DataError
 from mashq.protocol.score import ScoreRules
-from mashq.report.power import power_text, rounded_up
+from mashq.report.documents.base import plain
+from mashq.report.documents.power import Power
+from mashq.report.text.power import power_text, rounded_up
 
 QUICK = Options(samples=1000, full=0, resamples=1000)
 TINY = Options(samples=200, full=0, resamples=300)
@@ -48,7 +50,7 @@ def normal(difference: float, spread: float, count: int = 400, seed: int = 1) ->
 
 @pytest.mark.parametrize(("difference", "spread"), [(0.05, 0.2), (0.02, 0.1), (0.03, 0.3)])
 def test_normal_differences_need_what_the_textbook_says(difference: float, spread: float) -> None:
-    found = power(normal(difference, spread), FREE, options=Options(samples=2000, full=120, resamples=1000))
+    found = plain(power(normal(difference, spread), FREE, options=Options(samples=2000, full=120, resamples=1000)))
     assert found["needed"] == pytest.approx(((1.96 + 0.8416) * spread / difference) ** 2, rel=0.15)
     assert found["in_full"]["power"] == pytest.approx(0.8, abs=0.12)
     assert found["detectable"] == pytest.approx(2.8 * spread / np.sqrt(400), rel=0.1)
@@ -58,51 +60,56 @@ def test_normal_differences_need_what_the_textbook_says(difference: float, sprea
 
 def test_more_is_needed_for_more() -> None:
     seen = normal(0.03, 0.2)
-    needed = power(seen, FREE, options=QUICK)["needed"]
-    assert power(seen, FREE, options=replace(QUICK, level=0.99))["needed"] > 1.2 * needed
-    assert power(seen, FREE, options=replace(QUICK, power=0.95))["needed"] > 1.2 * needed
-    assert power(seen, FREE, options=replace(QUICK, power=0.5))["needed"] < needed / 1.5
-    smaller = power(seen, FREE, ("p0", "p1"), QUICK, effect=Effect(0.015, 0.0, 0.03))
+    needed = plain(power(seen, FREE, options=QUICK))["needed"]
+    assert plain(power(seen, FREE, options=replace(QUICK, level=0.99)))["needed"] > 1.2 * needed
+    assert plain(power(seen, FREE, options=replace(QUICK, power=0.95)))["needed"] > 1.2 * needed
+    assert plain(power(seen, FREE, options=replace(QUICK, power=0.5)))["needed"] < needed / 1.5
+    smaller = plain(power(seen, FREE, ("p0", "p1"), QUICK, effect=Effect(0.015, 0.0, 0.03)))
     assert smaller["needed"] == pytest.approx(4 * needed, rel=0.15)
     assert smaller["if_low"] is None and smaller["if_high"] == pytest.approx(needed, rel=0.1)
     assert smaller["own_dq"] == pytest.approx(0.03)
 
 
+def shown(found: PowerReport, *, simulated: bool = False) -> str:
+    """What a person reads, on one line."""
+    document = Power(found=found, simulated=simulated, drawn=False, recorded_needed=None, source="run")
+    return " ".join(power_text(document, "table").split())
+
+
 def test_the_range_holds_the_number_and_no_end_at_zero_is_promised() -> None:
-    clear = power(normal(0.05, 0.2), FREE, options=QUICK)
+    clear = plain(power(normal(0.05, 0.2), FREE, options=QUICK))
     assert clear["low"] > 0 and clear["if_high"] < clear["needed"] < clear["if_low"]
-    unclear = power(normal(0.01, 0.3), FREE, options=QUICK)
+    doubtful = power(normal(0.01, 0.3), FREE, options=QUICK)
+    unclear = plain(doubtful)
     assert unclear["low"] < 0 and unclear["if_low"] is None and unclear["if_high"] < unclear["needed"]
-    said = " ".join(
-        power_text(unclear | {"simulated": False, "drawn": False, "recorded_needed": None}, "table").split()
-    )
+    said = shown(doubtful)
     assert "if it is 0, no number of items is" in said and "does not show that there is a difference at all" in said
 
 
 def test_no_difference_is_never_told_apart() -> None:
     same = [0.2, 0.9, 1.0, 0.4, 0.7, 0.8]
-    document = power(results(same, same), FREE, options=QUICK)
+    found = power(results(same, same), FREE, options=QUICK)
+    document = plain(found)
     assert document["dq"] == 0 and document["needed"] is None and document["asked"] is None
-    whole = document | {"simulated": False, "drawn": False, "recorded_needed": None}
-    assert "no number of items would tell them apart" in " ".join(power_text(whole, "table").split())
-    tiny = power(normal(1e-5, 0.3), FREE, options=QUICK)
+    assert "no number of items would tell them apart" in shown(found)
+    found = power(normal(1e-5, 0.3), FREE, options=QUICK)
+    tiny = plain(found)
     assert tiny["needed"] is None and all(row["items"] <= MAX_COST for row in tiny["curve"])
-    whole = tiny | {"simulated": True, "drawn": False, "recorded_needed": None}
-    said = " ".join(power_text(whole, "table").split())
+    said = shown(found, simulated=True)
     assert "Never, in practice" in said and "more than 1,000,000 items" in said and said.startswith("SIMULATED")
 
 
 def test_where_the_search_promises_too_much_the_full_intervals_correct_it() -> None:
     rare = [0.0] * 4 + [1.0] * 96
-    quick = power(results([1.0] * 100, rare), FREE, options=Options(samples=2000, full=0, resamples=300))
-    found = power(results([1.0] * 100, rare), FREE, options=Options(samples=2000, full=200, resamples=300))
+    quick = plain(power(results([1.0] * 100, rare), FREE, options=Options(samples=2000, full=0, resamples=300)))
+    found = plain(power(results([1.0] * 100, rare), FREE, options=Options(samples=2000, full=200, resamples=300)))
     assert found["needed"] > 1.05 * quick["needed"] and found["in_full"]["power"] > 0.74
 
 
 def test_a_number_too_large_to_play_is_not_given() -> None:
     seen = normal(1e-4, 0.045)
-    assert power(seen, FREE, options=QUICK)["needed"] is None
-    huge = power(seen, FREE, ("p0", "p1"), QUICK, effect=Effect(2.5e-4, 1e-4, 4e-4))
+    assert plain(power(seen, FREE, options=QUICK))["needed"] is None
+    huge = plain(power(seen, FREE, ("p0", "p1"), QUICK, effect=Effect(2.5e-4, 1e-4, 4e-4)))
     assert 100_000 < huge["needed"] < MAX_COST and huge["in_full"] is None and huge["if_low"] is None
 
 
@@ -116,7 +123,7 @@ tables = st.integers(5, 20).flatmap(
 @given(tables, st.floats(0, 0.3), st.sampled_from(["intersection", "penalised", "answered"]))
 def test_whatever_the_results_the_document_is_sound(table: list[list[float]], beta: float, refusals: Any) -> None:
     rules = ScoreRules(beta=beta, weights={"tokens": 1.0, "calls": 1.0}, refusals=refusals)
-    found = power(results(*table), rules, options=TINY)
+    found = plain(power(results(*table), rules, options=TINY))
     assert json.loads(json.dumps(found, allow_nan=False)) == found
     assert found["dq"] >= 0 and found["detectable"] > 0
     assert "calls left out of P: the results do not have it." in found["notes"]
@@ -127,16 +134,16 @@ def test_whatever_the_results_the_document_is_sound(table: list[list[float]], be
         row = next(row for row in found["curve"] if row["items"] == found["needed"])
         assert row["power"] >= 0.8 and row["detectable"] <= found["dq"] + 1e-9
         assert found["asked"] == found["needed"]
-    again = power(results(*table), rules, options=TINY)
+    again = plain(power(results(*table), rules, options=TINY))
     assert again == found
-    other = power(results(*table), rules, options=TINY, pair=("p1", "p0"))
+    other = plain(power(results(*table), rules, options=TINY, pair=("p1", "p0")))
     assert set(other["players"]) == {"p0", "p1"} and other["dq"] >= 0
 
 
 def test_costs_are_of_everyone_and_of_the_items_that_are_left_out_too() -> None:
     a = [None, *(0.5 + 0.02 * (n % 20) for n in range(39))]
     b = [0.2 + 0.02 * (n % 19) for n in range(40)]
-    found = power(results(a, b), ScoreRules(beta=0.1, weights={"tokens": 1.0}), options=QUICK)
+    found = plain(power(results(a, b), ScoreRules(beta=0.1, weights={"tokens": 1.0}), options=QUICK))
     assert found["items"] == 39 and any("were left out" in note for note in found["notes"])
     row = next(row for row in found["curve"] if row["items"] == 39)
     assert row["costs"]["tokens"] == pytest.approx(40 * 300) and row["costs"]["seconds"] == pytest.approx(40 * 2)
@@ -145,19 +152,19 @@ def test_costs_are_of_everyone_and_of_the_items_that_are_left_out_too() -> None:
 
 def test_repeats_are_paid_for_too() -> None:
     one = results([0.2, 0.4, 0.9, 1.0, 0.7, 0.3], [0.1, 0.5, 0.6, 0.9, 0.4, 0.2])
-    thrice = power(replace(one, trials=3), FREE, options=TINY)
+    thrice = plain(power(replace(one, trials=3), FREE, options=TINY))
     assert any("played 3 times" in note for note in thrice["notes"])
-    once = power(one, FREE, options=TINY)["curve"][0]["costs"]["tokens"]
+    once = plain(power(one, FREE, options=TINY))["curve"][0]["costs"]["tokens"]
     assert thrice["curve"][0]["costs"]["tokens"] == pytest.approx(3 * once)
 
 
 def test_a_reference_grows_with_the_items() -> None:
     seen = normal(0.04, 0.2)
     rules = ScoreRules(beta=0.1, weights={"tokens": 1.0}, reference={"tokens": 400 * 100.0})
-    found = power(seen, rules, options=Options(samples=2000, full=80, resamples=500))
+    found = plain(power(seen, rules, options=Options(samples=2000, full=80, resamples=500)))
     assert found["dq"] == pytest.approx(0.14), "the second player uses twice the reference"
     assert found["in_full"]["power"] >= 0.75
-    small = power(seen, rules, options=replace(QUICK, samples=2000))
+    small = plain(power(seen, rules, options=replace(QUICK, samples=2000)))
     assert found["needed"] == pytest.approx(small["needed"], abs=6)
 
 
@@ -172,7 +179,7 @@ def test_a_reference_grows_with_the_items() -> None:
 )
 def test_too_little_to_say_anything_is_a_sentence(seen: Results, said: str) -> None:
     with pytest.raises(DataError, match=said):
-        power(seen, FREE)
+        plain(power(seen, FREE))
 
 
 @given(st.integers(1, 10**9))

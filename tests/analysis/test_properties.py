@@ -15,6 +15,7 @@ from mashq.analysis.results import Row, from_match, from_rows
 from mashq.analysis.score_report import Options, judge
 from mashq.analysis.scoring import figures, influence, view
 from mashq.protocol.score import ScoreRules, results_of, score
+from mashq.report.documents.base import dumped
 from tests.analysis.strategies import COSTS, tables
 from tests.protocol.strategies import Setting, played, settings
 
@@ -154,7 +155,7 @@ def test_a_match_scores_the_same_here_as_in_the_protocol(data: st.DataObject, se
 
 @given(tables(), refusal_rules, st.integers(0, 5))
 def test_any_results_can_be_judged(rows: list[Row], refusals: Any, seed: int) -> None:
-    document = judge(from_rows(rows), Options(ScoreRules(refusals=refusals), resamples=200, seed=seed))
+    document = dumped(judge(from_rows(rows), Options(ScoreRules(refusals=refusals), resamples=200, seed=seed)))
     names = {player["name"] for player in document["players"]}
     assert document["winner"] in names or len(document["tied"]) > 1
     assert math.fsum(player["p_win"] for player in document["players"]) == pytest.approx(1.0)

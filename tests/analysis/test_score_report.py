@@ -13,9 +13,12 @@ from mashq.analysis.intervals import draws, resample
 from mashq.analysis.paper import paper
 from mashq.analysis.results import Row, from_rows
 from mashq.analysis.score_report import Options, judge
+from mashq.analysis.score_types import ScoredPlayer
 from mashq.analysis.scoring import view
 from mashq.errors import ConfigError, DataError
+from mashq.protocol.resources import RESOURCES
 from mashq.protocol.score import ScoreRules
+from mashq.report.documents.base import dumped
 
 RANDOM = np.random.default_rng(5)
 
@@ -30,24 +33,24 @@ def options(**changes: object) -> Options:
 
 
 def test_a_clear_difference_is_sure_and_a_small_one_is_not() -> None:
-    clear = judge(from_rows(rows("A", 100, 0.9) + rows("B", 100, 0.6)), options())
+    clear = dumped(judge(from_rows(rows("A", 100, 0.9) + rows("B", 100, 0.6)), options()))
     (difference,) = clear["differences"]
     assert (difference["a"], difference["b"]) == ("A", "B")
     assert 0.2 < difference["low"] < difference["dq"] < difference["high"] < 0.4
     assert clear["players"][0]["p_win"] == 1.0
-    close = judge(from_rows(rows("A", 40, 0.8) + rows("B", 40, 0.79)), options())["differences"][0]
+    close = dumped(judge(from_rows(rows("A", 40, 0.8) + rows("B", 40, 0.79)), options()))["differences"][0]
     assert close["low"] < 0 < close["high"]
 
 
 def test_the_interval_shrinks_as_items_grow_and_repeats_with_the_seed() -> None:
     widths: list[float] = []
     for count in (20, 100, 500):
-        document = judge(from_rows(rows("A", count, 0.8) + rows("B", count, 0.7)), options())
+        document = dumped(judge(from_rows(rows("A", count, 0.8) + rows("B", count, 0.7)), options()))
         again = document["differences"][0]
         widths.append(again["high"] - again["low"])
     assert widths[0] > 1.8 * widths[1] > 3.2 * widths[2]
     results = from_rows(rows("A", 30, 0.8) + rows("B", 30, 0.7))
-    assert judge(results, options()) == judge(results, options())
+    assert dumped(judge(results, options())) == dumped(judge(results, options()))
 
 
 def test_pairing_by_item_removes_what_the_items_share() -> None:
@@ -58,7 +61,7 @@ def test_pairing_by_item_removes_what_the_items_share() -> None:
         for p, shift in (("A", 0.1), ("B", 0.0))
         for n, h in enumerate(hard)
     ]
-    document = judge(from_rows(both), options())
+    document = dumped(judge(from_rows(both), options()))
     (difference,) = document["differences"]
     assert difference["low"] > 0.09 and difference["high"] < 0.11
     assert document["players"][0]["q_high"] - document["players"][0]["q_low"] > 0.03
@@ -67,7 +70,7 @@ def test_pairing_by_item_removes_what_the_items_share() -> None:
 def test_trials_are_averaged_first_so_repeats_do_not_narrow_the_interval() -> None:
     once = rows("A", 50, 0.8) + rows("B", 50, 0.7)
     often = [Row(r.player, r.item, str(t), r.h, r.status, r.costs) for r in once for t in range(20)]
-    one, many = judge(from_rows(once), options()), judge(from_rows(often), options())
+    one, many = dumped(judge(from_rows(once), options())), dumped(judge(from_rows(often), options()))
     assert one["differences"][0]["low"] == pytest.approx(many["differences"][0]["low"])
     assert one["differences"][0]["high"] == pytest.approx(many["differences"][0]["high"])
     assert many["trials"] == 20 and any("items are the unit" in note for note in many["notes"])
@@ -89,7 +92,7 @@ def test_draws_are_items_with_replacement() -> None:
 
 
 def test_too_few_items_have_no_interval() -> None:
-    few = judge(from_rows(rows("A", 4, 0.9) + rows("B", 4, 0.5)), options())
+    few = dumped(judge(from_rows(rows("A", 4, 0.9) + rows("B", 4, 0.5)), options()))
     assert few["players"][0]["q_low"] is None and few["differences"][0]["low"] is None
     assert any("too few" in note for note in few["notes"])
 
@@ -111,7 +114,7 @@ def test_the_leader_may_depend_on_the_rule_for_refusals_and_a_sentence_says_so()
     table = [Row("A", f"i{n}", "", 0.9, "ok", {"tokens": 1.0}) for n in range(5)]
     table += [Row("A", f"i{n}", "", None, "refused", {"tokens": 1.0}) for n in range(5, 10)]
     table += [Row("B", f"i{n}", "", 0.7, "ok", {"tokens": 1.0}) for n in range(10)]
-    document = judge(from_rows(table), options())
+    document = dumped(judge(from_rows(table), options()))
     assert (document["winner"], document["items"]) == ("A", 5)
     assert "B leads only if refusals score 0." in document["notes"]
     assert document["dropped"] == {"items": 5, "by": {"A": {"missing": 5, "alone": 5}}}
@@ -122,7 +125,7 @@ def test_the_leader_may_depend_on_the_rule_for_refusals_and_a_sentence_says_so()
 
 def test_players_that_were_not_asked_the_same_items_are_compared_by_the_item() -> None:
     table = rows("A", 20, 0.8) + rows("B", 10, 0.8)
-    document = judge(from_rows(table), options(refusals="answered"))
+    document = dumped(judge(from_rows(table), options(refusals="answered")))
     assert [player["penalty"] for player in document["players"]] == [1.0, 1.0], "a hundred tokens an item, both"
     assert any("not asked every item" in note for note in document["notes"])
     assert document["players"][1]["answer_rate"] == 1.0
@@ -134,7 +137,7 @@ def test_a_player_that_answered_almost_nothing_still_has_an_interval() -> None:
         for n in range(8)
     ]
     table += [Row("B", f"i{n}", "", 0.7, "ok", {"tokens": 1.0}) for n in range(8)]
-    document = judge(from_rows(table), options(refusals="answered"))
+    document = dumped(judge(from_rows(table), options(refusals="answered")))
     for player in document["players"]:
         assert player["q_low"] <= player["q"] <= player["q_high"]
     assert document["differences"][0]["low"] <= document["differences"][0]["dq"]
@@ -143,13 +146,13 @@ def test_a_player_that_answered_almost_nothing_still_has_an_interval() -> None:
 def test_players_without_a_common_item_cannot_be_compared() -> None:
     table = [Row("A", "x", "", 0.5, "ok", {}), Row("B", "y", "", 0.5, "ok", {})]
     with pytest.raises(DataError, match="no item in common"):
-        judge(from_rows(table), options())
+        dumped(judge(from_rows(table), options()))
 
 
 def test_unknown_resources_are_left_out_with_a_note_and_never_zero() -> None:
     table = [Row("A", "x", "", 0.5, "ok", {"tokens": 5.0}), Row("B", "x", "", 0.5, "ok", {})]
     rules = ScoreRules(weights={"tokens": 1.0, "seconds": 1.0})
-    document = judge(from_rows(table), Options(rules, resamples=100))
+    document = dumped(judge(from_rows(table), Options(rules, resamples=100)))
     assert "tokens left out of P: unknown for B." in document["notes"]
     assert "seconds left out of P: the results do not have it." in document["notes"]
     assert document["players"][1]["tokens"] is None
@@ -158,12 +161,12 @@ def test_unknown_resources_are_left_out_with_a_note_and_never_zero() -> None:
 
 def test_dollars_a_faithful_answer() -> None:
     table = [Row("A", f"i{n}", "", h, "ok", {"dollars": 0.5}) for n, h in enumerate([0.9, 0.5, 0.4, 0.1])]
-    assert judge(from_rows(table), options())["players"][0]["dollars_per_faithful"] == 1.0
+    assert dumped(judge(from_rows(table), options()))["players"][0]["dollars_per_faithful"] == 1.0
 
 
 def test_chances_along_beta_go_from_the_factual_to_the_frugal() -> None:
     table = rows("rich", 60, 0.9, tokens=1000.0) + rows("poor", 60, 0.8, tokens=10.0)
-    along = judge(from_rows(table), options())["chance_along_beta"]
+    along = dumped(judge(from_rows(table), options()))["chance_along_beta"]
     assert along[0]["beta"] == 0 and along[0]["p"]["rich"] > 0.99
     assert along[-1]["p"]["poor"] > 0.99
     climbing = [row["p"]["poor"] for row in along]
@@ -182,9 +185,17 @@ def test_chances_along_beta_go_from_the_factual_to_the_frugal() -> None:
     ],
 )
 def test_conditions_are_decided(condition: str, true: bool) -> None:
-    a = {"name": "A", "q": 0.5, "h": 0.8, "p_win": 0.9, "dollars": None}
-    players = [a, {"name": "B", "q": 0.4}, {"name": "A (x)", "tokens": 7}]
-    assert holds(parse(condition), {"players": players}) is true
+    players = [player("A", q=0.5, h=0.8, p_win=0.9), player("B", q=0.4), player("A (x)", tokens=7)]
+    assert holds(parse(condition), players) is true
+
+
+def player(name: str, **known: float) -> ScoredPlayer:
+    """A player of which little is known."""
+    nothing: dict[str, float | None] = dict.fromkeys(
+        ("h", "answer_rate", "penalty", "q", "q_low", "q_high", "p_win", "dollars_per_faithful")
+    )
+    costs = {resource: known.pop(resource, None) for resource in RESOURCES}
+    return ScoredPlayer(name=name, costs=costs, **(nothing | known))
 
 
 @pytest.mark.parametrize(
@@ -192,12 +203,12 @@ def test_conditions_are_decided(condition: str, true: bool) -> None:
 )
 def test_bad_conditions_are_one_sentence(condition: str) -> None:
     with pytest.raises(ConfigError, match="--fail-if"):
-        holds(parse(condition), {"players": [{"name": "A", "q": 0.5, "dollars": None}]})
+        holds(parse(condition), [player("A", q=0.5)])
 
 
 def test_the_papers_scores_follow() -> None:
     printed = json.loads(files("mashq.analysis").joinpath("paper_figures.json").read_text())
-    document = paper(printed)
+    document = dumped(paper(printed))
     assert (document["follow"], document["total"]) == (47, 48)
     (wrong,) = [row for row in document["rows"] if not row["follows"]]
     assert (wrong["match"], wrong["player"]) == ("simpleqa gpt-4o-mini", "B")

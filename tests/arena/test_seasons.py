@@ -22,7 +22,9 @@ from mashq.arena.executors.ray_cluster import allotted
 from mashq.config import check
 from mashq.errors import ConfigError
 from mashq.protocol.score import ScoreRules, score
-from mashq.report import seasons
+from mashq.report.documents import seasons
+from mashq.report.documents.base import dumped
+from mashq.report.text.seasons import text
 from mashq.runs.open import Season, load_season
 from mashq.runs.seasons import batches
 from mashq.testing import FakeProvider
@@ -65,7 +67,7 @@ def test_trials_have_their_own_seeds_and_each_is_the_match_it_would_be_alone(tmp
     assert moves["0"] != moves["1"] != moves["2"]
     mashq.play(config(), tmp_path / "alone")
     assert moves["0"] == [row[1:] for row in told(tmp_path / "alone")]
-    each = [seasons.document(load_season(tmp_path / "alone"))["players"][0]["q"]]
+    each = [dumped(seasons.document(load_season(tmp_path / "alone")))["players"][0]["q"]]
     assert found["players"][0]["sd"]["q"] > 0 and abs(found["players"][0]["q"] - each[0]) < 0.2
     assert found == mashq.show(tmp_path / "run") == mashq.resume(tmp_path / "run")
 
@@ -94,8 +96,8 @@ def test_processes_play_the_same_season_as_this_one(tmp_path: Path, season: dict
     here, there = tmp_path / "here", tmp_path / "there"
     one, two = play(config(), here, season, LocalExecutor(3)), play(config(), there, season, Processes(2))
     assert told(here) == told(there) and told(here)
-    assert seasons.document(one) | {"run": ""} == seasons.document(two) | {"run": ""}
-    assert seasons.text(seasons.document(one))
+    assert dumped(seasons.document(one)) | {"run": ""} == dumped(seasons.document(two)) | {"run": ""}
+    assert text(seasons.document(one))
     assert rows(here, "SELECT count(*) FROM matches WHERE ended IS NULL") == [(0,)]
 
 
@@ -180,7 +182,7 @@ def test_with_a_budget_nothing_is_asked_ahead(tmp_path: Path) -> None:
 def test_a_sweep_of_the_score_plays_nothing_twice(tmp_path: Path) -> None:
     over = [["score.beta", [0.0, 0.1, 1.0]]]
     season = play(config(), tmp_path / "run", {"kind": "sweep", "trials": 1, "over": over})
-    found = seasons.document(season)
+    found = dumped(seasons.document(season))
     assert rows(tmp_path / "run", "SELECT count(*) FROM matches") == [(1,)]
     assert [cell["settings"]["score.beta"] for cell in found["cells"]] == [0.0, 0.1, 1.0]
     first = found["cells"][0]["players"][0]
@@ -211,7 +213,7 @@ def test_three_seats_are_rated_by_their_order(tmp_path: Path) -> None:
     season = play(
         config(players=names), tmp_path / "run", {"kind": "tournament", "system": "x", "seats": 3, "trials": 1}
     )
-    found = seasons.document(season)
+    found = dumped(seasons.document(season))
     assert rows(tmp_path / "run", "SELECT count(*) FROM matches") == [(12,)]
     by_rating = [player["name"] for player in found["players"]]
     assert by_rating == sorted(by_rating, key=lambda name: -_mean_q(season, name)), "the higher mean Q, the better"
@@ -230,10 +232,12 @@ def test_the_game_knows_its_equilibria_and_vision_its_steps(tmp_path: Path) -> N
         {"name": "lavish", "model": "simulated/a", "policy": "rule", "T": 1.0},
     ]
     season = play(config(8, players=players), tmp_path / "game", {"kind": "game", "vision": ["never"], "trials": 2})
-    solved = seasons.document(season)["games"]["never"]
+    solved = dumped(seasons.document(season))["games"]["never"]
     assert all(one["regret"] <= 1e-9 for one in solved["equilibria"]) and solved["equilibria"]
     assert rows(tmp_path / "game", "SELECT count(*) FROM matches") == [(8,)]
-    found = seasons.document(play(config(8), tmp_path / "vision", {"kind": "vision", "when": "review", "trials": 1}))
+    found = dumped(
+        seasons.document(play(config(8), tmp_path / "vision", {"kind": "vision", "when": "review", "trials": 1}))
+    )
     for player in found["players"]:
         assert set(player["changes"]) == {"company", "vision"}
         assert player["changes"]["company"]["h"]["value"] == 0, "a simulated player does not look at its rivals"

@@ -60,7 +60,7 @@ def test_the_first_screen_answers_the_question(browser: Browser, match: tuple[Pa
     with shown(browser, match[0]) as (page, _):
         box = page.locator("h1").bounding_box()
         mark = page.locator(".mark").bounding_box()
-        assert page.locator("h1").inner_text() == f"{judged['winner']} wins"
+        assert page.locator("h1").inner_text() == f"{judged.winner} wins"
         assert box is not None and mark is not None and mark["y"] < 400
 
 
@@ -73,7 +73,7 @@ def test_the_slider_ranks_anew_and_moves_the_rule(browser: Browser, match: tuple
             page.locator(".slider input").evaluate(
                 "(input, beta) => { input.value = beta; input.dispatchEvent(new Event('input')); }", beta
             )
-            found = {p["name"]: judged["alpha"] * p["h"] - beta * p["penalty"] for p in judged["players"]}
+            found = {p.name: judged.alpha * (p.h or 0.0) - beta * (p.penalty or 0.0) for p in judged.players}
             ranked = sorted(found, key=lambda name: -found[name])
             told = page.locator(".ranking li").all_inner_texts()
             assert [line.split()[0] for line in told] == ranked
@@ -82,7 +82,7 @@ def test_the_slider_ranks_anew_and_moves_the_rule(browser: Browser, match: tuple
                 "before => document.querySelector('[id$=q-over-beta] svg').innerHTML !== before", arg=before
             )
         page.locator(".slider button").click()
-        assert page.locator(".slider output").inner_text() == f"{judged['beta']:.3f}"
+        assert page.locator(".slider output").inner_text() == f"{judged.beta:.3f}"
         assert wrong == []
 
 

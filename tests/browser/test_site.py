@@ -13,6 +13,7 @@ from playwright.sync_api import Browser
 
 from mashq.analysis.results import from_matches
 from mashq.analysis.score_report import Options, judge
+from mashq.report.documents.base import dumped
 from mashq.report.html import page as reports
 from mashq.report.site import write_site
 from mashq.runs.open import load_season
@@ -44,7 +45,7 @@ def test_the_slider_ranks_as_the_command_does(browser: Browser, made: tuple[Path
                 "(input, beta) => { input.value = beta; input.dispatchEvent(new Event('input')); }", beta
             )
             at: float = page.locator("#beta").evaluate("input => input.valueAsNumber")
-            said = judge(results, Options(replace(score_rules_of(season.config), beta=at), 100))
+            said = dumped(judge(results, Options(replace(score_rules_of(season.config), beta=at), 100)))
             by = {player["name"]: player["q"] for player in said["players"]}
             rows = page.locator('#ranks tbody tr[data-board="0"]')
             names = rows.locator(".player").all_inner_texts()

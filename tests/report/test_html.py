@@ -15,9 +15,13 @@ from click.testing import CliRunner
 pytest.importorskip("altair", reason="the extra 'charts' is not installed")
 pytest.importorskip("vl_convert", reason="the extra 'charts' is not installed")
 
+from mashq.analysis.paired import Difference
 from mashq.analysis.results import from_matches
 from mashq.cli import cli
 from mashq.errors import ConfigError
+from mashq.report.documents.base import DetectorVersion, dumped
+from mashq.report.documents.game import Disclosure, Game
+from mashq.report.documents.vision import Vision, VisionPlayer
 from mashq.report.html import bundle, page, sections_games
 from mashq.report.html.facts import Facts, facts
 from mashq.report.html.figures import write_figures, write_tables
@@ -106,9 +110,9 @@ def test_a_match_answers_who_wins_and_how_sure_before_anything_else(match_html: 
     assert found.judged is not None
     seen = Seen(match_html)
     top = seen.words[: seen.words.index("The result")]
-    first = found.judged["differences"][0]
-    assert f"{found.judged['winner']} wins" in top
-    assert f"{first['low']:.4f} to {first['high']:.4f}" in top
+    first = found.judged.differences[0]
+    assert f"{found.judged.winner} wins" in top
+    assert f"{first.low:.4f} to {first.high:.4f}" in top
     assert ("Sure at 95%" in top) != ("Not sure at 95%" in top)
     assert "SIMULATED: no real model answered" in top
     assert "beta" in top
@@ -151,17 +155,24 @@ def test_every_kind_of_run_has_its_report(kinds: dict[str, Path], kind: str, wor
 
 
 def test_what_company_vision_and_disclosure_change_is_drawn() -> None:
-    change = {"value": -0.2, "low": -0.3, "high": -0.1}
-    small = {"value": 0.1, "low": None, "high": None}
-    player = {"name": runs.SCRIPT, "changes": {"company": {"h": change}, "vision": {"h": small, "q": change}}}
-    said, (section,) = sections_games.vision(
-        {"players": [player], "finished": True, "when": "review", "items": 9, "trials": 1}
-    )
+    change, small = Difference(-0.2, -0.3, -0.1), Difference(0.1)
+    changes = {"company": {"h": change}, "vision": {"h": small, "q": change}}
+    player = VisionPlayer(name=runs.SCRIPT, means={}, changes=changes)
+    about: dict[str, Any] = {
+        "run": "r",
+        "finished": True,
+        "simulated": False,
+        "drawn": False,
+        "trials": 1,
+        "items": 9,
+    }
+    about["detector"] = DetectorVersion("grounding", "3")
+    said, (section,) = sections_games.vision(Vision(**about, when="review", players=[player]))
     assert said.headline == "Company or vision changes how some play"
     assert [block.name for block in section.blocks if isinstance(block, Figure)] == ["vision-h", "vision-q"]
-    row = {"vision": "review", "policy": "a", "against": "b", "seat": 0, "q": change, "h": small}
-    document: dict[str, Any] = {"policies": ["a", "b"], "games": {}, "disclosure": [row], "finished": True}
-    _, (price,) = sections_games.game({**document, "alpha": 1, "beta": 0.1, "items": 9, "trials": 1})
+    row = Disclosure(vision="review", policy="a", against="b", seat=0, changes={"q": change, "h": small})
+    found = Game(**about, alpha=1, beta=0.1, policies=["a", "b"], games={}, disclosure=[row])
+    _, (price,) = sections_games.game(found)
     for block in (*section.blocks, *price.blocks):
         if isinstance(block, Figure):
             assert "svg" in bundle.picture(on_screen(block.spec))
@@ -185,8 +196,8 @@ def test_the_figures_are_those_of_the_score(kinds: dict[str, Path], match_facts:
     printed = CliRunner().invoke(cli, ["score", str(kinds["match"]), "--json"])
     said = json.loads(printed.output)
     assert found.judged is not None
-    assert [p["q"] for p in found.judged["players"]] == [p["q"] for p in said["players"]]
-    assert [p["q_low"] for p in found.judged["players"]] == [p["q_low"] for p in said["players"]]
+    assert [p.q for p in found.judged.players] == [p["q"] for p in said["players"]]
+    assert [p.q_low for p in found.judged.players] == [p["q_low"] for p in said["players"]]
 
 
 def test_without_its_reviews_a_player_keeps_its_first_answers_and_pays_for_no_review(
@@ -199,11 +210,11 @@ def test_without_its_reviews_a_player_keeps_its_first_answers_and_pays_for_no_re
     for seat, player in enumerate(played.results):
         firsts = [row.h_first for row in player.items if row.h_first is not None]
         assert h[seat] == pytest.approx(sum(firsts) / len(player.items))
-        now = found.judged["players"][seat]
-        if now["reviews"]:
-            assert penalty[seat] < now["penalty"] - 0.01
+        now = found.judged.players[seat]
+        if now.costs["reviews"]:
+            assert penalty[seat] < (now.penalty or 0.0) - 0.01
         else:
-            assert penalty[seat] == pytest.approx(now["penalty"])
+            assert penalty[seat] == pytest.approx(now.penalty)
     answers = [
         sum(row.spend.calls for row in p.items) - sum(row.spend.reviews for row in p.items) for p in played.results
     ]
@@ -215,7 +226,7 @@ def test_an_items_part_in_the_lead_is_what_the_lead_loses_without_it(
 ) -> None:
     found = match_facts
     assert found.top is not None and found.judged is not None
-    lead = found.judged["differences"][0]["dq"]
+    lead = found.judged.differences[0].dq
     count = len(found.seen.items)
     for one in found.decisive[:5]:
         assert lead - one.without == pytest.approx(one.part * count / (count - 1), abs=0.02)
@@ -225,9 +236,9 @@ def test_an_items_part_in_the_lead_is_what_the_lead_loses_without_it(
 def test_the_course_ends_at_the_totals(kinds: dict[str, Path], match_facts: Facts) -> None:
     found = match_facts
     spent = from_matches([next(load_season(kinds["match"]).fixtures_played()).results]).costs["tokens"].sum(axis=1)
-    last = {point.player: point.tokens for point in found.told.course if point.round == found.told.rounds}
+    last = {point.player: point.tokens for point in found.course.points if point.round == found.course.rounds}
     assert [last[name] for name in found.names] == pytest.approx(spent.tolist())
-    assert sum(p.reviews for p in found.told.course) == sum(p["reviews"] for p in found.document["players"])
+    assert sum(p.reviews for p in found.course.points) == sum(p["reviews"] for p in dumped(found.document)["players"])
 
 
 def test_hostile_texts_are_shown_as_text(hostile_html: str) -> None:

@@ -17,6 +17,7 @@ from mashq.analysis.score_report import Options, judge
 from mashq.cli import cli
 from mashq.errors import ConfigError, StoreError
 from mashq.report import site
+from mashq.report.documents.base import dumped
 from mashq.report.html import page
 from mashq.runs.open import load_season
 from mashq.runs.setup import score_rules_of
@@ -83,10 +84,10 @@ def test_the_page_scores_exactly_as_the_command_does(folder: Path, made: Path) -
         given = score_rules_of(season.config)
         board = found[path.name]
         for beta in BETAS:
-            said = judge(results, Options(replace(given, beta=beta), 100))
+            said = dumped(judge(results, Options(replace(given, beta=beta), 100)))
             assert [q(board, entry, beta) for entry in board["entries"]] == [p["q"] for p in said["players"]]
         fewer = {name: weight for name, weight in given.weights.items() if name != "tokens"}
-        said = judge(results, Options(replace(given, beta=0.07, weights=fewer), 100))
+        said = dumped(judge(results, Options(replace(given, beta=0.07, weights=fewer), 100)))
         assert [q(board, entry, 0.07, "tokens") for entry in board["entries"]] == [p["q"] for p in said["players"]]
 
 

@@ -16,8 +16,9 @@ from mashq.gateway.clock import RealClock
 from mashq.protocol import Item
 from mashq.protocol.resources import NOTHING, Amount, Spend
 from mashq.protocol.score import ItemResult, PlayerResult, ScoreRules, score
-from mashq.report import document
-from mashq.report.columns import results_of
+from mashq.report.documents import match as document
+from mashq.report.documents.base import dumped
+from mashq.report.documents.columns import results_of
 from mashq.runs.columns import read_columns
 from mashq.runs.open import load, load_season
 from mashq.runs.reading import read_results
@@ -115,10 +116,10 @@ def test_the_table_is_that_of_the_fold(big: Path) -> None:
     played, rules = load(big), ScoreRules()
     rows = read_results(big, "0")
     assert rows is not None and read_columns(big, "0") is not None
-    shown = document.document(played)
+    shown = dumped(document.document(played))
     for row, own in zip(shown["players"], score(rows, rules).players, strict=True):
         assert (row["h"], row["q"], row["seconds"]) == (own.h, own.q, own.totals["seconds"].total)
-    other = document.document(type(played)(played.path, played.manifest, played.fixture, played.state))
+    other = dumped(document.document(type(played)(played.path, played.manifest, played.fixture, played.state)))
     assert other == shown
 
 

@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mashq.report import seasons
+from mashq.report.documents import seasons
+from mashq.report.documents.base import dumped
 from mashq.runs.database import connect
 from mashq.runs.open import load_season
 from mashq.runs.verify import verify
@@ -66,7 +67,7 @@ def sums(run: Path) -> None:
         check_sums(run)
     except (AssertionError, KeyError) as error:
         raise Violation(f"the moves do not cost what the attempts cost: {error!r}") from None
-    document = seasons.document(load_season(run))
+    document = dumped(seasons.document(load_season(run)))
     if not document["finished"]:
         raise Violation("the match has no end")
     by_player = document["attempts"]["by_player"]

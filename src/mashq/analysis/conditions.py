@@ -2,10 +2,10 @@
 
 import operator
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
+from mashq.analysis.score_types import ScoredPlayer
 from mashq.errors import ConfigError
 from mashq.protocol.resources import RESOURCES
 
@@ -43,13 +43,13 @@ def parse(text: str) -> Condition:
     raise ConfigError(f"--fail-if {text!r}: write it as q(A) < q(B) or p_win(A) < 0.95")
 
 
-def holds(condition: Condition, document: Mapping[str, Any]) -> bool:
-    """Whether the condition is true of a document of `mashq score`."""
-    left, right = (_value(term, condition.text, document) for term in (condition.left, condition.right))
+def holds(condition: Condition, players: Sequence[ScoredPlayer]) -> bool:
+    """Whether the condition is true of the players of a score."""
+    left, right = (_value(term, condition.text, players) for term in (condition.left, condition.right))
     return OPERATORS[condition.operator](left, right)
 
 
-def _value(term: str, text: str, document: Mapping[str, Any]) -> float:
+def _value(term: str, text: str, players: Sequence[ScoredPlayer]) -> float:
     try:
         return float(term)
     except ValueError:
@@ -60,13 +60,13 @@ def _value(term: str, text: str, document: Mapping[str, Any]) -> float:
             f"--fail-if {text!r}: {term.strip()!r} is neither a number nor one of {', '.join(FIGURES)} of a player"
         )
     name = found[2].strip()
-    for player in document["players"]:
-        if player["name"] == name:
-            value = player[found[1]]
+    for player in players:
+        if player.name == name:
+            value: float | None = player.costs[found[1]] if found[1] in player.costs else getattr(player, found[1])
             if value is None:
                 raise ConfigError(
                     f"--fail-if {text!r}: {found[1]} of {name!r} is unknown, so it cannot be decided: use another"
                 )
             return float(value)
-    names = ", ".join(player["name"] for player in document["players"][:10])
+    names = ", ".join(player.name for player in players[:10])
     raise ConfigError(f"--fail-if {text!r}: there is no player {name!r} (there are {names})")

@@ -14,12 +14,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from statistics import NormalDist
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mashq.analysis.intervals import FEWEST, half_width, ratio, resample
+from mashq.analysis.parts import Costs
 from mashq.analysis.results import Floats, Results
 from mashq.analysis.score_report import nothing_common, with_known
 from mashq.analysis.scoring import View, figures, influence, view
@@ -55,6 +55,72 @@ class Effect:
     high: float | None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PowerPoint:
+    """What some number of items would give."""
+
+    items: int
+    """How many scored items."""
+    power: float
+    """The chance that the interval of the difference lies above 0."""
+    detectable: float
+    """The smallest difference that would be seen with the power wanted."""
+    costs: Costs
+    """What a match of so many items costs all its players together, by resource; null is unknown."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InFull:
+    """The power by intervals that were made in full."""
+
+    power: float
+    """The share of samples whose interval lies above 0."""
+    samples: int
+    """How many samples."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PowerReport:
+    """How many items tell two players apart."""
+
+    players: Sequence[str]
+    """The two, the better first."""
+    items: int
+    """How many items were scored."""
+    trials: int
+    """The most trials of an item."""
+    level: float
+    """The level of the intervals."""
+    power: float
+    """The power wanted."""
+    dq: float
+    """The difference in Q that is taken for the true one."""
+    low: float | None
+    """Lower end of its interval."""
+    high: float | None
+    """Upper end of its interval."""
+    own_dq: float
+    """The difference in the results that samples are drawn from."""
+    needed: int | None
+    """The scored items needed; null: more than `most`."""
+    asked: int | None
+    """The items that a match needs for that, with those that would be left out of the score."""
+    in_full: InFull | None
+    """The power at that number by intervals made in full; null where that would take too long."""
+    most: int
+    """Where the search ends."""
+    if_low: int | None
+    """The items needed if the difference is really the lower end."""
+    if_high: int | None
+    """The items needed if it is really the upper end."""
+    detectable: float
+    """The smallest difference that the present items would show with the power wanted."""
+    curve: Sequence[PowerPoint]
+    """Power by the number of items."""
+    notes: Sequence[str]
+    """What a reader must not miss."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Sampled:
     """Samples of one size: how far each one's difference is from the recorded one, and half its interval's width."""
@@ -78,8 +144,8 @@ def power(
     options: Options | None = None,
     notes: Sequence[str] = (),
     effect: Effect | None = None,
-) -> dict[str, Any]:
-    """The document. Without a pair it is about the best two; the better comes first.
+) -> PowerReport:
+    """How many items tell two players apart. Without a pair it is about the best two; the better comes first.
 
     With an `effect` these results only say how much differences vary; what the difference is was found elsewhere, of
     the pair in its order. Raises DataError where there is nothing to compare.
@@ -105,34 +171,34 @@ def power(
     needed, full = _confirmed(at, seen, rules, (a, b), effect.value, own, options)
     asked = len(seen.items) / int(results.present.any(axis=0).sum())
     said += _doubts(len(seen.items), asked, results.trials)
-    return {
-        "players": [results.players[a], results.players[b]],
-        "items": len(seen.items),
-        "trials": results.trials,
-        "level": options.level,
-        "power": options.power,
-        "dq": effect.value,
-        "low": effect.low,
-        "high": effect.high,
-        "own_dq": own,
-        "needed": needed,
-        "asked": None if needed is None else math.ceil(needed / asked),
-        "in_full": full,
-        "most": MAX_COST,
-        "if_low": _needed_if(at, effect.low, options),
-        "if_high": _needed_if(at, effect.high, options),
-        "detectable": at(len(seen.items)).detectable(options.power),
-        "curve": [
-            {
-                "items": n,
-                "power": at(n).power(effect.value),
-                "detectable": at(n).detectable(options.power),
-                "costs": _costs(results, n / asked),
-            }
+    return PowerReport(
+        players=[results.players[a], results.players[b]],
+        items=len(seen.items),
+        trials=results.trials,
+        level=options.level,
+        power=options.power,
+        dq=effect.value,
+        low=effect.low,
+        high=effect.high,
+        own_dq=own,
+        needed=needed,
+        asked=None if needed is None else math.ceil(needed / asked),
+        in_full=full,
+        most=MAX_COST,
+        if_low=_needed_if(at, effect.low, options),
+        if_high=_needed_if(at, effect.high, options),
+        detectable=at(len(seen.items)).detectable(options.power),
+        curve=[
+            PowerPoint(
+                items=n,
+                power=at(n).power(effect.value),
+                detectable=at(n).detectable(options.power),
+                costs=_costs(results, n / asked),
+            )
             for n in _sizes(at, effect.value, len(seen.items), needed)
         ],
-        "notes": said,
-    }
+        notes=said,
+    )
 
 
 def _pair(
@@ -216,15 +282,15 @@ def _confirmed(
     effect: float,
     own: float,
     options: Options,
-) -> tuple[int | None, dict[str, Any] | None]:
+) -> tuple[int | None, InFull | None]:
     """The items needed, raised until intervals made in full agree as well as their number can tell."""
     needed = _needed(at, effect, options)
     if needed is None:
         return None, None
     full = _in_full(seen, rules, pair, needed, effect - own, options)
     for _ in range(STEPS):
-        error = 1.0 if full is None else math.sqrt(options.power * (1 - options.power) / full["samples"])
-        if full is None or full["power"] >= options.power - 2 * error:
+        error = 1.0 if full is None else math.sqrt(options.power * (1 - options.power) / full.samples)
+        if full is None or full.power >= options.power - 2 * error:
             break
         needed = min(MAX_COST, math.ceil(1.1 * needed))
         full = _in_full(seen, rules, pair, needed, effect - own, options)
@@ -233,7 +299,7 @@ def _confirmed(
 
 def _in_full(
     seen: View, rules: ScoreRules, pair: tuple[int, int], size: int, shift: float, options: Options
-) -> dict[str, Any] | None:
+) -> InFull | None:
     """The power at a size by intervals made in full, moved by `shift`; None where that would take too long."""
     samples = min(options.full, WORK // size // RESAMPLES)
     if samples < 20:
@@ -249,7 +315,7 @@ def _in_full(
         found = resample(_part(seen, picked), rules, [pair], RESAMPLES, seed, keep=1, level=options.level)
         low = found.differences[0][3]
         told += low is not None and low + shift > 0
-    return {"power": told / samples, "samples": samples}
+    return InFull(samples=samples, power=told / samples)
 
 
 def _part(seen: View, picked: NDArray[np.int64]) -> View:

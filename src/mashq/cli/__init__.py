@@ -24,6 +24,7 @@ from mashq.cli.report import report
 from mashq.cli.rescore import rescore
 from mashq.cli.resume import resume
 from mashq.cli.run import run
+from mashq.cli.schema import schema
 from mashq.cli.score import score
 from mashq.cli.seasons import game, tournament, vision
 from mashq.cli.show import show
@@ -81,6 +82,7 @@ for command in (
     weights,
     validate,
     verify,
+    schema,
     calibrate,
     power,
 ):
@@ -115,6 +117,6 @@ def _interrupt(_signal: int, _frame: FrameType | None) -> None:
 
 
 def _shown(text: str) -> str:
-    from mashq.report.formatting import safe
+    from mashq.report.text.formatting import safe
 
     return safe(" ".join(text.split()), 1000)

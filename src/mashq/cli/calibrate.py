@@ -1,11 +1,10 @@
 """`mashq calibrate`: simulated players like those of a run."""
 
 import asyncio
-import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import click
 
@@ -70,7 +69,7 @@ def _written(record: "Record", fitted: "Sequence[Fitted]", out: Path, items: int
     """Write the configuration and, beside it, the items that stand for any."""
     from mashq.arena.simulation import placeholders, settings, with_more
     from mashq.config import parse
-    from mashq.report.calibration import calibrated_yaml
+    from mashq.report.text.calibrated_config import calibrated_yaml
 
     data = out.with_name(f"{out.stem}.items.jsonl")
     document = with_more(settings(record, fitted, data.name, items), more)
@@ -110,11 +109,13 @@ def _compared(
     """Simulate, print the comparison, and say whether nothing is outside."""
     from mashq.analysis.calibration.fit_check import likeness
     from mashq.arena.simulation import simulated
-    from mashq.report.calibration import likeness_text
+    from mashq.report.documents.base import as_json as json_of
+    from mashq.report.documents.calibrate import Calibration
+    from mashq.report.text.calibrate import likeness_text
 
     drawn = asyncio.run(simulated(record, items=record.items, trials=matches))
-    found: dict[str, Any] = likeness(record.results, drawn, record.rules, {one.name: one.unfitted for one in fitted})
-    found["notes"] = {one.name: list(one.notes) for one in fitted if one.notes}
-    found["run"] = str(record.season.path)
-    click.echo(json.dumps(found, indent=2, ensure_ascii=False) if as_json else likeness_text(found, form))
-    return found["like"] is not False
+    found = likeness(record.results, drawn, record.rules, {player.name: player.unfitted for player in fitted})
+    notes = {player.name: list(player.notes) for player in fitted if player.notes}
+    document = Calibration(found=found, notes=notes, run=str(record.season.path))
+    click.echo(json_of(document) if as_json else likeness_text(document, form))
+    return found.like is not False

@@ -1,6 +1,5 @@
 """`mashq plan`: what a match would cost."""
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,6 +9,7 @@ import click
 if TYPE_CHECKING:
     from mashq.arena.plan import Cost, Plan
     from mashq.protocol.resources import Unknown
+    from mashq.report.documents.plan import PlannedCost, PlannedPlayer
 
 
 @click.command()
@@ -23,82 +23,51 @@ def plan(config: Path, overrides: tuple[str, ...], as_json: bool) -> None:
     Example:
       mashq plan examples/two-apis.yaml --set task.limit=100
     """
+    from rich.console import Console
+
     from mashq import config as configuration
     from mashq.arena import plan as planning
+    from mashq.report.documents.base import as_json as json_of
+    from mashq.report.documents.plan import PlanDocument
+    from mashq.report.text.plan import text
 
     count, plans = planning.plan(configuration.load(config, overrides), config.parent)
+    document = PlanDocument(items=count, players=planned(plans), assumed=planning.ASSUMED)
     if as_json:
-        players = [
-            {
-                "name": p.name,
-                "model": p.model,
-                "expected": _costs(p.expected),
-                "worst": _costs(p.worst),
-                "repeats": {"asks": p.asks, "attempts": p.attempts} if p.known else None,
-            }
-            for p in plans
-        ]
-        click.echo(json.dumps({"items": count, "players": players, "assumed": planning.ASSUMED}, indent=2))
+        click.echo(json_of(document))
         return
-    _print(count, plans, " ".join([planning.ASSUMED, *bounds(plans)]))
+    console = Console(highlight=False, emoji=False, markup=False)
+    console.width = max(console.width, 100)
+    console.print(text(document))
 
 
-def bounds(plans: "Sequence[Plan]") -> list[str]:
-    """How often a call can be sent at worst, by player where that differs; and of whom nothing is known."""
-    from mashq.report.formatting import safe
+def planned(plans: "Sequence[Plan]") -> "list[PlannedPlayer]":
+    """The plans as the document has them."""
+    from mashq.report.documents.plan import PlannedPlayer, Repeats
 
-    players: dict[tuple[int, int], list[str]] = {}
-    unknown: list[str] = []
-    for row in plans:
-        (players.setdefault((row.asks, row.attempts), []) if row.known else unknown).append(safe(row.name, 24))
-    lines: list[str] = []
-    for (asks, attempts), names in players.items():
-        how = f"asked for {asks} times, {attempts} attempts each" if asks > 1 else "never asked for again"
-        whose = f" of {', '.join(names)}" if len(names) < len(plans) else ""
-        lines.append(f"Each call{whose} is sent at most {asks * attempts} times ({how}).")
-    if unknown:
-        lines.append(f"How often it calls is known only when it plays: {', '.join(unknown)}.")
-    return lines
+    return [
+        PlannedPlayer(
+            name=own.name,
+            model=own.model,
+            expected=_cost(own.expected),
+            worst=_cost(own.worst),
+            repeats=Repeats(asks=own.asks, attempts=own.attempts) if own.known else None,
+        )
+        for own in plans
+    ]
 
 
-def _costs(cost: "Cost") -> dict[str, float | None]:
+def _cost(cost: "Cost") -> "PlannedCost":
+    from mashq.report.documents.plan import PlannedCost
+
     seconds = _known(cost.seconds)
-    return {
-        "calls": _known(cost.calls),
-        "tokens": _known(cost.tokens),
-        "dollars": _known(cost.dollars),
-        "hours": None if seconds is None else seconds / 3600,
-    }
+    return PlannedCost(
+        calls=_known(cost.calls),
+        tokens=_known(cost.tokens),
+        dollars=_known(cost.dollars),
+        hours=None if seconds is None else seconds / 3600,
+    )
 
 
 def _known(amount: "float | Unknown") -> float | None:
     return amount if isinstance(amount, int | float) else None
-
-
-def _print(count: int, plans: "Sequence[Plan]", assumed: str) -> None:
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    from mashq.report.formatting import dollars, number, safe
-
-    table = Table(box=box.SIMPLE_HEAD, title=f"{count} items; expected / at worst", title_justify="left")
-    table.add_column("player")
-    table.add_column("model")
-    for heading in ("calls", "tokens", "dollars", "hours"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    for row in plans:
-        low, high = _costs(row.expected), _costs(row.worst)
-        table.add_row(
-            Text(safe(row.name, 24)),
-            Text(safe(row.model, 40)),
-            f"{number(low['calls'])} / {number(high['calls'])}",
-            f"{number(low['tokens'])} / {number(high['tokens'])}",
-            f"{dollars(low['dollars'])} / {dollars(high['dollars'])}",
-            f"{number(low['hours'], 2)} / {number(high['hours'], 1)}",
-        )
-    console = Console(highlight=False, emoji=False, markup=False)
-    console.width = max(console.width, 100)
-    console.print(table)
-    console.print(Text(assumed))

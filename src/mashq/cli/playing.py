@@ -1,10 +1,9 @@
 """What `demo`, `run` and `resume` share: play with progress, then print the result."""
 
 import asyncio
-import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -13,7 +12,8 @@ from mashq.errors import ConfigError, Stopped
 if TYPE_CHECKING:
     from mashq.arena.executors.base import Executor
     from mashq.config import Config
-    from mashq.report.progress import Progress
+    from mashq.report.documents.match import Match, ReviewSpend
+    from mashq.report.text.progress import Progress
     from mashq.runs.open import Season
 
 
@@ -40,7 +40,7 @@ def played(out: Path, config: "Config", start: "Callable[[Progress], Awaitable[S
     """Play under a progress display; an interrupt says how to go on."""
     from rich.console import Console
 
-    from mashq.report.progress import Progress
+    from mashq.report.text.progress import Progress
     from mashq.runs.setup import score_rules_of
 
     simulated = any(player.model.startswith("simulated/") for player in config.players)
@@ -58,38 +58,44 @@ def played(out: Path, config: "Config", start: "Callable[[Progress], Awaitable[S
 
 def show_result(season: "Season", *, as_json: bool) -> None:
     """Print the document, or the table."""
-    from mashq.report.seasons import document, text
+    from mashq.report.documents.base import as_json as json_of
+    from mashq.report.documents.match import Match, review_spend
+    from mashq.report.documents.seasons import document
+    from mashq.report.text.seasons import text
 
     found = document(season)
     if as_json:
-        click.echo(json.dumps(found, indent=2, ensure_ascii=False))
-    elif found["kind"] == "match":
-        print_table(found, next(season.fixtures_played()).attempts)
+        click.echo(json_of(found))
+    elif isinstance(found, Match):
+        print_table(found, review_spend(next(season.fixtures_played())))
     else:
         click.echo(text(found))
 
 
-def print_table(found: dict[str, Any], attempts: list[dict[str, Any]]) -> None:
+def print_table(found: "Match", reviews: "Mapping[str, ReviewSpend]") -> None:
     """The result for a person, as wide as the terminal but never too narrow for its columns."""
     from rich.console import Console
 
-    from mashq.report.table import NARROWEST, result, table_width
+    from mashq.report.text.match import NARROWEST, result, table_width
 
     console = Console(highlight=False, emoji=False, markup=False)
-    shown = result(found, attempts)
+    shown = result(found, reviews)
     needed = console.measure(shown, options=console.options.update(width=1000)).maximum
     console.width = max(console.width, min(needed, NARROWEST), table_width(found))
     console.print(shown)
 
 
-def show_metered(found: dict[str, Any], *, as_json: bool) -> None:
+def show_metered(run: Path, *, as_json: bool) -> None:
     """What was spent through a gateway."""
     from rich.console import Console
 
-    from mashq.report.metered import metered
+    from mashq.report.documents.base import as_json as json_of
+    from mashq.report.documents.metered import document
+    from mashq.report.text.metered import metered
 
+    found = document(run)
     if as_json:
-        click.echo(json.dumps(found, indent=2, ensure_ascii=False))
+        click.echo(json_of(found))
         return
     console = Console(highlight=False, emoji=False, markup=False)
     console.width = max(console.width, 120)

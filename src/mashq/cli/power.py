@@ -1,7 +1,7 @@
 """`mashq power`: how many items it takes to tell two players apart."""
 
 import asyncio
-import json
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -58,25 +58,24 @@ def power(
     from mashq.analysis.power import Effect, Options
     from mashq.analysis.power import power as analysed
     from mashq.cli.score import pairs, read_source, rules_said
-    from mashq.report.power import power_text
+    from mashq.report.documents.base import as_json as json_of
+    from mashq.report.documents.power import Power
+    from mashq.report.text.power import power_text
 
     options = Options(level=level, power=wanted, seed=seed)
     results, given, notes = read_source(source, pairs("--map", renames))
     drawn_already = any(note.startswith("SIMULATED") for note in notes)
     notes = [note for note in notes if not note.startswith("SIMULATED")]
-    said = rules_said(given, {"alpha": None, "weights": None, "normalise": None} | rules)
+    config = rules_said(given, {"alpha": None, "weights": None, "normalise": None} | rules)
     results = _without(results, without)
     pair = None if players is None else _pair(players, results.players)
-    document = analysed(results, said, pair, options, notes)
-    document |= {"simulated": drawn_already, "drawn": False, "recorded_needed": None}
+    found = analysed(results, config, pair, options, notes)
+    document = Power(found=found, simulated=drawn_already, drawn=False, recorded_needed=None, source=str(source))
     if simulate:
-        pool = _simulated(source, without)
-        effect = Effect(document["dq"], document["low"], document["high"])
-        best = document["players"][0], document["players"][1]
-        found = analysed(pool, said, best, options, notes, effect)
-        document = found | {"simulated": True, "drawn": True, "recorded_needed": document["needed"]}
-    document["source"] = str(source)
-    click.echo(json.dumps(document, indent=2, ensure_ascii=False) if as_json else power_text(document, form))
+        effect, best = Effect(found.dq, found.low, found.high), (found.players[0], found.players[1])
+        drawn = analysed(_simulated(source, without), config, best, options, notes, effect)
+        document = replace(document, found=drawn, simulated=True, drawn=True, recorded_needed=found.needed)
+    click.echo(json_of(document) if as_json else power_text(document, form))
 
 
 def _without(results: "Results", names: tuple[str, ...]) -> "Results":

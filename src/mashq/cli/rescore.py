@@ -1,8 +1,7 @@
 """`mashq rescore`: a stored run under other judges."""
 
-import json
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import click
 
@@ -21,7 +20,9 @@ def rescore(run: Path, names: tuple[str, ...], form: Literal["table", "md", "lat
     """
     from mashq.detectors import base
     from mashq.gateway.backends.weights import cache_dir
-    from mashq.report.document import document
+    from mashq.report.documents.base import as_json as json_of
+    from mashq.report.documents.match import document
+    from mashq.report.text.rescore import text
     from mashq.runs.open import load
     from mashq.runs.rescore import cache_file, rescored
     from mashq.runs.score_cache import Cached
@@ -29,32 +30,4 @@ def rescore(run: Path, names: tuple[str, ...], form: Literal["table", "md", "lat
     played = load(run)
     found = [document(played)]
     found += [document(rescored(played, Cached(base.load(name), cache_file(cache_dir())))) for name in names]
-    if as_json:
-        click.echo(json.dumps(found, indent=2, ensure_ascii=False))
-        return
-    click.echo(_text(found, form))
-
-
-def _text(found: list[dict[str, Any]], form: Literal["table", "md", "latex"]) -> str:
-    from mashq.report.formatting import number, safe
-    from mashq.report.grid import Grid, written
-    from mashq.report.score import prose
-
-    judges = [f"{d['detector']['name']} {d['detector']['version'][:12]}" for d in found]
-    rows: list[list[str]] = []
-    for at, player in enumerate(found[0]["players"]):
-        cells = [player["name"][:24]]
-        for document in found:
-            one = document["players"][at]
-            star = " ★" if document["winner"] == player["name"] else ""
-            cells += [number(one["h"], 4), number(one["q"], 4) + star]
-        rows.append(cells)
-    headings = ["player", *(f"{what} {judge}" for judge in judges for what in ("H", "Q"))]
-    rankings = {tuple(p["name"] for p in sorted(d["players"], key=lambda p: -(p["q"] or -9))) for d in found}
-    told = "The ranking is the same under every judge." if len(rankings) == 1 else "The ranking depends on the judge:"
-    said = [told]
-    if len(rankings) > 1:
-        for judge, document in zip(judges, found, strict=True):
-            order = sorted(document["players"], key=lambda p: -(p["q"] or -9))
-            said.append(f"  {safe(judge)}: {', '.join(safe(p['name']) for p in order)}")
-    return written(Grid(headings, rows), form) + "\n\n" + prose(said, form)
+    click.echo(json_of(found) if as_json else text(found, form))

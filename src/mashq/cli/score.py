@@ -67,7 +67,8 @@ def score(
     """
     from mashq.analysis.conditions import holds, parse
     from mashq.analysis.score_report import Options, judge
-    from mashq.report.score import score_text
+    from mashq.report.documents.base import as_json as json_of
+    from mashq.report.text.score import score_text
 
     wanted = [parse(text) for text in conditions]
     results, given, notes = read_source(source, pairs("--map", renames))
@@ -80,11 +81,8 @@ def score(
         results = results.only([name for name in results.players if name not in without])
     options = Options(rules_said(given, rules), resamples, seed)
     document = judge(results, options, notes)
-    if as_json:
-        click.echo(json.dumps(document, indent=2, ensure_ascii=False))
-    else:
-        click.echo(score_text(document, form, everyone))
-    true = [condition.text for condition in wanted if holds(condition, document)]
+    click.echo(json_of(document) if as_json else score_text(document, form, everyone))
+    true = [condition.text for condition in wanted if holds(condition, document.players)]
     if true:
         click.echo(f"mashq: failed: {'; '.join(true)}", err=True)
         sys.exit(FAILED)
@@ -99,7 +97,7 @@ def read_source(source: Path, renames: dict[str, str]) -> "tuple[Results, ScoreR
     if not source.is_dir():
         results, notes = read(source, renames)
         return results, ScoreRules(weights=dict(DEFAULTS)), notes
-    from mashq.report.columns import results_of
+    from mashq.report.documents.columns import results_of
     from mashq.runs.open import load_season
     from mashq.runs.setup import score_rules_of
 

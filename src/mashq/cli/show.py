@@ -16,10 +16,10 @@ def show(run: Path, as_json: bool) -> None:
       mashq show runs/20260101-120000
     """
     from mashq.cli.playing import show_metered, show_result
-    from mashq.runs import metered
+    from mashq.runs.metered import is_metered
     from mashq.runs.open import load_season
 
-    if metered.is_metered(run):
-        show_metered(metered.document(run), as_json=as_json)
+    if is_metered(run):
+        show_metered(run, as_json=as_json)
     else:
         show_result(load_season(run), as_json=as_json)

@@ -23,8 +23,8 @@ def site(folder: Path, out: Path) -> None:
     from mashq.cli.report import needed
 
     needed()
-    from mashq.report.formatting import safe
     from mashq.report.site import write_site
+    from mashq.report.text.formatting import safe
 
     count, skipped = write_site(folder, out)
     for line in skipped:

@@ -11,6 +11,7 @@ import click
 from mashq.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
+    from mashq.analysis.validation.agreement import Validation
     from mashq.protocol.items import Item
     from mashq.report.annotation_sheet import SheetRow
     from mashq.runs.open import Played
@@ -99,8 +100,11 @@ def report(
     import numpy as np
 
     from mashq.analysis.validation.agreement import Resampling, validate
-    from mashq.report.validation import plot as drawn
-    from mashq.report.validation import validation_text
+    from mashq.report.documents.base import DetectorVersion
+    from mashq.report.documents.base import as_json as json_of
+    from mashq.report.documents.validate import ValidationReport
+    from mashq.report.html.calibration_plot import plot as drawn
+    from mashq.report.text.validate import validation_text
     from mashq.runs.annotations import read_key, read_ratings
 
     known = read_key(key)
@@ -109,15 +113,16 @@ def report(
     columns = {name: np.array([own.get(row, math.nan) for row in rows]) for name, own in given.items()}
     base = np.array([float(row["weight"]) for row in rows.values()])
     how = Resampling([row["item"] for row in rows.values()], resamples, seed, base)
-    document = {"run": known["run"], "detector": known["detector"], "rows": len(rows)}
-    document |= validate(np.array([float(row["h"]) for row in rows.values()]), columns, how, positive)
-    document["notes"] = _notes(known, document)
+    found = validate(np.array([float(row["h"]) for row in rows.values()]), columns, how, positive)
+    detector = DetectorVersion(**known["detector"])
+    notes = _notes(found, len(rows), simulated=bool(known.get("simulated")))
+    document = ValidationReport(run=known["run"], detector=detector, rows=len(rows), found=found, notes=notes)
     if plot is not None:
         try:
             plot.write_text(drawn(document), "utf-8")
         except OSError as error:
             raise ConfigError(f"{plot} cannot be written ({error.strerror}): choose another --plot") from None
-    click.echo(json.dumps(document, indent=2, ensure_ascii=False) if as_json else validation_text(document, form))
+    click.echo(json_of(document) if as_json else validation_text(document, form))
 
 
 def _sampled(played: "Played", number: int, seed: int) -> "tuple[list[SheetRow], dict[str, Any]]":
@@ -162,14 +167,14 @@ def _annotators(paths: tuple[Path, ...]) -> dict[str, Path]:
     return {path.stem if stems.count(path.stem) == 1 else str(path): path for path in paths}
 
 
-def _notes(known: dict[str, Any], document: dict[str, Any]) -> list[str]:
+def _notes(found: "Validation", rows: int, *, simulated: bool) -> list[str]:
     notes: list[str] = []
-    if known.get("simulated"):
+    if simulated:
         notes.append("SIMULATED: no real model answered some of this; those scores are drawn.")
-    if document["n"] < len(known["rows"]):
-        notes.append(f"{len(known['rows']) - document['n']} of {len(known['rows'])} rows have no rating.")
-    if document["sources"] < 30:
-        notes.append(f"Only {document['sources']} sources: the intervals are wide, and rightly so.")
-    if document["mean"]["good"] in (0, document["mean"]["n"]):
+    if found.n < rows:
+        notes.append(f"{rows - found.n} of {rows} rows have no rating.")
+    if found.sources < 30:
+        notes.append(f"Only {found.sources} sources: the intervals are wide, and rightly so.")
+    if found.mean.good in (0, found.mean.n):
         notes.append("All ratings fall on one side of --positive: there is no AUC.")
     return notes

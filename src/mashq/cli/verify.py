@@ -21,16 +21,18 @@ def verify(run: Path, as_json: bool) -> None:
     Example:
       mashq verify runs/first
     """
-    from mashq.report.formatting import safe
+    from mashq.report.documents.base import as_json as json_of
+    from mashq.report.documents.verify import document
+    from mashq.report.text.formatting import safe
     from mashq.runs import verify as checks
 
-    findings = list(checks.verify(run))
-    wrong = [finding for finding in findings if finding.wrong]
+    found = document(list(checks.verify(run)))
     if as_json:
-        click.echo(checks.summary(findings))
+        click.echo(json_of(found))
     else:
-        for finding in wrong:
+        for finding in found.wrong:
             click.echo(f"{safe(finding.check)}: {safe(finding.wrong, 400)}")
-        click.echo(f"{len(findings)} checks, {len(wrong)} wrong." if wrong else f"{len(findings)} checks, all hold.")
-    if wrong:
+        wrong = f"{len(found.wrong)} wrong" if found.wrong else "all hold"
+        click.echo(f"{found.checks} checks, {wrong}.")
+    if found.wrong:
         sys.exit(WRONG)

@@ -8,9 +8,10 @@ from mashq.analysis.score_report import judge
 from mashq.errors import ConfigError
 from mashq.export.base import Options, What
 from mashq.export.files import text_to
-from mashq.report import trials
-from mashq.report.grid import latex, written
-from mashq.report.score import prose, sentences, table
+from mashq.report.documents import trials
+from mashq.report.text import trials as trials_text
+from mashq.report.text.score import sentences, table
+from mashq.report.text.tables import latex, prose, written
 from mashq.runs.open import Season, load_season
 from mashq.runs.setup import score_rules_of
 
@@ -42,20 +43,19 @@ def document(season: Season) -> str:
         )
     if season.manifest.get("season", {}).get("trials", 1) > 1:
         found = trials.document(season)
-        tabular, _, comments = trials.text(found, "latex").partition("\n\n")
-        said = f"{found['trials']} trials of {found['items']} items, means ± standard deviation over trials"
+        tabular, comments = written(trials_text.table(found), "latex"), prose(trials_text.sentences(found), "latex")
+        what = f"{found.trials} trials of {found.items} items, means ± standard deviation over trials"
     else:
         found = judge(
             from_matches(played.results for played in season.fixtures_played()),
             score_report.Options(score_rules_of(season.config), RESAMPLES),
         )
-        tabular = written(table(found, everyone=True), "latex")
-        comments = prose(sentences(found), "latex")
-        said = f"{found['items']} items"
+        tabular, comments = written(table(found, everyone=True), "latex"), prose(sentences(found), "latex")
+        what = f"{found.items} items"
     detector = season.manifest["detector"]
     drawn = all(player.model.startswith("simulated/") for player in season.config.players)
-    parts = [said, "H as drawn" if drawn else f"H by {detector['name']} {detector['version'][:24]}"]
-    parts.append(f"Q = {found['alpha']:g}·H − {found['beta']:g}·P")
+    parts = [what, "H as drawn" if drawn else f"H by {detector['name']} {detector['version'][:24]}"]
+    parts.append(f"Q = {found.alpha:g}·H − {found.beta:g}·P")
     if season.manifest["simulated"]:
         parts.append("SIMULATED: some players were not real models")
     if not season.finished:

@@ -17,12 +17,14 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from markupsafe import Markup
 
 from mashq.analysis.score_report import with_known
 from mashq.analysis.scoring import figures, view
 from mashq.errors import ConfigError, MashqError, StoreError
 from mashq.protocol.resources import RESOURCES
+from mashq.protocol.score import ScoreRules, reduce
 from mashq.report.annotation_sheet import policy
 from mashq.report.html.chapters import banners, title
 from mashq.report.html.facts import Facts
@@ -106,7 +108,7 @@ def _tables(chapter: Chapter) -> list[Table]:
 
 def board(facts: Facts, link: str) -> Board:
     """A match with its cost shares: of every resource that all its players have, counted or not."""
-    judged = facts.judged or {}
+    judged = facts.report
     known = labels(facts.names)
     given = facts.rules
     every = {**dict.fromkeys(RESOURCES, 1.0), **given.weights}
@@ -118,15 +120,15 @@ def board(facts: Facts, link: str) -> Board:
         for name in wide.weights
     }
     models = {player.name: str(without_folders(player.model)) for player in facts.season.config.players}
-    by = {player["name"]: player for player in judged["players"]}
+    by = {player.name: player for player in judged.players}
     detector = facts.season.manifest["detector"]
     return Board(
         title(facts.season),
         link,
-        judged["items"],
-        judged["trials"],
-        judged["alpha"],
-        judged["beta"],
+        judged.items or 0,
+        judged.trials,
+        judged.alpha,
+        judged.beta,
         dict(given.weights),
         f"{detector['name']} {detector['version']}",
         bool(facts.season.manifest["simulated"]),
@@ -134,11 +136,11 @@ def board(facts: Facts, link: str) -> Board:
             Entry(
                 known[name],
                 models[name],
-                by[name]["h"],
+                by[name].h,
                 {key: float(share[seat]) for key, share in shares.items()},
-                by[name]["answer_rate"],
-                by[name]["q_low"],
-                by[name]["q_high"],
+                by[name].answer_rate,
+                by[name].q_low,
+                by[name].q_high,
             )
             for seat, name in enumerate(facts.names)
         ],
@@ -196,7 +198,7 @@ def _index(boards: Sequence[Board], leagues: Sequence[Any], others: Sequence[Any
             data=data([asdict(board) for board in boards]),
             policy=POLICY,
             style=Markup(asset("report.css") + asset("site.css")),
-            script=Markup(asset("site.js")),
+            script=Markup(asset("score.js") + asset("site.js")),
         )
     )
     return page.replace(POLICY, policy(page), 1)
@@ -204,12 +206,15 @@ def _index(boards: Sequence[Board], leagues: Sequence[Any], others: Sequence[Any
 
 def ranking(board: Board) -> list[tuple[int, Entry, float, float | None]]:
     """The players of a match, best first: place, entry, P and Q at the match's own beta."""
-    found: list[tuple[Entry, float, float | None]] = []
-    for entry in board.entries:
-        penalty = 0.0
-        for name, weight in board.weights.items():
-            penalty += weight * entry.shares[name]
-        found.append((entry, penalty, None if entry.h is None else board.alpha * entry.h - board.beta * penalty))
+    whole = dict.fromkeys(board.weights, 1.0)
+    rules = ScoreRules(alpha=board.alpha, beta=board.beta, weights=board.weights, reference=whole)
+    h = np.array([np.nan if entry.h is None else entry.h for entry in board.entries])
+    shares = {name: np.array([entry.shares[name] for entry in board.entries]) for name in board.weights}
+    penalty, q = reduce(h, shares, rules)
+    found = [
+        (entry, float(penalty[at]), None if entry.h is None else float(q[at]))
+        for at, entry in enumerate(board.entries)
+    ]
     found.sort(key=lambda row: -9e9 if row[2] is None else row[2], reverse=True)
     return [(place, *row) for place, row in enumerate(found, start=1)]
 

@@ -9,7 +9,6 @@ manifest  it is as it was written
 """
 
 import hashlib
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -138,9 +137,3 @@ def _results(played: Played) -> str:
             if one != other:
                 return f"{own.name}, item {other.item}: the row is not what its moves come to"
     return "the rows are not what the moves come to"
-
-
-def summary(findings: list[Finding]) -> str:
-    """The findings as JSON."""
-    wrong = [{"check": one.check, "wrong": one.wrong} for one in findings if one.wrong]
-    return json.dumps({"checks": len(findings), "wrong": wrong}, indent=2, ensure_ascii=False)

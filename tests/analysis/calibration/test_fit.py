@@ -24,7 +24,10 @@ from mashq.arena.simulation import Record, placeholders, recorded, settings, sim
 from mashq.config import check, parse
 from mashq.errors import ConfigError, DataError
 from mashq.players.external.spec import EXTERNAL
-from mashq.report.calibration import calibrated_yaml, likeness_text
+from mashq.report.documents.base import plain
+from mashq.report.documents.calibrate import Calibration
+from mashq.report.text.calibrate import likeness_text
+from mashq.report.text.calibrated_config import calibrated_yaml
 from mashq.runs.manifest import MANIFEST
 from mashq.testing import FakeProvider
 from tests.arena.helpers import http_config, rows, write_items
@@ -85,12 +88,14 @@ def by_name(fitted: tuple[Fitted, ...]) -> dict[str, Fitted]:
     return {one.name: one for one in fitted}
 
 
-def compared(record: Record, matches: int = 6) -> dict[str, Any]:
+def checked(record: Record, matches: int = 6) -> Calibration:
     drawn = asyncio.run(simulated(record, items=record.items, trials=matches))
     unfitted = {one.name: one.unfitted for one in fit(record.players)}
-    found = likeness(record.results, drawn, record.rules, unfitted)
-    found["notes"] = {}
-    return found
+    return Calibration(found=likeness(record.results, drawn, record.rules, unfitted), notes={}, run="run")
+
+
+def compared(record: Record, matches: int = 6) -> dict[str, Any]:
+    return plain(checked(record, matches))
 
 
 @given(values, st.integers(1, 50))
@@ -162,11 +167,12 @@ def test_what_was_put_in_comes_out_again(played: Callable[..., Record]) -> None:
 
 
 def test_a_match_of_calibrated_players_is_like_the_recorded_one(played: Callable[..., Record]) -> None:
-    found = compared(played())
+    document = checked(played())
+    found = plain(document)
     wrong = [row for row in found["rows"] if row["inside"] is not True]
     assert not wrong and found["like"] is True and found["simulated"] is True
     assert len(found["rows"]) == 4 * 6
-    assert "SIMULATED" in likeness_text(found, "table")
+    assert "SIMULATED" in likeness_text(document, "table")
 
 
 def test_so_are_questions_with_a_guide_apart_and_best_rewrites_kept(
@@ -234,7 +240,7 @@ def test_an_agent_that_cannot_be_followed_is_simulated_by_its_turns(played: Call
     assert all(player["agent"] == "plain" and "R" not in player for player in document["players"])
     drawn = asyncio.run(simulated(replace(record, players=foreign), items=record.items, trials=3))
     unfitted = {one.name: one.unfitted for one in found.values()}
-    told = likeness(record.results, drawn, record.rules, unfitted)["rows"]
+    told = plain(likeness(record.results, drawn, record.rules, unfitted))["rows"]
     assert all(not row["fitted"] for row in told if row["figure"] == "q"), "Q rests on the others' costs"
     assert all(row["inside"] for row in told if row["figure"] in ("h", "tokens", "seconds"))
 
@@ -252,11 +258,13 @@ def test_an_unlike_simulation_is_called_so(played: Callable[..., Record]) -> Non
     record = played()
     now = record.results
     worse = replace(now, h=now.h * 0.7)
-    found = likeness(now, [worse, worse], record.rules, {})
-    found["notes"] = {"asks": ["a note"]}
+    check = likeness(now, [worse, worse], record.rules, {})
+    document = Calibration(found=check, notes={"asks": ["a note"]}, run="run")
+    found = plain(document)
     outside = [(row["player"], row["figure"]) for row in found["rows"] if row["inside"] is False]
     assert found["like"] is False and ("asks", "h") in outside and ("asks", "tokens") not in outside
-    assert "NOT like the record" in likeness_text(found, "md") and "a note" in likeness_text(found, "latex")
+    assert "NOT like the record" in likeness_text(document, "md")
+    assert "a note" in likeness_text(document, "latex")
 
 
 def test_trials_of_a_match_are_taken_together(played: Callable[..., Record]) -> None:
@@ -338,9 +346,10 @@ def test_a_player_without_an_answer_cannot_be_simulated(played: Callable[..., Re
 
 def test_too_little_to_compare_is_said(played: Callable[..., Record]) -> None:
     record = played(4, players=[{"name": "a", "model": "simulated/one"}])
-    found = compared(record, 2)
+    document = checked(record, 2)
+    found = plain(document)
     assert found["like"] is None and {row["inside"] for row in found["rows"]} == {None}
-    assert "too few items" in likeness_text(found, "table")
+    assert "too few items" in likeness_text(document, "table")
     nothing = replace(record.results, h=np.full_like(record.results.h, np.nan))
     with pytest.raises(DataError, match="no item in common"):
         likeness(nothing, [nothing], record.rules, {})

@@ -28,6 +28,7 @@ from mashq.analysis.validation.agreement import (
     validate,
 )
 from mashq.analysis.validation.sampling import spread
+from mashq.report.documents.base import plain
 
 scipy: Any = stats
 steps = st.integers(0, 10).map(lambda n: n / 10)
@@ -151,25 +152,29 @@ def test_intervals_cover() -> None:
 def test_what_cannot_be_said_is_none() -> None:
     flat, rising = np.full(10, 0.7), np.linspace(0, 1, 10)
     nothing = {"value": None, "low": None, "high": None}
-    assert agreement(flat, rising, apart(10))["pearson"] == nothing
-    assert agreement(rising, flat, apart(10))["spearman"] == nothing
-    assert agreement(rising, flat, apart(10))["auc"] == nothing
-    assert agreement(rising, rising, apart(10))["pearson"] == {"value": pytest.approx(1.0), "low": None, "high": None}
-    assert agreement(rising, np.full(10, np.nan), apart(10))["n"] == 0
+    assert plain(agreement(flat, rising, apart(10)))["pearson"] == nothing
+    assert plain(agreement(rising, flat, apart(10)))["spearman"] == nothing
+    assert plain(agreement(rising, flat, apart(10)))["auc"] == nothing
+    assert plain(agreement(rising, rising, apart(10)))["pearson"] == {
+        "value": pytest.approx(1.0),
+        "low": None,
+        "high": None,
+    }
+    assert plain(agreement(rising, np.full(10, np.nan), apart(10)))["n"] == 0
     assert estimate(pearson(rising[:3], column(0, 1, 0.5)), apart(3)).low is None
     assert estimate(pearson(column(), column()), apart(0)) == Estimate(None)
-    assert calibration(column(), column(), apart(0)) == []
+    assert plain(calibration(column(), column(), apart(0))) == []
     assert estimate(krippendorff(np.full((2, 10), 0.5)), apart(10)) == Estimate(None)
     assert estimate(krippendorff(np.full((2, 10), np.nan), "nominal"), apart(10)) == Estimate(None)
 
 
 def test_calibration_bins_hold_all_rows() -> None:
     x, y = noisy(100, 0.2)
-    bins = calibration(x, y, apart(100))
+    bins = plain(calibration(x, y, apart(100)))
     assert sum(b["n"] for b in bins) == 100 and len(bins) == 5
     assert sum(b["n"] * b["rating"] for b in bins) == pytest.approx(y.sum())
     assert all(b["from"] <= b["score"] <= b["to"] and b["low"] <= b["rating"] <= b["high"] for b in bins)
-    assert [b["n"] for b in calibration(np.full(20, 0.3), y[:20], apart(20))] == [20]
+    assert [b["n"] for b in plain(calibration(np.full(20, 0.3), y[:20], apart(20)))] == [20]
 
 
 @settings(max_examples=60)
@@ -177,7 +182,7 @@ def test_calibration_bins_hold_all_rows() -> None:
 def test_ranges_and_no_nan(pairs: list[tuple[float, float]], data: st.DataObject) -> None:
     x, y = column(*(a for a, _ in pairs)), column(*(b for _, b in pairs))
     second = column(*data.draw(st.lists(st.none() | steps, min_size=len(x), max_size=len(x)).map(filled)))
-    document = validate(x, {"a": y, "b": second}, apart(len(x), 100))
+    document = plain(validate(x, {"a": y, "b": second}, apart(len(x), 100)))
     json.dumps(document, allow_nan=False)
     for row in (*document["annotators"], document["mean"]):
         for name, lowest in (("pearson", -1), ("spearman", -1), ("auc", 0)):

@@ -5,8 +5,7 @@ figure is the mean over several simulated matches; it is like the recorded one w
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -23,10 +22,52 @@ CLOSE = 1e-9
 RESAMPLES = 4000
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FitRow:
+    """A figure of a player, recorded and simulated."""
+
+    player: str
+    """The player."""
+    figure: str
+    """h, q, or a resource per item."""
+    recorded: float
+    """In the recorded match."""
+    low: float | None
+    """Lower end of its interval; null where there are too few items."""
+    high: float | None
+    """Upper end of its interval."""
+    simulated: float
+    """The mean over simulated matches."""
+    spread: float | None
+    """Their standard deviation."""
+    fitted: bool
+    """Whether the simulation was fitted to it."""
+    inside: bool | None
+    """Whether the simulated mean is inside the recorded interval."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FitCheck:
+    """Whether simulated matches are like the recorded one."""
+
+    simulated: bool
+    """Always: these figures are drawn."""
+    items: int
+    """How many items the recorded match has."""
+    matches: int
+    """How many matches were simulated."""
+    level: float
+    """The level of the intervals."""
+    rows: Sequence[FitRow]
+    """Every figure of every player."""
+    like: bool | None
+    """Whether all fitted figures are inside; null where there are too few items to say."""
+
+
 def likeness(
     recorded: Results, simulated: Sequence[Results], rules: ScoreRules, unfitted: Mapping[str, Sequence[str]]
-) -> dict[str, Any]:
-    """The document. `unfitted` names, by player, the figures that no simulation was fitted to: shown, not judged."""
+) -> FitCheck:
+    """Compare. `unfitted` names, by player, the figures that no simulation was fitted to: shown, not judged."""
     rules = with_known(recorded, rules, [])
     found = [_means(one, rules) for one in simulated]
     found = [one for one in found if one is not None]
@@ -35,7 +76,7 @@ def likeness(
         raise DataError(nothing_common(recorded))
     intervals = _intervals(recorded, rules)
     open_costs = any(set(COSTS) & set(names) for names in unfitted.values()) and rules.reference is None
-    rows: list[dict[str, Any]] = []
+    rows: list[FitRow] = []
     for seat, name in enumerate(recorded.players):
         for figure in FIGURES:
             if np.isnan(now[figure][seat]):
@@ -44,27 +85,27 @@ def likeness(
             fitted = figure not in unfitted.get(name, ()) and not (figure == "q" and open_costs)
             mean, (low, high) = float(drawn.mean()), intervals[figure][seat]
             rows.append(
-                {
-                    "player": name,
-                    "figure": figure,
-                    "recorded": float(now[figure][seat]),
-                    "low": low,
-                    "high": high,
-                    "simulated": mean,
-                    "spread": float(drawn.std(ddof=1)) if len(drawn) > 1 else None,
-                    "fitted": fitted,
-                    "inside": None if low is None or high is None else low - CLOSE <= mean <= high + CLOSE,
-                }
+                FitRow(
+                    player=name,
+                    figure=figure,
+                    recorded=float(now[figure][seat]),
+                    low=low,
+                    high=high,
+                    simulated=mean,
+                    spread=float(drawn.std(ddof=1)) if len(drawn) > 1 else None,
+                    fitted=fitted,
+                    inside=None if low is None or high is None else low - CLOSE <= mean <= high + CLOSE,
+                )
             )
-    outside = [row for row in rows if row["fitted"] and row["inside"] is False]
-    return {
-        "simulated": True,
-        "items": len(recorded.items),
-        "matches": len(found),
-        "level": LEVEL,
-        "rows": rows,
-        "like": None if intervals["h"][0][0] is None else not outside,
-    }
+    outside = [row for row in rows if row.fitted and row.inside is False]
+    return FitCheck(
+        simulated=True,
+        items=len(recorded.items),
+        matches=len(found),
+        level=LEVEL,
+        rows=rows,
+        like=None if intervals["h"][0][0] is None else not outside,
+    )
 
 
 def _view(results: Results, rules: ScoreRules) -> View:

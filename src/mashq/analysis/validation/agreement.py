@@ -8,14 +8,15 @@ is "cannot be said".
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, field
 from statistics import NormalDist
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mashq.analysis.intervals import FEWEST, LEVEL, draws
+from mashq.analysis.parts import flat, named
 from mashq.analysis.results import Floats
 
 Measure = Callable[[Floats], Floats]
@@ -23,7 +24,6 @@ Metric = Literal["interval", "nominal"]
 POSITIVE = 0.5
 BINS = 5
 DEFINED = 0.9
-PAPER = {"detector": "hhem", "pearson": 0.96, "n": 100}
 NORMAL = NormalDist()
 
 
@@ -34,6 +34,103 @@ class Estimate:
     value: float | None
     low: float | None = None
     high: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bin:
+    """Answers with like scores."""
+
+    n: int
+    """How many."""
+    start: float = field(metadata=named("from"))
+    """The lowest score."""
+    end: float = field(metadata=named("to"))
+    """The highest score."""
+    score: float
+    """The mean score."""
+    rating: float | None
+    """The mean rating."""
+    low: float | None
+    """Lower end of its 95% interval."""
+    high: float | None
+    """Upper end of its 95% interval."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Agreement:
+    """How well scores agree with ratings."""
+
+    n: int
+    """How many answers were rated."""
+    good: int
+    """How many of them are good."""
+    rating: float | None
+    """The mean rating."""
+    pearson: Estimate
+    """Pearson's r."""
+    spearman: Estimate
+    """Spearman's rank correlation."""
+    auc: Estimate
+    """The area under the ROC curve."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Annotator:
+    """One person's ratings."""
+
+    name: str
+    """Who."""
+    agreement: Agreement = field(metadata=flat())
+    """How well the scores agree with them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Published:
+    """What a paper reports."""
+
+    detector: str
+    """Of which detector."""
+    pearson: float
+    """Pearson's r."""
+    n: int
+    """On how many answers."""
+
+
+PAPER = Published(detector="hhem", pearson=0.96, n=100)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Validation:
+    """How well a detector agrees with people."""
+
+    n: int
+    """How many answers were rated."""
+    sources: int
+    """How many sources they are about."""
+    positive: float
+    """A rating from here on is good."""
+    level: float
+    """The level of the intervals."""
+    annotators: Sequence[Annotator]
+    """By annotator."""
+    mean: Agreement
+    """With the mean rating."""
+    in_run: Agreement | None
+    """The same, weighted back to the answers of the run."""
+    alpha: Estimate | None
+    """Krippendorff's alpha of the ratings; null for one annotator."""
+    alpha_binary: Estimate | None
+    """The same for good or not."""
+    rated_twice: int
+    """How many answers two or more people rated."""
+    difference: Estimate
+    """Mean score less mean rating."""
+    calibration: Sequence[Bin]
+    """Mean ratings along the score."""
+    points: Sequence[Sequence[float]]
+    """Score and rating of every answer."""
+    paper: Published
+    """What the paper reports."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,47 +225,48 @@ def mean(values: Floats, keep: NDArray[np.bool_]) -> Measure:
     return lambda weights: _ratio(weights @ np.where(keep, values, 0.0), weights @ keep.astype(np.float64))
 
 
-def calibration(scores: Floats, ratings: Floats, how: Resampling, bins: int = BINS) -> list[dict[str, Any]]:
+def calibration(scores: Floats, ratings: Floats, how: Resampling, bins: int = BINS) -> list[Bin]:
     """Bins of about equal size along the score: the mean score and the mean rating with its interval."""
     edges = np.unique(np.quantile(scores, np.linspace(0, 1, bins + 1)[1:-1])) if len(scores) else np.zeros(0)
     place = np.searchsorted(edges, scores, side="left")
-    found: list[dict[str, Any]] = []
+    found: list[Bin] = []
     for at in np.unique(place):
         keep = place == at
         few = len({group for group, kept in zip(how.groups, keep, strict=True) if kept}) < FEWEST
         rating = estimate(mean(ratings, keep), how)
         found.append(
-            {
-                "n": int(keep.sum()),
-                "from": float(scores[keep].min()),
-                "to": float(scores[keep].max()),
-                "score": float(scores[keep].mean()),
-                "rating": rating.value,
-                "low": None if few else rating.low,
-                "high": None if few else rating.high,
-            }
+            Bin(
+                n=int(keep.sum()),
+                start=float(scores[keep].min()),
+                end=float(scores[keep].max()),
+                score=float(scores[keep].mean()),
+                rating=rating.value,
+                low=None if few else rating.low,
+                high=None if few else rating.high,
+            )
         )
     return found
 
 
-def agreement(scores: Floats, ratings: Floats, how: Resampling, positive: float = POSITIVE) -> dict[str, Any]:
+def agreement(scores: Floats, ratings: Floats, how: Resampling, positive: float = POSITIVE) -> Agreement:
     """Pearson, Spearman and AUC of scores against ratings; a rating of `positive` or more is good. NaN: not rated."""
     keep = ~np.isnan(ratings)
     x, y, part = scores[keep], ratings[keep], how.part(keep)
     good = y >= positive
-    measures = {"pearson": pearson(x, y), "spearman": spearman(x, y), "auc": auc(x, good)}
-    return {
-        "n": len(y),
-        "good": int(good.sum()),
-        "rating": float(y.mean()) if len(y) else None,
-        **{name: asdict(estimate(measure, part)) for name, measure in measures.items()},
-    }
+    return Agreement(
+        n=len(y),
+        good=int(good.sum()),
+        rating=float(y.mean()) if len(y) else None,
+        pearson=estimate(pearson(x, y), part),
+        spearman=estimate(spearman(x, y), part),
+        auc=estimate(auc(x, good), part),
+    )
 
 
 def validate(
     scores: Floats, ratings: Mapping[str, Floats], how: Resampling, positive: float = POSITIVE
-) -> dict[str, Any]:
-    """The document: per annotator and for the mean rating, agreement between annotators, and calibration.
+) -> Validation:
+    """How well scores and ratings agree: per annotator, for the mean rating, between annotators, and along the score.
 
     `how.base`, where given, says what each row stands for in the run; only `in_run` uses it.
     """
@@ -180,22 +278,24 @@ def validate(
     common[rated] = np.where(known, table, 0.0).sum(axis=0)[rated] / known.sum(axis=0)[rated]
     labels = np.where(known, (table >= positive).astype(np.float64), np.nan)
     x, y, part = scores[rated], common[rated], even.part(rated)
-    return {
-        "n": int(rated.sum()),
-        "sources": len(set(part.groups)),
-        "positive": positive,
-        "level": LEVEL,
-        "annotators": [{"name": name} | agreement(scores, own, even, positive) for name, own in ratings.items()],
-        "mean": agreement(scores, common, even, positive),
-        "in_run": None if how.base is None else agreement(scores, common, how, positive),
-        "alpha": None if len(table) < 2 else asdict(estimate(krippendorff(table), even)),
-        "alpha_binary": None if len(table) < 2 else asdict(estimate(krippendorff(labels, "nominal"), even)),
-        "rated_twice": int((known.sum(axis=0) >= 2).sum()),
-        "difference": asdict(estimate(mean(x - y, np.ones(len(x), dtype=bool)), part)),
-        "calibration": calibration(x, y, part),
-        "points": [[float(score), float(rating)] for score, rating in zip(x, y, strict=True)],
-        "paper": dict(PAPER),
-    }
+    return Validation(
+        n=int(rated.sum()),
+        sources=len(set(part.groups)),
+        positive=positive,
+        level=LEVEL,
+        annotators=[
+            Annotator(name=name, agreement=agreement(scores, own, even, positive)) for name, own in ratings.items()
+        ],
+        mean=agreement(scores, common, even, positive),
+        in_run=None if how.base is None else agreement(scores, common, how, positive),
+        alpha=None if len(table) < 2 else estimate(krippendorff(table), even),
+        alpha_binary=None if len(table) < 2 else estimate(krippendorff(labels, "nominal"), even),
+        rated_twice=int((known.sum(axis=0) >= 2).sum()),
+        difference=estimate(mean(x - y, np.ones(len(x), dtype=bool)), part),
+        calibration=calibration(x, y, part),
+        points=[[float(score), float(rating)] for score, rating in zip(x, y, strict=True)],
+        paper=PAPER,
+    )
 
 
 def _correlation(weights: Floats, x: Floats, y: Floats) -> Floats:

@@ -4,16 +4,16 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from mashq.report import seasons
-from mashq.report.formatting import safe
+from mashq.report.documents import seasons
 from mashq.report.html import sections, sections_games, sections_more, sections_seasons
 from mashq.report.html.facts import RESAMPLES, Facts
 from mashq.report.html.methods import methods
 from mashq.report.html.parts import Chapter, Section, Verdict
 from mashq.report.html.verdicts import verdict
+from mashq.report.text.formatting import safe
 from mashq.runs.open import Season
 
-KINDS: dict[str, Callable[[dict[str, Any]], tuple[Verdict, list[Section]]]] = {
+KINDS: dict[str, Callable[[Any], tuple[Verdict, list[Section]]]] = {
     "sweep": sections_seasons.sweep,
     "tournament": sections_seasons.tournament,
     "game": sections_games.game,

@@ -4,8 +4,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from mashq.report.formatting import flattened, number, safe
-from mashq.report.grid import Grid
+from mashq.report.documents.compare import flattened
 from mashq.report.html import charts_seasons as charts
 from mashq.report.html.chapters import title
 from mashq.report.html.facts import Facts
@@ -13,6 +12,8 @@ from mashq.report.html.labels import labels
 from mashq.report.html.methods import without_folders
 from mashq.report.html.parts import Block, Chapter, Figure, Prose, Section, Table
 from mashq.report.html.style import MAX_COST
+from mashq.report.text.formatting import cost, cost_columns, number, safe
+from mashq.report.text.tables import Grid, half
 
 MAX_SETTINGS = 24
 
@@ -42,33 +43,30 @@ def _common(scored: Sequence[Facts]) -> list[Block]:
     rows: list[list[str]] = []
     points: list[dict[str, Any]] = []
     orders: set[tuple[str, ...]] = set()
+    costs = cost_columns([player.costs for facts in scored for player in facts.report.players])
     for run, facts in zip(runs, scored, strict=True):
-        judged = facts.judged or {}
-        by = {player["name"]: player for player in judged["players"]}
-        orders.add(tuple(sorted(common, key=lambda name: -(by[name]["q"] if by[name]["q"] is not None else -9e9))))
+        judged = facts.report
+        by = {player.name: player for player in judged.players}
+        orders.add(tuple(sorted(common, key=lambda name: -(-9e9 if (q := by[name].q) is None else q))))
         for name in common:
             one = by[name]
-            star = " ★" if judged["winner"] == name else ""
-            low, high = one["q_low"], one["q_high"]
-            half = "?" if low is None or high is None else f"± {(high - low) / 2:.4f}"
-            costs = [
-                number(one[key], digits)
-                for key, digits in (("calls", 0), ("tokens", 0), ("reviews", 0), ("seconds", 1))
-            ]
+            star = " ★" if judged.winner == name else ""
+            low, high = one.q_low, one.q_high
+            width = "?" if low is None else f"± {half(low, high)}"
             rows.append(
                 [
                     run,
                     known[name] + star,
-                    number(one["h"], 4),
-                    *costs,
-                    number(one["penalty"], 3),
-                    number(one["q"], 4),
-                    half,
+                    number(one.h, 4),
+                    *(cost(key, one.costs[key]) for key in costs),
+                    number(one.penalty, 3),
+                    number(one.q, 4),
+                    width,
                 ]
             )
-            if one["q"] is not None:
-                points.append({"player": known[name], "value": run, "q": one["q"], "low": low, "high": high})
-    headings = ["run", "player", "H", "calls", "tokens", "reviews", "seconds", "P", "Q", "95%"]
+            if one.q is not None:
+                points.append({"player": known[name], "value": run, "q": one.q, "low": low, "high": high})
+    headings = ["run", "player", "H", *costs, "P", "Q", "95%"]
     names = [known[name] for name in common[:MAX_COST]]
     caption = "Q of the common players in each run, with 95% intervals. Q is relative to the match it was played in."
     kept = [row for row in points if row["player"] in names]

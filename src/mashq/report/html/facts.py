@@ -12,11 +12,15 @@ from mashq.analysis.flips import pareto
 from mashq.analysis.intervals import resample
 from mashq.analysis.results import Floats, Results, from_matches
 from mashq.analysis.score_report import Options, judge, with_known
+from mashq.analysis.score_types import ScoreReport
 from mashq.analysis.scoring import View, figures, influence, view
 from mashq.errors import DataError
 from mashq.protocol.resources import RESOURCES
-from mashq.protocol.score import PlayerResult, ScoreRules
-from mashq.report import seasons
+from mashq.protocol.score import PlayerResult, ScoreRules, reduce
+from mashq.report.documents.match import Match
+from mashq.report.documents.match import document as match_document
+from mashq.report.documents.trials import Trials
+from mashq.report.documents.trials import document as trials_document
 from mashq.report.html.events import Course, course_of, review_costs
 from mashq.runs.open import Played, Season
 from mashq.runs.reading import read_matches
@@ -39,19 +43,57 @@ class Decisive:
     tokens: tuple[float | None, float | None]
 
 
+@dataclass(frozen=True, slots=True)
+class ReviewEffect:
+    """H and P of a player without its reviews and with them."""
+
+    player: str
+    reviews: float
+    h_without: float
+    h: float
+    penalty_without: float
+    penalty: float
+    rules: ScoreRules
+
+    def q(self, beta: float) -> float:
+        """Q with the reviews."""
+        return q_of(self.rules, beta, self.h, self.penalty)
+
+    def q_without(self, beta: float) -> float:
+        """Q without them."""
+        return q_of(self.rules, beta, self.h_without, self.penalty_without)
+
+    @property
+    def gain(self) -> float:
+        """What they add to Q before their price."""
+        return self.q(0.0) - self.q_without(0.0)
+
+    @property
+    def price(self) -> float:
+        """What they add to P."""
+        return self.penalty - self.penalty_without
+
+
 @dataclass(frozen=True)
 class Facts:
     """A match of a run. `judged` is what `mashq score` says; None, with `why`, where no item can be scored."""
 
     season: Season
-    document: dict[str, Any]
+    document: Match | Trials
     played: Played
     matches: tuple[str, ...]
     results: Results
     statuses: dict[str, Counter[str]]
     rules: ScoreRules
-    judged: dict[str, Any] | None
+    judged: ScoreReport | None
     why: str = ""
+
+    @property
+    def report(self) -> ScoreReport:
+        """What `mashq score` says, for the sections that a page has only where something is scored."""
+        if self.judged is None:
+            raise DataError(self.why)
+        return self.judged
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -86,6 +128,17 @@ class Facts:
         return (played.results for played in _begun(self.season, self.matches))
 
     @cached_property
+    def review_effects(self) -> list[ReviewEffect]:
+        """What each player's reviews did, of those with a score."""
+        effects: list[ReviewEffect] = []
+        for seat, player in enumerate(self.report.players):
+            if player.h is not None and player.penalty is not None:
+                h, penalty = (float(values[seat]) for values in self.without_reviews)
+                reviews = player.costs["reviews"] or 0.0
+                effects.append(ReviewEffect(player.name, reviews, h, player.h, penalty, player.penalty, self.rules))
+        return effects
+
+    @cached_property
     def without_reviews(self) -> tuple[Floats, Floats]:
         """H and P of each player if it alone had not reviewed: costs relative to the match as it was played."""
         seen = view(self.before, self.rules.refusals, tuple(self.rules.weights))
@@ -108,7 +161,7 @@ class Facts:
     def most_beta(self) -> float:
         """How far the axis of beta goes: twice the run's, or on to the last change of the lead that is near."""
         beta = self.rules.beta or 0.1
-        flips = [s["beta_from"] for s in (self.judged or {}).get("envelope", []) if s["beta_from"]]
+        flips = [] if self.judged is None else [s.beta_from for s in self.judged.envelope if s.beta_from]
         return max([2 * beta, *(1.25 * flip for flip in flips if flip <= 8 * beta)])
 
     @cached_property
@@ -186,6 +239,13 @@ class Facts:
         return None if not own.size or np.isnan(own).all(axis=1).any() else np.nanmean(own, axis=1)
 
 
+def q_of(rules: ScoreRules, beta: float, h: float, penalty: float) -> float:
+    """Q of an H and a P at another beta."""
+    whole = {"P": 1.0}
+    changed = replace(rules, beta=beta, weights=whole, reference=whole)
+    return float(reduce(np.array([h]), {"P": np.array([penalty])}, changed)[1][0])
+
+
 def facts(season: Season, changed: Played | None = None) -> Facts:
     """The facts of a match, or of the trials that have ended; `changed` is a match under another judge."""
     ended = [match for match, over in read_matches(season.path).items() if over]
@@ -207,7 +267,13 @@ def facts(season: Season, changed: Played | None = None) -> Facts:
     except DataError as nothing:
         why = str(nothing)
     rules = with_known(results, given, [])
-    return Facts(season, seasons.document(season), begun[0], matches, results, statuses, rules, judged, why)
+    return Facts(season, _document(season), begun[0], matches, results, statuses, rules, judged, why)
+
+
+def _document(season: Season) -> Match | Trials:
+    if season.manifest.get("season", {}).get("trials", 1) > 1:
+        return trials_document(season)
+    return match_document(next(season.fixtures_played()))
 
 
 def _begun(season: Season, matches: Sequence[str]) -> Iterator[Played]:

@@ -7,9 +7,9 @@ from pathlib import Path
 import vl_convert
 
 from mashq.errors import StoreError
-from mashq.report.grid import latex, written
 from mashq.report.html.parts import Block, Chapter, Figure, Section, Table
 from mashq.report.html.style import PAPER_MM, PAPER_WIDTH, on_paper
+from mashq.report.text.tables import latex, written
 
 DPI = 600  # for line art
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 
-from mashq.report.formatting import safe
+from mashq.report.text.formatting import safe
 
 LONGEST = 28
 

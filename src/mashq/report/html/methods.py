@@ -5,9 +5,9 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
-from mashq.report.formatting import safe
-from mashq.report.grid import Grid
 from mashq.report.html.parts import Block, Code, Prose, Quotes, Section, Table
+from mashq.report.text.formatting import safe
+from mashq.report.text.tables import Grid
 from mashq.runs.open import Season
 
 PAPER = "MAS-HQ, arXiv 2607.24063"

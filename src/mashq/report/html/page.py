@@ -16,11 +16,11 @@ import jinja2
 from markupsafe import Markup
 
 from mashq.report.annotation_sheet import policy
-from mashq.report.formatting import safe
 from mashq.report.html import parts
 from mashq.report.html.bundle import libraries, picture
 from mashq.report.html.parts import Chapter, Figure, Section
 from mashq.report.html.style import on_screen
+from mashq.report.text.formatting import safe
 
 LONGEST = 20_001
 LONGEST_QUOTE = 20_000
@@ -39,7 +39,7 @@ def render(title: str, chapters: Sequence[Chapter], comparison: Section | None =
             policy=POLICY,
             style=Markup(asset("report.css")),
             libraries=Markup(libraries()),
-            script=Markup(asset("report.js")),
+            script=Markup(asset("score.js") + asset("report.js")),
         )
     )
     return page.replace(POLICY, policy(page) + "; img-src data:", 1)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from mashq.report.grid import Grid
+from mashq.report.text.tables import Grid
 
 Spec = dict[str, Any]
 

@@ -1,41 +1,46 @@
 """What the trials of a match say beside the match itself."""
 
-from mashq.report.formatting import number
-from mashq.report.grid import Grid
+from mashq.report.documents.trials import Trials
 from mashq.report.html.facts import Facts
 from mashq.report.html.labels import labels
+from mashq.report.text.formatting import cost, cost_columns, number
+from mashq.report.text.tables import Grid
 
-TRIALS = {"h": 4, "tokens": 0, "reviews": 1, "seconds": 1, "q": 4}
+LEFT_OUT = ("calls", "dollars")
+MORE_DIGITS = {"reviews": 1}  # of means over trials
 
 
-def two_ways(facts: Facts) -> list[str]:
+def two_ways(facts: Facts, document: Trials) -> list[str]:
     """The mean of the trials' Q beside the Q of items averaged over trials, which everything else here is."""
     said = "Everything else in this report averages an item over its trials first, then scores, as mashq score does."
-    first = next(iter(facts.document["differences"]), None)
-    if first is None or first["low"] is None:
+    first = next(iter(document.differences), None)
+    if first is None or first.low is None:
         return [said]
     known = labels(facts.names)
     lead = (
-        f"By the mean Q of the trials {known[first['a']]} leads {known[first['b']]} by {first['dq']:.4f} (95%: "
-        f"{first['low']:.4f} to {first['high']:.4f})."
+        f"By the mean Q of the trials {known[first.a]} leads {known[first.b]} by {first.dq:.4f} (95%: "
+        f"{first.low:.4f} to {first.high:.4f})."
     )
-    differ = facts.document["winner"] != (facts.judged or {})["winner"]
+    differ = document.winner != facts.report.winner
     return [f"{lead} {said}" + (" The two ways do not have the same winner." if differ else "")]
 
 
-def table(facts: Facts) -> Grid:
+def table(facts: Facts, document: Trials) -> Grid:
     """Means and standard deviations over the trials."""
     known = labels(facts.names)
-    rows = [
-        [
-            known[p["name"]],
-            *(_with_sd(p[key], p["sd"][key], digits) for key, digits in TRIALS.items()),
-            number(p["wins"]),
-        ]
-        for p in facts.document["players"]
-    ]
-    return Grid(["player", "H", "tokens", "reviews", "seconds", "Q", "won"], rows)
+    costs = cost_columns([player.mean.costs for player in document.players], LEFT_OUT)
+    rows: list[list[str]] = []
+    for player in document.players:
+        mean, sd = player.mean, player.sd
+        cells = [_with_sd(name, mean.costs[name], sd.costs[name]) for name in costs]
+        rows.append([known[player.name], _figure(mean.h, sd.h), *cells, _figure(mean.q, sd.q), number(player.wins)])
+    return Grid(["player", "H", *costs, "Q", "won"], rows)
 
 
-def _with_sd(mean: float | None, spread: float | None, digits: int) -> str:
-    return number(mean, digits) + ("" if spread is None else f" ± {number(spread, digits)}")
+def _figure(mean: float | None, spread: float | None) -> str:
+    return number(mean, 4) + ("" if spread is None else f" ± {number(spread, 4)}")
+
+
+def _with_sd(name: str, mean: float | None, spread: float | None) -> str:
+    digits = MORE_DIGITS.get(name)
+    return cost(name, mean, digits) + ("" if spread is None else f" ± {cost(name, spread, digits)}")

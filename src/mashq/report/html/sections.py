@@ -1,51 +1,53 @@
 """A match as sections: the result, beta, the fronts and the reviews."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
-from mashq.report import score as tables
-from mashq.report.formatting import number
-from mashq.report.grid import Grid
+from mashq.analysis.score_types import ScoredPlayer
+from mashq.protocol.resources import RESOURCES
+from mashq.report.documents.trials import Trials
 from mashq.report.html import charts, repeats
-from mashq.report.html.facts import Facts
+from mashq.report.html.facts import Facts, ReviewEffect, q_of
 from mashq.report.html.labels import labels
 from mashq.report.html.parts import Block, Figure, Line, Prose, Section, Slider, Table
 from mashq.report.html.verdicts import drawn
+from mashq.report.text import score as tables
+from mashq.report.text.formatting import is_shown, number
+from mashq.report.text.tables import Grid
 
-RESOURCES = {
-    "tokens": ("tokens an item", ",.0f"),
-    "calls": ("calls an item", ".2f"),
-    "reviews": ("reviews an item", ".2f"),
-    "seconds": ("seconds an item", ".2f"),
-    "dollars": ("dollars an item", ".6f"),
-}
+EXACT = {"tokens": ",.0f", "seconds": ".2f", "dollars": ".6f"}  # how a mean per item is written; else two digits
 
 
 def result(facts: Facts) -> Section:
     """The result table, the differences, and what must be said with them."""
-    judged = facts.judged or {}
-    over = facts.document["finished"]
-    shown: dict[str, Any] = judged if over else {**judged, "winner": None, "tied": []}
+    judged = facts.report
+    over = facts.document.finished
+    shown = judged if over else replace(judged, winner=None, tied=[])
     caption = (
         "The result, best Q first; ★ won." if over else "How it stands, best Q first; what is not answered counts 0."
     )
     blocks: list[Block] = [Table("result", tables.table(shown, everyone=True), caption)]
-    if judged["differences"]:
+    if judged.differences:
         said = "Differences in Q, paired by item: sure where the 95% interval leaves zero out."
         blocks.append(Table("differences", tables.differences(judged), said))
-    if facts.document["kind"] == "trials":
+    if isinstance(facts.document, Trials):
         blocks.append(
-            Table("trials", repeats.table(facts), "Means ± standard deviation over the trials, and trials won.")
+            Table(
+                "trials",
+                repeats.table(facts, facts.document),
+                "Means ± standard deviation over the trials, and trials won.",
+            )
         )
-        blocks.append(Prose(repeats.two_ways(facts)))
+        blocks.append(Prose(repeats.two_ways(facts, facts.document)))
     said = [line for line in tables.sentences(judged) if over or not line.startswith(("Winner:", "A tie:"))]
-    noted = [f"Note: {note}" for note in facts.document["notes"] if note not in judged["notes"]]
+    noted = [f"Note: {note}" for note in facts.document.notes if note not in judged.notes]
     return Section("result", "The result", [*blocks, Prose([*said, *noted], listed=True)])
 
 
 def beta(facts: Facts) -> Section:
     """Q over beta with bands and flips, the lead, and the chance of winning."""
-    judged = facts.judged or {}
+    judged = facts.report
     known, shown = labels(facts.names), drawn(facts)
     names = [known[name] for name in shown]
     seats = [facts.names.index(name) for name in shown]
@@ -55,9 +57,9 @@ def beta(facts: Facts) -> Section:
         for row in facts.band
         for seat in seats
     ]
-    by = {player["name"]: player for player in judged["players"]}
-    lines = [Line(known[n], by[n]["h"], by[n]["penalty"]) for n in shown if by[n]["h"] is not None]
-    slider = Slider(judged["alpha"], judged["beta"], facts.most_beta, lines)
+    by = {player.name: player for player in judged.players}
+    lines = [Line(known[n], h, by[n].penalty or 0.0) for n in shown if (h := by[n].h) is not None]
+    slider = Slider(judged.alpha, judged.beta, facts.most_beta, lines)
     flips = list(_flips(facts, known, by))
     told = "; ".join(flip["said"] for flip in flips) or "nobody overtakes anybody here"
     caption = (
@@ -66,7 +68,7 @@ def beta(facts: Facts) -> Section:
     )
     first = Figure(
         "q-over-beta",
-        charts.q_over_beta(rows, flips, names, judged["beta"]),
+        charts.q_over_beta(rows, flips, names, judged.beta),
         caption,
         f"Q over beta: {told}.",
         slider,
@@ -83,14 +85,14 @@ def _at(values: Any, seat: int) -> float | None:
     return None if values is None else float(values[seat])
 
 
-def _flips(facts: Facts, known: dict[str, str], by: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    judged = facts.judged or {}
-    for stretch in judged["envelope"]:
-        start = stretch["beta_from"]
+def _flips(facts: Facts, known: dict[str, str], by: Mapping[str, ScoredPlayer]) -> Iterator[dict[str, Any]]:
+    judged = facts.report
+    for stretch in judged.envelope:
+        start = stretch.beta_from
         if start and start <= facts.most_beta:
-            winner = by[stretch["winner"]]
-            q = judged["alpha"] * winner["h"] - start * winner["penalty"]
-            yield {"beta": start, "q": q, "said": f"{known[winner['name']]} leads from beta {start:.4g}"}
+            winner = by[stretch.winner]
+            q = q_of(facts.rules, start, winner.h or 0.0, winner.penalty or 0.0)
+            yield {"beta": start, "q": q, "said": f"{known[winner.name]} leads from beta {start:.4g}"}
 
 
 def _lead(facts: Facts, known: dict[str, str]) -> Iterator[Figure]:
@@ -113,14 +115,14 @@ def _lead(facts: Facts, known: dict[str, str]) -> Iterator[Figure]:
 
 
 def _chances(facts: Facts, known: dict[str, str], names: list[str]) -> Iterator[Figure]:
-    along = (facts.judged or {}).get("chance_along_beta")
+    along = facts.report.chance_along_beta
     if not along or len(facts.names) < 2:
         return
     rows = [
-        {"player": known[name], "beta": row["beta"], "p": p}
+        {"player": known[name], "beta": row.beta, "p": p}
         for row in along
-        if row["beta"] <= max(facts.most_beta, 0.02)
-        for name, p in row["p"].items()
+        if row.beta <= max(facts.most_beta, 0.02)
+        for name, p in row.p.items()
         if known[name] in names
     ]
     caption = "The share of resampled matches that each player wins, along beta."
@@ -129,30 +131,31 @@ def _chances(facts: Facts, known: dict[str, str], names: list[str]) -> Iterator[
 
 def fronts(facts: Facts) -> Section:
     """Accuracy against each cost."""
-    judged = facts.judged or {}
+    judged = facts.report
     known, shown = labels(facts.names), drawn(facts)
     names = [known[name] for name in shown]
-    by = {player["name"]: player for player in judged["players"]}
+    by = {player.name: player for player in judged.players}
     blocks: list[Block] = []
     costs: dict[str, tuple[str, str, list[float]]] = {}
-    costs["P"] = "P, all costs together", ".3f", [by[name]["penalty"] or 0.0 for name in facts.names]
-    for name, (title, form) in RESOURCES.items():
+    costs["P"] = "P, all costs together", ".3f", [by[name].penalty or 0.0 for name in facts.names]
+    for name in RESOURCES:
         cost = facts.cost(name)
         if cost is not None and cost.max() > 0:
-            costs[name] = title, form, cost.tolist()
+            costs[name] = f"{name} an item", EXACT.get(name, ".2f"), cost.tolist()
     for name, (title, form, cost) in costs.items():
-        front = {known[player] for player in (judged["pareto"] if name == "P" else judged["pareto_by"].get(name, ()))}
+        front = {known[player] for player in (judged.pareto if name == "P" else judged.pareto_by.get(name, ()))}
         rows = [
-            {"player": known[p], "h": by[p]["h"], "cost": cost[seat], "front": "yes" if known[p] in front else "no"}
+            {"player": known[p], "h": by[p].h, "cost": cost[seat], "front": "yes" if known[p] in front else "no"}
             for seat, p in enumerate(facts.names)
-            if p in shown and by[p]["h"] is not None
+            if p in shown and by[p].h is not None
         ]
         on = ", ".join(sorted(front))
         caption = f"H against {title}. Not beaten in both (dashed): {on}."
         blocks.append(
             Figure(f"front-{name.lower()}", charts.front(rows, names, title, form), caption, caption, small=True)
         )
-    missing = [name for name in RESOURCES if facts.cost(name) is None]
+    own = [player.costs for player in judged.players]
+    missing = [name for name in RESOURCES if facts.cost(name) is None and is_shown(name, own)]
     if missing:
         blocks.append(Prose([f"Not known for every player, so not drawn: {', '.join(missing)}."]))
     return Section("fronts", "Accuracy against cost", blocks)
@@ -160,36 +163,27 @@ def fronts(facts: Facts) -> Section:
 
 def reviews(facts: Facts) -> Section:
     """H before and after, and what Q would be without the reviews."""
-    judged = facts.judged or {}
+    judged = facts.report
     known, shown = labels(facts.names), drawn(facts)
-    h, penalty = facts.without_reviews
-    by = {player["name"]: player for player in judged["players"]}
     rows: list[list[str]] = []
     pairs: list[dict[str, Any]] = []
     lines: list[dict[str, Any]] = []
-    for seat, name in enumerate(facts.names):
-        now = by[name]
-        if now["h"] is None:
-            continue
-        gain, price = judged["alpha"] * (now["h"] - h[seat]), now["penalty"] - penalty[seat]
+    for effect in facts.review_effects:
+        name, beta = known[effect.player], judged.beta
         rows.append(
             [
-                known[name],
-                f"{h[seat]:.4f} → {now['h']:.4f}",
-                number(now["reviews"], 0 if judged["trials"] == 1 else 1),
-                f"{penalty[seat]:.3f} → {now['penalty']:.3f}",
-                f"{gain - judged['beta'] * price:+.4f}" if now["reviews"] else "–",
-                _pays(gain, price) if now["reviews"] else "–",
+                name,
+                f"{effect.h_without:.4f} → {effect.h:.4f}",
+                number(effect.reviews, 0 if judged.trials == 1 else 1),
+                f"{effect.penalty_without:.3f} → {effect.penalty:.3f}",
+                f"{effect.q(beta) - effect.q_without(beta):+.4f}" if effect.reviews else "–",
+                _pays(effect) if effect.reviews else "–",
             ]
         )
-        if name in shown:
-            pairs.append({"player": known[name], "before": float(h[seat]), "after": now["h"]})
-            for way, (height, slope) in {
-                "with its reviews": (now["h"], now["penalty"]), "without": (float(h[seat]), float(penalty[seat]))
-            }.items():  # fmt: skip
-                for at in (0.0, facts.most_beta):
-                    q = judged["alpha"] * height - at * slope
-                    lines.append({"player": known[name], "reviews": way, "beta": at, "q": q})
+        if effect.player in shown:
+            pairs.append({"player": name, "before": effect.h_without, "after": effect.h})
+            for way, q in (("with its reviews", effect.q), ("without", effect.q_without)):
+                lines += [{"player": name, "reviews": way, "beta": at, "q": q(at)} for at in (0.0, facts.most_beta)]
     headings = ["player", "H before → after", "reviews", "P without → with", "what they did to Q", "they pay"]
     names = [known[name] for name in shown]
     caption = (
@@ -207,16 +201,17 @@ def reviews(facts: Facts) -> Section:
             small=True,
         )
     )
-    if any(by[name]["reviews"] for name in shown):
+    if any(effect.reviews for effect in facts.review_effects if effect.player in shown):
         said = "Q over beta with each player's reviews (solid) and without them (dashed)."
-        blocks.append(Figure("q-reviews", charts.q_reviews(lines, names, judged["beta"]), said, said, small=True))
+        blocks.append(Figure("q-reviews", charts.q_reviews(lines, names, judged.beta), said, said, small=True))
     else:
         blocks.append(Prose(["Nobody reviewed."]))
     return Section("reviews", "What the reviews bought", blocks)
 
 
-def _pays(gain: float, price: float) -> str:
+def _pays(effect: ReviewEffect) -> str:
     """At which beta the reviews are worth their price."""
+    gain, price = effect.gain, effect.price
     if gain <= 0:
         return "never" if price > 0 or gain < 0 else "no difference"
     return "always" if price <= 0 else f"below beta {gain / price:.4g}"

@@ -1,18 +1,19 @@
 """A match as sections, further: course, spread of H, items that decide, failures, choices, story, lengths."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
 
+from mashq.analysis.score_types import ScoredPlayer
 from mashq.protocol.resources import RESOURCES
-from mashq.report.formatting import dollars, number, safe
-from mashq.report.grid import Grid
+from mashq.report.documents.match import COUNTS, AttemptCounts, Attempts, Match
 from mashq.report.html import charts
 from mashq.report.html.events import texts, wording
 from mashq.report.html.facts import BINS, Facts
 from mashq.report.html.labels import labels
 from mashq.report.html.parts import Block, Figure, Prose, Quotes, Section, Table
 from mashq.report.html.verdicts import drawn
-from mashq.report.score import flips
+from mashq.report.text.formatting import dollars, is_shown, number, safe
+from mashq.report.text.score import flips
+from mashq.report.text.tables import Grid, half
 
 FAITHFUL = 0.5
 
@@ -98,15 +99,15 @@ def failures(facts: Facts) -> Section:
             "statuses", Grid(["player", "answered", "refused", "failed", "unanswered"], rows), "How the items ended."
         )
     ]
-    attempts: dict[str, Any] = facts.document.get("attempts", {})
-    kinds = ("opened", "closed", "unresolved", "failed")
-    by: dict[str, Any] = attempts.get("by_player") or {"all players": attempts}
-    made = [[known.get(name, name), *(number(row[kind]) for kind in kinds)] for name, row in by.items()]
+    attempts = facts.document.attempts
+    own = attempts.by_player if isinstance(attempts, Attempts) else None
+    by: Mapping[str, AttemptCounts] = own or {"all players": attempts}
+    made = [[known.get(name, name), *(number(getattr(row, kind)) for kind in COUNTS)] for name, row in by.items()]
     said = "Attempts in the ledger, over all items: every request, retries included."
-    blocks.append(Table("attempts", Grid(["player", *kinds], made), said))
-    dropped: Sequence[dict[str, Any]] = facts.document.get("dropped") or []
+    blocks.append(Table("attempts", Grid(["player", *COUNTS], made), said))
+    dropped = facts.document.dropped if isinstance(facts.document, Match) else ()
     if dropped:
-        some = [f"{safe(one['item'], 40)} ({', '.join(known[n] for n in one['by'])})" for one in dropped[:30]]
+        some = [f"{safe(one.item, 40)} ({', '.join(known[n] for n in one.by)})" for one in dropped[:30]]
         more = f" and {len(dropped) - 30} more" if len(dropped) > 30 else ""
         blocks.append(Prose([f"Items that somebody refused or failed: {', '.join(some)}{more}."]))
     return Section("failures", "Refusals and failures", blocks)
@@ -114,21 +115,21 @@ def failures(facts: Facts) -> Section:
 
 def sensitivity(facts: Facts, judges: Sequence[Facts]) -> Section:
     """What depends on the rule for refusals, the normaliser, the weights and the detector."""
-    judged = facts.judged or {}
+    judged = facts.report
     known = labels(facts.names)
     rows: list[list[str]] = []
-    for view in judged["views"]:
-        ranking = view["ranking"]
+    for view in judged.views:
+        ranking = view.ranking
         order = "nothing can be scored" if ranking is None else " > ".join(known[name] for name in ranking[:6])
-        rows.append([view["refusals"], _NORMALISERS[view["normalise"]], str(view["items"]), order])
-    leaders = {view["ranking"][0] for view in judged["views"] if view["ranking"]}
+        rows.append([view.refusals, _NORMALISERS[view.normalise], str(view.items), order])
+    leaders = {view.ranking[0] for view in judged.views if view.ranking}
     same = "The leader is the same under every rule for refusals and every normaliser."
     told = [same if len(leaders) == 1 else "The leader depends on the rule for refusals or on the normaliser."]
-    for name, stretches in judged["weight_envelopes"].items():
+    for name, stretches in judged.weight_envelopes.items():
         if len(stretches) > 1:
-            told.append(flips(f"the weight of {name}", stretches, "weight"))
-    if judged["simplex"]:
-        shares = sorted(judged["simplex"].items(), key=lambda pair: -pair[1])[:5]
+            told.append(flips(f"the weight of {name}", stretches))
+    if judged.simplex:
+        shares = sorted(judged.simplex.items(), key=lambda pair: -pair[1])[:5]
         won = ", ".join(f"{known[name]} wins {share:.0%}" for name, share in shares)
         told.append(f"Of all weightings of the counted resources {won}.")
     grid = Grid(["refusals", "costs relative to", "items", "ranking"], rows, left=4)
@@ -149,15 +150,15 @@ def _judges(facts: Facts, others: Sequence[Facts]) -> list[Block]:
     orders: set[tuple[str, ...]] = set()
     for one in (facts, *others):
         detector = one.played.manifest["detector"]
-        players = (one.judged or {"players": [], "winner": None})["players"]
-        ranked = sorted(players, key=lambda p: -(p["q"] if p["q"] is not None else -9e9))
-        orders.add(tuple(player["name"] for player in ranked))
+        players: Sequence[ScoredPlayer] = () if one.judged is None else one.judged.players
+        ranked = sorted(players, key=lambda p: -(p.q if p.q is not None else -9e9))
+        orders.add(tuple(player.name for player in ranked))
         for player in ranked:
-            star = " ★" if one.judged and player["name"] == one.judged["winner"] else ""
-            low, high = player["q_low"], player["q_high"]
-            half = "?" if low is None or high is None else f"± {(high - low) / 2:.4f}"
+            star = " ★" if one.judged and player.name == one.judged.winner else ""
+            low, high = player.q_low, player.q_high
+            width = "?" if low is None else f"± {half(low, high)}"
             name = f"{safe(detector['name'], 24)} {safe(detector['version'], 16)}"
-            rows.append([name, known[player["name"]] + star, number(player["h"], 4), number(player["q"], 4), half])
+            rows.append([name, known[player.name] + star, number(player.h, 4), number(player.q, 4), width])
     told = (
         "The ranking is the same under every detector."
         if len(orders) == 1
@@ -213,17 +214,18 @@ def faithful(facts: Facts) -> Section:
     known = labels(facts.names)
     rows: list[list[str]] = []
     h = facts.results.h[:, facts.kept]
-    judged = facts.judged or {}
-    by = {player["name"]: player for player in judged["players"]}
+    judged = facts.report
+    by = {player.name: player for player in judged.players}
+    shown = [name for name in RESOURCES if is_shown(name, [player.costs for player in judged.players])]
     for seat, name in enumerate(facts.names):
         good = int((h[seat] >= FAITHFUL).sum())
         cells = [known[name], f"{good} of {h.shape[1]}"]
-        for resource in RESOURCES:
-            total = by[name][resource]
+        for resource in shown:
+            total = by[name].costs[resource]
             each = total / good if total is not None and good else None
             cells.append(dollars(each) if resource == "dollars" and (each is None or each >= 1e-3) else _small(each))
         rows.append(cells)
-    grid = Grid(["player", "faithful answers", *(f"{name} each" for name in RESOURCES)], rows)
+    grid = Grid(["player", "faithful answers", *(f"{name} each" for name in shown)], rows)
     said = (
         f"What a faithful answer (H of {FAITHFUL:g} or more) cost: all spent on the scored items over their number."
     )

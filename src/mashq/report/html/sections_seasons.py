@@ -4,24 +4,25 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any
 
-from mashq.report.formatting import number, safe
-from mashq.report.grid import Grid
+from mashq.report.documents.sweep import Sweep
+from mashq.report.documents.tournament import Pairing, RatedPlayer, Tournament
 from mashq.report.html import charts_seasons as charts
 from mashq.report.html.labels import labels, listed
 from mashq.report.html.parts import Block, Figure, Prose, Section, Table, Tile, Verdict
 from mashq.report.html.style import MAX_COST
+from mashq.report.text.formatting import cost, cost_columns, number, safe
+from mashq.report.text.tables import Grid, change
+from mashq.report.text.tournament import LEFT_OUT, MAX_MATRIX, MORE_DIGITS, ranks
 
-Found = Mapping[str, Any]
 MAX_CHARTS = 6
-MAX_MATRIX = 12
 
 
-def sweep(found: Found) -> tuple[Verdict, list[Section]]:
+def sweep(found: Sweep) -> tuple[Verdict, list[Section]]:
     """Who wins under which settings."""
-    cells: Sequence[Found] = found["cells"]
-    names = list(dict.fromkeys(player["name"] for cell in cells for player in cell["players"]))
+    cells = found.cells
+    names = list(dict.fromkeys(player.name for cell in cells for player in cell.players))
     known = labels(names)
-    winners = [cell["winner"] for cell in cells]
+    winners = [cell.winner for cell in cells]
     distinct = list(dict.fromkeys(name for name in winners if name is not None))
     if not cells:
         verdict = Verdict("Nothing has been played yet", ["Go on with mashq resume."])
@@ -33,7 +34,7 @@ def sweep(found: Found) -> tuple[Verdict, list[Section]]:
         said = "The winner depends on the settings" if len(distinct) > 1 else "Not every setting has a winner"
         verdict = Verdict(said, [_swept(found)], tiles=_wins(distinct, winners, known))
     blocks: list[Block] = [*_lines(found, known), Table("sweep", _sweep_grid(found, known), _SWEEP)]
-    notes = list(dict.fromkeys(f"Note: {note}" for cell in cells for note in cell["notes"]))
+    notes = list(dict.fromkeys(f"Note: {note}" for cell in cells for note in cell.notes))
     return verdict, [
         Section("sweep", "Q under every setting", [*blocks, Prose(notes[:12], listed=True)] if notes else blocks)
     ]
@@ -42,11 +43,9 @@ def sweep(found: Found) -> tuple[Verdict, list[Section]]:
 _SWEEP = "Every combination; costs are means over trials; ΔQ is the difference to the first one, paired by item."
 
 
-def _swept(found: Found) -> str:
-    over = "; ".join(
-        f"{safe(o['setting'])} over {', '.join(safe(str(v), 24) for v in o['values'])}" for o in found["over"]
-    )
-    return f"{len(found['cells'])} combination(s) of {over}; {found['trials']} trial(s) each."
+def _swept(found: Sweep) -> str:
+    over = "; ".join(f"{safe(o.setting)} over {', '.join(safe(str(v), 24) for v in o.values)}" for o in found.over)
+    return f"{len(found.cells)} combination(s) of {over}; {found.trials} trial(s) each."
 
 
 def _wins(distinct: Sequence[str], winners: Sequence[str | None], known: Mapping[str, str]) -> list[Tile]:
@@ -56,26 +55,26 @@ def _wins(distinct: Sequence[str], winners: Sequence[str | None], known: Mapping
     ]
 
 
-def _lines(found: Found, known: Mapping[str, str]) -> Iterator[Figure]:
+def _lines(found: Sweep, known: Mapping[str, str]) -> Iterator[Figure]:
     """A chart over the setting with most values, for each combination of the others."""
-    over: Sequence[Found] = found["over"]
-    axis = max(over, key=lambda one: len(one["values"]))["setting"]
-    others = [one for one in over if one["setting"] != axis]
+    over = found.over
+    axis = max(over, key=lambda one: len(one.values)).setting
+    others = [one for one in over if one.setting != axis]
     numbers = all(
         isinstance(v, int | float) and not isinstance(v, bool)
-        for one in over if one["setting"] == axis for v in one["values"]
+        for one in over if one.setting == axis for v in one.values
     )  # fmt: skip
-    for at, fixed in enumerate(product(*(one["values"] for one in others))):
+    for at, fixed in enumerate(product(*(one.values for one in others))):
         if at == MAX_CHARTS:
             return
-        want = {one["setting"]: value for one, value in zip(others, fixed, strict=True)}
-        rows = [
-            {"player": known[p["name"]], "value": _value(cell["settings"][axis], numbers),
-             "q": p["q"], "low": p["q_low"], "high": p["q_high"]}
-            for cell in found["cells"]
-            if all(cell["settings"][name] == value for name, value in want.items())
-            for p in cell["players"]
-            if p["q"] is not None
+        want = {one.setting: value for one, value in zip(others, fixed, strict=True)}
+        rows: list[dict[str, Any]] = [
+            {"player": known[p.name], "value": _value(cell.settings[axis], numbers),
+             "q": p.q, "low": p.q_low, "high": p.q_high}
+            for cell in found.cells
+            if all(cell.settings[name] == value for name, value in want.items())
+            for p in cell.players
+            if p.q is not None
         ]  # fmt: skip
         names = list(dict.fromkeys(row["player"] for row in rows))[:MAX_COST]
         kept = [row for row in rows if row["player"] in names]
@@ -89,61 +88,46 @@ def _value(value: Any, numbers: bool) -> Any:
     return value if numbers else safe(str(value), 24)
 
 
-def _sweep_grid(found: Found, known: Mapping[str, str]) -> Grid:
-    settings = [one["setting"] for one in found["over"]]
+def _sweep_grid(found: Sweep, known: Mapping[str, str]) -> Grid:
+    settings = [one.setting for one in found.over]
+    costs = cost_columns([player.costs for cell in found.cells for player in cell.players])
     rows: list[list[str]] = []
-    for cell in found["cells"]:
-        for player in cell["players"]:
-            star = " ★" if player["name"] == cell["winner"] else ""
-            change = player["against_first"].get("q")
+    for cell in found.cells:
+        for player in cell.players:
+            star = " ★" if player.name == cell.winner else ""
             rows.append(
                 [
-                    *(safe(str(cell["settings"][name]), 24) for name in settings),
-                    known[player["name"]] + star,
-                    number(player["h"], 4),
-                    number(player["calls"]),
-                    number(player["tokens"]),
-                    number(player["reviews"]),
-                    number(player["seconds"], 1),
-                    number(player["penalty"], 3),
-                    number(player["q"], 4),
-                    signed(change),
+                    *(safe(str(cell.settings[name]), 24) for name in settings),
+                    known[player.name] + star,
+                    number(player.h, 4),
+                    *(cost(name, player.costs[name]) for name in costs),
+                    number(player.penalty, 3),
+                    number(player.q, 4),
+                    change(player.against_first.get("q"), missing="–"),
                 ]
             )
-    headings = [*settings, "player", "H", "calls", "tokens", "reviews", "seconds", "P", "Q", "ΔQ ± 95%"]
+    headings = [*settings, "player", "H", *costs, "P", "Q", "ΔQ ± 95%"]
     return Grid(headings, rows, left=len(settings) + 1)
 
 
-def signed(change: Found | None, digits: int = 4) -> str:
-    """A difference with half its interval."""
-    if change is None:
-        return "–"
-    if change["low"] is None:
-        return f"{change['value']:+.{digits}f}"
-    return f"{change['value']:+.{digits}f} ± {(change['high'] - change['low']) / 2:.{digits}f}"
-
-
-def tournament(found: Found) -> tuple[Verdict, list[Section]]:
+def tournament(found: Tournament) -> tuple[Verdict, list[Section]]:
     """Ratings with intervals, and who beat whom."""
-    players: Sequence[Found] = found["players"]
-    known = labels(player["name"] for player in players)
+    players = found.players
+    known = labels(player.name for player in players)
     if not players:
-        return Verdict("Nothing can be rated yet", list(found["notes"])), []
+        return Verdict("Nothing can be rated yet", list(found.notes)), []
     first = players[0]
     sentences = [
-        f"{number(first['p_first'] * 100, 1)}% of resampled tournaments have {known[first['name']]} first; "
-        f"its rank is {_ranks(first)} at 95%.",
-        f"{found['matches']} meetings ({found['system']}, {found['trials']} trial(s) each) of {found['items']} "
-        f"items; Q = {found['alpha']:g}·H − {found['beta']:g}·P.",
+        f"{number(first.p_first * 100, 1)}% of resampled tournaments have {known[first.name]} first; "
+        f"its rank is {ranks(first, ' to ')} at 95%.",
+        f"{found.matches} meetings ({found.system}, {found.trials} trial(s) each) of {found.items} "
+        f"items; Q = {found.alpha:g}·H − {found.beta:g}·P.",
     ]
     tiles = [
-        Tile(known[p["name"]], f"{p['rating']:.0f}", f"{_span(p)} · first {p['p_first']:.0%}", p is first)
-        for p in players[:4]
+        Tile(known[p.name], f"{p.rating:.0f}", f"{_span(p)} · first {p.p_first:.0%}", p is first) for p in players[:4]
     ]
-    sure = "sure" if first["rank_worst"] == 1 else "unsure"
-    rows = [
-        {"player": known[p["name"]], "rating": p["rating"], "low": p["low"], "high": p["high"]} for p in players[:40]
-    ]
+    sure = "sure" if first.rank_worst == 1 else "unsure"
+    rows = [{"player": known[p.name], "rating": p.rating, "low": p.low, "high": p.high} for p in players[:40]]
     alt = "; ".join(f"{row['player']} {row['rating']:.0f}" for row in rows[:12])
     said = "Ratings with 95% intervals over resampled items; 400 points are odds of 10 to 1."
     figure = Figure("ratings", charts.ratings(rows), said, f"Ratings: {alt}.")
@@ -151,8 +135,8 @@ def tournament(found: Found) -> tuple[Verdict, list[Section]]:
     sections = [Section("ratings", "The ratings", [*blocks, *_notes(found)])]
     if 1 < len(players) <= MAX_MATRIX:
         sections.append(Section("wins", "Who beat whom", _matrix(found, known)))
-    headline = f"{known[first['name']]} is rated first" if found["finished"] else "Not finished: the ratings so far"
-    return Verdict(headline, sentences, sure if found["finished"] else "", tiles, figure), sections
+    headline = f"{known[first.name]} is rated first" if found.finished else "Not finished: the ratings so far"
+    return Verdict(headline, sentences, sure if found.finished else "", tiles, figure), sections
 
 
 _RATINGS = (
@@ -161,50 +145,44 @@ _RATINGS = (
 )
 
 
-def _notes(found: Found) -> list[Block]:
-    return [Prose([f"Note: {note}" for note in found["notes"]], listed=True)] if found["notes"] else []
+def _notes(found: Tournament) -> list[Block]:
+    return [Prose([f"Note: {note}" for note in found.notes], listed=True)] if found.notes else []
 
 
-def _ranks(player: Found) -> str:
-    best, worst = player["rank_best"], player["rank_worst"]
-    return str(best) if best == worst else f"{best} to {worst}"
+def _span(player: RatedPlayer) -> str:
+    return "no interval" if player.low is None else f"{player.low:.0f} to {player.high:.0f}"
 
 
-def _span(player: Found) -> str:
-    return "no interval" if player["low"] is None else f"{player['low']:.0f} to {player['high']:.0f}"
-
-
-def _ratings_grid(players: Sequence[Found], known: Mapping[str, str]) -> Grid:
+def _ratings_grid(players: Sequence[RatedPlayer], known: Mapping[str, str]) -> Grid:
+    costs = cost_columns([player.costs for player in players], LEFT_OUT)
     rows = [
         [
             str(at),
-            known[p["name"]],
-            f"{p['rating']:.0f}",
+            known[p.name],
+            f"{p.rating:.0f}",
             _span(p),
-            _ranks(p),
-            f"{p['p_first']:.0%}",
-            number(p["h"], 4),
-            number(p["tokens"]),
-            number(p["reviews"], 1),
-            number(p["seconds"], 1),
-            number(p["q_reference"], 4),
+            ranks(p, " to "),
+            f"{p.p_first:.0%}",
+            number(p.h, 4),
+            *(cost(name, p.costs[name], MORE_DIGITS.get(name)) for name in costs),
+            number(p.q_reference, 4),
         ]
         for at, p in enumerate(players, start=1)
     ]
-    headings = ["", "player", "rating", "95%", "ranks", "first", "H", "tokens", "reviews", "seconds", "Q (ref.)"]
+    headings = ["", "player", "rating", "95%", "ranks", "first", "H", *costs, "Q (ref.)"]
     return Grid(headings, rows, left=2)
 
 
-def _matrix(found: Found, known: Mapping[str, str]) -> list[Block]:
-    names = [player["name"] for player in found["players"]]
-    cells = {(row["a"], row["b"]): row for row in found["wins"]}
+def _matrix(found: Tournament, known: Mapping[str, str]) -> list[Block]:
+    names = [player.name for player in found.players]
+    cells = {(row.a, row.b): row for row in found.wins}
     rows = [
         {
             "row": known[a],
             "column": known[b],
-            "value": cell["predicted"],
-            "label": f"{cell['won']}-{cell['tied']}-{cell['lost']}",
-            "light": cell["predicted"] > 0.7,
+            "value": cell.predicted,
+            "label": f"{cell.won}-{cell.tied}-{cell.lost}",
+            "light": cell.predicted > 0.7,
         }
         for (a, b), cell in cells.items()
     ]
@@ -219,5 +197,5 @@ def _matrix(found: Found, known: Mapping[str, str]) -> list[Block]:
     return [figure, Table("wins", grid, "Won-tied-lost, and the chance of winning that the ratings predict.")]
 
 
-def _cell(row: Found | None) -> str:
-    return "·" if row is None else f"{row['won']}-{row['tied']}-{row['lost']} ({row['predicted']:.0%})"
+def _cell(row: Pairing | None) -> str:
+    return "·" if row is None else f"{row.won}-{row.tied}-{row.lost} ({row.predicted:.0%})"

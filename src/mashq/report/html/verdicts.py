@@ -1,14 +1,16 @@
 """The first screen of a match: who wins, how sure that is, and where it would be another."""
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Sequence
 
-from mashq.report.formatting import number
+from mashq.analysis.score_types import ScoredPlayer, ScoreReport
+from mashq.report.documents.trials import Trials
 from mashq.report.html import charts
 from mashq.report.html.facts import Facts
 from mashq.report.html.labels import labels
 from mashq.report.html.parts import Figure, Tile, Verdict
 from mashq.report.html.style import MAX_COST
+from mashq.report.text.formatting import number
+from mashq.report.text.tables import half
 
 SHOWN_TILES = 4
 FEW = 30
@@ -19,9 +21,9 @@ def drawn(facts: Facts) -> list[str]:
     judged = facts.judged
     if judged is None:
         return []
-    leaders = [stretch["winner"] for stretch in judged["envelope"]]
-    ranked = sorted((p for p in judged["players"] if p["q"] is not None), key=lambda p: -p["q"])
-    chosen = list(dict.fromkeys([*leaders, *(player["name"] for player in ranked)]))[:MAX_COST]
+    leaders = [stretch.winner for stretch in judged.envelope]
+    ranked = sorted((p for p in judged.players if p.q is not None), key=lambda p: -(p.q or 0.0))
+    chosen = list(dict.fromkeys([*leaders, *(player.name for player in ranked)]))[:MAX_COST]
     return [name for name in facts.names if name in chosen]
 
 
@@ -31,12 +33,12 @@ def verdict(facts: Facts) -> Verdict:
     if judged is None:
         return Verdict("No winner: nothing can be scored", [facts.why])
     known = labels(facts.names)
-    if not facts.document["finished"]:
+    if not facts.document.finished:
         there = sum(count["ok"] for count in facts.statuses.values())
         asked = sum(sum(count.values()) for count in facts.statuses.values())
         said = f"{there:,} of {asked:,} answers are there; what is not answered yet counts 0 in what follows."
         return Verdict("Not finished: nobody has won yet", [said])
-    players = sorted(judged["players"], key=lambda p: -(p["q"] if p["q"] is not None else -9e9))
+    players = sorted(judged.players, key=lambda p: -(p.q if p.q is not None else -9e9))
     return Verdict(
         _headline(judged, known),
         [*_sentences(facts, judged, known)],
@@ -46,73 +48,72 @@ def verdict(facts: Facts) -> Verdict:
     )
 
 
-def _headline(judged: dict[str, Any], known: dict[str, str]) -> str:
-    if judged["tied"]:
-        return f"A tie between {', '.join(known[name] for name in judged['tied'])}"
-    if len(judged["players"]) == 1:
-        return f"{known[judged['winner']]} played alone"
-    return f"{known[judged['winner']]} wins"
+def _headline(judged: ScoreReport, known: dict[str, str]) -> str:
+    if judged.tied:
+        return f"A tie between {', '.join(known[name] for name in judged.tied)}"
+    if len(judged.players) == 1:
+        return f"{known[judged.players[0].name]} played alone"
+    return f"{known[judged.winner or '']} wins"
 
 
-def _mark(judged: dict[str, Any]) -> str:
-    first = next(iter(judged["differences"]), None)
-    if first is None or first["low"] is None or judged["tied"]:
+def _mark(judged: ScoreReport) -> str:
+    first = next(iter(judged.differences), None)
+    if first is None or first.low is None or judged.tied:
         return ""
-    return "sure" if first["low"] > 0 else "unsure"
+    return "sure" if first.low > 0 else "unsure"
 
 
-def _sentences(facts: Facts, judged: dict[str, Any], known: dict[str, str]) -> Iterator[str]:
-    by = {player["name"]: player for player in judged["players"]}
-    first = next(iter(judged["differences"]), None)
+def _sentences(facts: Facts, judged: ScoreReport, known: dict[str, str]) -> Iterator[str]:
+    by = {player.name: player for player in judged.players}
+    first = next(iter(judged.differences), None)
     if first is None:
-        only = judged["players"][0]
-        yield f"Q {number(only['q'], 4)}, with H {number(only['h'], 4)} and the full penalty: it meets no one else."
+        only = judged.players[0]
+        yield f"Q {number(only.q, 4)}, with H {number(only.h, 4)} and the full penalty: it meets no one else."
         return
-    a, b = by[first["a"]], by[first["b"]]
+    a, b = by[first.a], by[first.b]
     yield (
-        f"Q {number(a['q'], 4)} against {number(b['q'], 4)} ({known[b['name']]}); in H {number(a['h'], 4)} against "
-        f"{number(b['h'], 4)}, in cost P {number(a['penalty'], 3)} against {number(b['penalty'], 3)}."
+        f"Q {number(a.q, 4)} against {number(b.q, 4)} ({known[b.name]}); in H {number(a.h, 4)} against "
+        f"{number(b.h, 4)}, in cost P {number(a.penalty, 3)} against {number(b.penalty, 3)}."
     )
-    if first["low"] is None:
-        yield f"{judged['items']} items are too few to say how sure that is."
+    if first.low is None:
+        yield f"{judged.items} items are too few to say how sure that is."
     else:
-        few = "So few items leave the interval wide: more" if judged["items"] < FEW else "More"
-        more = "" if first["low"] > 0 else f" {few} items would tell."
+        few = "So few items leave the interval wide: more" if (judged.items or 0) < FEW else "More"
+        more = "" if first.low > 0 else f" {few} items would tell."
         yield (
-            f"The lead of {first['dq']:.4f} has the 95% interval {first['low']:.4f} to {first['high']:.4f}; "
-            f"{known[a['name']]} wins {share(a['p_win'])} of resampled matches.{more}"
+            f"The lead of {first.dq:.4f} has the 95% interval {first.low:.4f} to {first.high:.4f}; "
+            f"{known[a.name]} wins {share(a.p_win or 0.0)} of resampled matches.{more}"
         )
     yield _where(judged, known)
-    trials = facts.document.get("trials")
-    if trials:
-        wins = {player["name"]: player["wins"] for player in facts.document["players"]}
-        yield f"{known[a['name']]} has the best Q in {wins.get(a['name'], 0)} of {trials} trials."
+    if isinstance(facts.document, Trials) and facts.document.trials:
+        wins = {player.name: player.wins for player in facts.document.players}
+        yield f"{known[a.name]} has the best Q in {wins.get(a.name, 0)} of {facts.document.trials} trials."
 
 
-def _where(judged: dict[str, Any], known: dict[str, str]) -> str:
+def _where(judged: ScoreReport, known: dict[str, str]) -> str:
     """Who would win at another beta."""
-    stretches = judged["envelope"]
+    stretches = judged.envelope
     if len(stretches) == 1:
-        return f"{known[stretches[0]['winner']]} wins whatever cost weighs (at every beta)."
+        return f"{known[stretches[0].winner]} wins whatever cost weighs (at every beta)."
     parts: list[str] = []
     for stretch in stretches[:6]:
-        start, end, name = stretch["beta_from"], stretch["beta_to"], known[stretch["winner"]]
+        start, end, name = stretch.beta_from, stretch.beta_to, known[stretch.winner]
         if not start:
             parts.append(f"{name} below {end:.4g}")
         else:
             parts.append(f"{name} above {start:.4g}" if end is None else f"{name} from {start:.4g} to {end:.4g}")
     more = "" if len(stretches) <= 6 else f" and {len(stretches) - 6} more"
-    return f"The winner depends on beta: {', '.join(parts)}{more}. This run weighs cost with beta {judged['beta']:g}."
+    return f"The winner depends on beta: {', '.join(parts)}{more}. This run weighs cost with beta {judged.beta:g}."
 
 
-def _tile(player: dict[str, Any], judged: dict[str, Any], known: dict[str, str]) -> Tile:
-    low, high = player["q_low"], player["q_high"]
-    half = "" if low is None or high is None else f" ± {(high - low) / 2:.4f}"
-    note = f"H {number(player['h'], 4)} · P {number(player['penalty'], 3)}"
-    if player["p_win"] is not None and len(judged["players"]) > 1:
-        note += f" · wins {share(player['p_win'])}"
-    best = player["name"] == judged["winner"] and len(judged["players"]) > 1
-    return Tile(known[player["name"]], f"Q {number(player['q'], 4)}{half}", note, best)
+def _tile(player: ScoredPlayer, judged: ScoreReport, known: dict[str, str]) -> Tile:
+    low, high = player.q_low, player.q_high
+    width = "" if low is None else f" ± {half(low, high)}"
+    note = f"H {number(player.h, 4)} · P {number(player.penalty, 3)}"
+    if player.p_win is not None and len(judged.players) > 1:
+        note += f" · wins {share(player.p_win)}"
+    best = player.name == judged.winner and len(judged.players) > 1
+    return Tile(known[player.name], f"Q {number(player.q, 4)}{width}", note, best)
 
 
 def share(value: float) -> str:
@@ -120,12 +121,12 @@ def share(value: float) -> str:
     return "100%" if value == 1 else ">99.9%" if value > 0.999 else "<0.1%" if 0 < value < 0.001 else f"{value:.1%}"
 
 
-def _figure(facts: Facts, players: list[dict[str, Any]], known: dict[str, str]) -> Figure | None:
+def _figure(facts: Facts, players: Sequence[ScoredPlayer], known: dict[str, str]) -> Figure | None:
     shown = [known[name] for name in drawn(facts)]
     rows = [
-        {"player": known[p["name"]], "q": p["q"], "low": p["q_low"], "high": p["q_high"]}
+        {"player": known[p.name], "q": p.q, "low": p.q_low, "high": p.q_high}
         for p in players
-        if known[p["name"]] in shown and p["q"] is not None
+        if known[p.name] in shown and p.q is not None
     ]
     if len(rows) < 2 or any(row["low"] is None for row in rows):
         return None

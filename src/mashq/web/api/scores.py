@@ -11,7 +11,8 @@ from typing import Any
 
 from mashq.protocol.resources import Spend
 from mashq.protocol.score import ItemResult, PlayerResult, Score, ScoreRules, score
-from mashq.report.document import figures
+from mashq.report.documents.base import plain
+from mashq.report.documents.match import figures
 from mashq.runs.results import COUNTS, spend_in, there
 
 _LEFT_OUT = "(SELECT position FROM results WHERE match = :match AND status IN ('refused', 'failed'))"
@@ -30,7 +31,7 @@ def final(connection: sqlite3.Connection, match: str, rules: ScoreRules) -> dict
         return None
     result, rates, dropped, count = found
     players = [
-        {"name": row.name, **figures(row), "answer_rate": rate}
+        {"name": row.name, **plain(figures(row)), "answer_rate": rate}
         for row, rate in zip(result.players, rates, strict=True)
     ]
     left = count - dropped if rules.refusals == "intersection" else count

@@ -39,7 +39,9 @@
   }
 
   function ranked(settings, beta) {
-    const rows = settings.lines.map((line) => ({ player: line.player, q: settings.alpha * line.h - beta * line.penalty }));
+    const rows = settings.lines.map((line) => ({
+      player: line.player, q: mashqScore(settings.alpha, line.h, beta, { all: line.penalty }, { all: 1 }).q,
+    }));
     return rows.sort((a, b) => b.q - a.q);
   }
 

@@ -15,13 +15,11 @@
   // The weights of a match in the order in which its P is added up; the boxes can only leave a resource out.
   function weights(board) {
     const off = new Set(ticks.filter((tick) => !tick.checked).map((tick) => tick.value));
-    return Object.entries(board.weights).filter(([name]) => !off.has(name));
+    return Object.fromEntries(Object.entries(board.weights).filter(([name]) => !off.has(name)));
   }
 
   function score(board, entry, beta) {
-    let p = 0;
-    for (const [name, weight] of weights(board)) p += weight * entry.shares[name];
-    return { p, q: entry.h === null ? null : board.alpha * entry.h - beta * p };
+    return mashqScore(board.alpha, entry.h, beta, entry.shares, weights(board));
   }
 
   function rank() {

@@ -1,7 +1,8 @@
 """One table, four ways to write it: terminal, Markdown, LaTeX, and plain text for tests."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from textwrap import fill
 from typing import Literal
 
 from rich import box
@@ -9,7 +10,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from mashq.report.formatting import safe
+from mashq.analysis.paired import Difference
+from mashq.report.text.formatting import safe
 
 Format = Literal["table", "md", "latex"]
 WIDTH = 100
@@ -70,6 +72,26 @@ def written(grid: Grid, form: Format) -> str:
     if form == "latex":
         return _latex(grid)
     return _terminal(grid)
+
+
+def half(low: float | None, high: float | None, digits: int = 4) -> str:
+    """Half the width of an interval."""
+    return "?" if low is None or high is None else f"{(high - low) / 2:.{digits}f}"
+
+
+def change(value: Difference | None, digits: int = 4, missing: str = "") -> str:
+    """A difference with half its interval."""
+    if value is None:
+        return missing
+    signed = f"{value.value:+.{digits}f}"
+    return signed if value.low is None else f"{signed} ± {half(value.low, value.high, digits)}"
+
+
+def prose(lines: Iterable[str], form: Format) -> str:
+    """Sentences: wrapped in a terminal, paragraphs in Markdown, comments in LaTeX."""
+    if form == "table":
+        return "\n".join(fill(line, WIDTH, subsequent_indent="  ") for line in lines)
+    return "\n\n".join(map(markdown, lines)) if form == "md" else "\n".join("% " + line for line in lines)
 
 
 def _terminal(grid: Grid) -> str:

@@ -2,7 +2,11 @@
 
 import math
 import unicodedata
-from typing import Any, cast
+from collections.abc import Iterable, Sequence
+
+from mashq.analysis.parts import Costs
+from mashq.protocol.resources import TABLE
+from mashq.report.documents.base import COSTS
 
 _HIDDEN = {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}
 
@@ -29,6 +33,24 @@ def dollars(value: float | None) -> str:
     return f"{value:,.2f}" if value >= 10 else f"{value:.4f}"
 
 
+def cost(name: str, value: float | None, digits: int | None = None) -> str:
+    """An amount of a resource, or of one of its measures, with the digits that the table of resources gives it."""
+    if name == "dollars":
+        return dollars(value)
+    own = TABLE[name].digits if name in TABLE else 0
+    return number(value, own if digits is None else digits)
+
+
+def is_shown(name: str, costs: Iterable[Costs], always: Sequence[str] = ("dollars",)) -> bool:
+    """Whether a table or a page shows a resource: what P counts by default, and of the others what somebody spent."""
+    return bool(TABLE[name].weight) or name in always or any(row[name] for row in costs)
+
+
+def cost_columns(costs: Sequence[Costs], without: Sequence[str] = ("dollars",)) -> list[str]:
+    """The resources that a table shows."""
+    return [name for name in COSTS if name not in without and is_shown(name, costs)]
+
+
 def duration(seconds: float) -> str:
     """A length of time as a person says it."""
     if seconds < 60:
@@ -36,15 +58,3 @@ def duration(seconds: float) -> str:
     if seconds < 3600:
         return f"{seconds // 60:.0f} min {seconds % 60:02.0f} s"
     return f"{seconds // 3600:,.0f} h {seconds % 3600 // 60:02.0f} min"
-
-
-def flattened(value: Any, at: str = "") -> dict[str, Any]:
-    """Nested settings by their dotted names."""
-    if isinstance(value, list):
-        value = dict(enumerate(cast(list[Any], value)))
-    if not isinstance(value, dict):
-        return {at: value}
-    found: dict[str, Any] = {}
-    for key, inner in cast(dict[Any, Any], value).items():
-        found |= flattened(inner, f"{at}.{key}" if at else str(key))
-    return found

@@ -1,25 +1,23 @@
-"""What `mashq calibrate` writes and prints: a configuration a person can read and edit, and the check of it."""
+"""What `mashq calibrate` writes: a configuration of simulated players that a person can read and edit."""
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from textwrap import fill
 from typing import Any, cast
 
-from mashq.report.formatting import number, safe
-from mashq.report.grid import Format, Grid, written
-from mashq.report.score import prose
+from mashq.report.text.formatting import safe
 
 WIDTH = 116
 PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_./-]*( [A-Za-z0-9_./-]+)*")
 WORDS = {"true", "false", "null", "yes", "no", "on", "off", "y", "n"}
-SAID = {
+COMMENTS = {
     "h_values": "H of its first answers: equally likely values, in ascending order",
     "item_share": "how much of H is the item's difficulty, the same for every player",
     "rewrites": "H before and after its rewrites, as recorded: a new one repeats one of the nearest",
     "rewrite_share": "how much of a rewrite's luck stays with the answer",
     "keeps_better": "a rewrite is kept only when it is better, as in the rules below",
-    "confidence": "what the guide said of answers, by their H",
+    "confidence": "what the guide note of answers, by their H",
     "review_rate": "how often its policy reviewed when a review was recommended",
     "review_anyway": "and when none was",
     "end_rate": "how often it ended its loop",
@@ -29,13 +27,11 @@ SAID = {
     "retry_rate": "attempts that failed and were repeated",
     "scale": "tokens and seconds times this",
 }
-NAMES = {"h": "H", "q": "Q", **{name: f"{name} an item" for name in ("tokens", "calls", "reviews", "seconds")}}
-DIGITS = {"h": 4, "q": 4, "tokens": 1, "calls": 3, "reviews": 3, "seconds": 3}
 
 
 def calibrated_yaml(document: Mapping[str, Any], header: Sequence[str], notes: Mapping[str, Sequence[str]]) -> str:
     """The configuration as commented YAML. `notes` says, by player, what could not be fitted."""
-    lines = [line for said in header for line in _comment(said, 0)]
+    lines = [line for note in header for line in _comment(note, 0)]
     lines.append(f"task: {_flow(document['task'])}")
     lines.append("players:")
     lines += [f"  - {_flow(player)}" for player in document["players"]]
@@ -46,8 +42,8 @@ def calibrated_yaml(document: Mapping[str, Any], header: Sequence[str], notes: M
     anchors: list[tuple[str, Mapping[str, Any]]] = []
     for name, model in document["models"].items():
         lines += [f"  {_scalar(name)}:"]
-        for said in notes.get(name, ()):
-            lines += _comment(f"Note: {said}.", 4)
+        for note in notes.get(name, ()):
+            lines += _comment(f"Note: {note}.", 4)
         lines += [f"    {key}: {_flow(value)}" for key, value in model.items() if key != "simulate"]
         lines += _simulate(model["simulate"], anchors)
     return "\n".join(lines) + "\n"
@@ -69,7 +65,7 @@ def _simulate(settings: Mapping[str, Any], anchors: list[tuple[str, Mapping[str,
                 lines.append(f"        {purpose}:")
                 lines += [line for name, given in cost.items() for line in _entry(name, given, 10)]
             continue
-        lines += [f"      # {SAID[key]}", *_entry(key, value, 6)]
+        lines += [f"      # {COMMENTS[key]}", *_entry(key, value, 6)]
     return lines
 
 
@@ -86,9 +82,9 @@ def _entry(key: str, value: object, indent: int) -> list[str]:
     ).split("\n")
 
 
-def _comment(said: str, indent: int) -> list[str]:
+def _comment(note: str, indent: int) -> list[str]:
     lead = " " * indent + "# "
-    clean = safe(" ".join(said.split()), 2000)
+    clean = safe(" ".join(note.split()), 2000)
     return fill(clean, WIDTH, initial_indent=lead, subsequent_indent=lead, break_on_hyphens=False).split("\n")
 
 
@@ -107,39 +103,3 @@ def _scalar(value: object) -> str:
     if isinstance(value, str) and PLAIN.fullmatch(value) and value.lower() not in WORDS:
         return value
     return json.dumps(value)
-
-
-def likeness_text(document: dict[str, Any], form: Format) -> str:
-    """The recorded figures beside the simulated ones."""
-    return written(_likeness(document), form) + "\n\n" + prose(_verdict(document), form)
-
-
-def _likeness(document: dict[str, Any]) -> Grid:
-    rows: list[list[str]] = []
-    for row in document["rows"]:
-        digits = DIGITS[row["figure"]]
-        span = "?" if row["low"] is None else f"{number(row['low'], digits)} to {number(row['high'], digits)}"
-        inside = {True: "yes", False: "NO", None: "?"}[row["inside"]] if row["fitted"] else "not fitted"
-        figures = [number(row["recorded"], digits), span, number(row["simulated"], digits)]
-        rows.append([row["player"][:24], NAMES[row["figure"]], *figures, inside])
-    headings = ["player", "figure", "recorded", f"{document['level']:.0%} interval", "simulated", "inside"]
-    return Grid(headings, rows, left=2)
-
-
-def _verdict(document: dict[str, Any]) -> Iterator[str]:
-    judged = [row for row in document["rows"] if row["fitted"]]
-    outside = [row for row in judged if row["inside"] is False]
-    yield (
-        f"SIMULATED: the mean of {document['matches']} simulated matches of {document['items']:,} items beside the "
-        "recorded match and its intervals."
-    )
-    if document["like"] is None:
-        yield "There are too few items for intervals: whether the simulation is like the record cannot be told."
-    elif outside:
-        named = ", ".join(f"{NAMES[row['figure']]} of {safe(row['player'])}" for row in outside)
-        yield f"NOT like the record: {len(outside)} of {len(judged)} figures are outside ({named})."
-    else:
-        yield f"Like the record: all {len(judged)} figures that were fitted are inside."
-    for name, said in document["notes"].items():
-        for note in said:
-            yield f"Note: {safe(name)}: {safe(note, 500)}."

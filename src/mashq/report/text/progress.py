@@ -14,7 +14,7 @@ from mashq.protocol.moves import Move
 from mashq.protocol.resources import Unknown
 from mashq.protocol.score import ScoreRules, standings
 from mashq.protocol.state import MatchState, PlayerState
-from mashq.report.formatting import dollars, duration, number, safe
+from mashq.report.text.formatting import dollars, duration, number, safe
 from mashq.runs.seasons import Fixture
 
 

@@ -1,0 +1,66 @@
+"""Parts that several results share, and how a field of a result is written down as JSON.
+
+A result is a frozen dataclass, and a field is written under its own name. Its metadata may say otherwise: `flat`
+spreads a mapping or another result among its neighbours, `OPTIONAL` leaves the field out where it is None, and
+`named` gives it a name that Python does not allow.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+Costs = Mapping[str, float | None]
+
+
+def flat(names: Sequence[str] | None = None, *, some: bool = False) -> dict[str, Any]:
+    """Metadata of a field whose entries stand beside the others: those of another result, or of a mapping with these
+    `names`, of which `some` may be missing."""
+    return {"flat": True, "names": names, "some": some}
+
+
+def named(name: str) -> dict[str, Any]:
+    """Metadata of a field that is written under another name."""
+    return {"name": name}
+
+
+OPTIONAL: Final = {"optional": True}
+
+
+@dataclass(frozen=True, slots=True)
+class Lead:
+    """How far one player is ahead of another in Q, with its 95% interval."""
+
+    a: str
+    """The player that is ahead."""
+    b: str
+    """The player that it is ahead of."""
+    dq: float
+    """Q of the first less Q of the second."""
+    low: float | None
+    """Lower end of the interval; null where there are too few items."""
+    high: float | None
+    """Upper end of the interval; null where there are too few items."""
+
+
+@dataclass(frozen=True, slots=True)
+class BetaStretch:
+    """Who leads over a stretch of beta."""
+
+    beta_from: float
+    """Where the stretch begins."""
+    beta_to: float | None
+    """Where it ends; null: never."""
+    winner: str
+    """The player that leads there."""
+
+
+@dataclass(frozen=True, slots=True)
+class WeightStretch:
+    """Who leads over a stretch of the weight of one resource."""
+
+    weight_from: float
+    """Where the stretch begins."""
+    weight_to: float | None
+    """Where it ends; null: never."""
+    winner: str
+    """The player that leads there."""

@@ -1,0 +1,65 @@
+"""What every document has, and how it is written as JSON.
+
+A document is a frozen dataclass with a `kind`. Its fields hold the values as they are: a whole number stays one, an
+unknown is None. `schema` says which version of the fields it has; it grows when a field changes its meaning.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any, ClassVar, Protocol, cast
+
+from mashq.protocol.resources import TABLE
+
+SCHEMA = 1
+COSTS = ("calls", *(name for name in TABLE if name != "calls"))
+MEASURED = tuple(dict.fromkeys(name for cost in COSTS for name in (*TABLE[cost].measures, cost)))
+
+
+class Document(Protocol):
+    """Anything that is printed with --json."""
+
+    kind: ClassVar[str]
+
+
+@dataclass(frozen=True, slots=True)
+class DetectorVersion:
+    """Which detector scored."""
+
+    name: str
+    """Its name."""
+    version: str
+    """Its version."""
+
+
+def dumped(document: Document) -> dict[str, Any]:
+    """The document as plain values that JSON can hold."""
+    return {"schema": SCHEMA, "kind": document.kind, **_fields(document)}
+
+
+def as_json(document: Document | Sequence[Document]) -> str:
+    """The document, or several, as `--json` prints it."""
+    several = [dumped(one) for one in document] if isinstance(document, Sequence) else dumped(document)
+    return json.dumps(several, indent=2, ensure_ascii=False)
+
+
+def plain(value: object) -> Any:
+    """A part of a document as plain values."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return _fields(value)
+    if isinstance(value, Mapping):
+        return {key: plain(inner) for key, inner in cast(Mapping[str, object], value).items()}
+    if isinstance(value, list | tuple):
+        return [plain(inner) for inner in cast(Sequence[object], value)]
+    return value
+
+
+def _fields(value: Any) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for field in fields(value):
+        inner = plain(getattr(value, field.name))
+        if field.metadata.get("flat"):
+            found |= inner
+        elif inner is not None or not field.metadata.get("optional"):
+            found[field.metadata.get("name", field.name)] = inner
+    return found

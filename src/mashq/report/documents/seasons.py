@@ -1,0 +1,22 @@
+"""A run of any kind as its document. The modules of other kinds than the run's are not loaded."""
+
+from importlib import import_module
+from typing import Any
+
+from mashq.config import Config
+from mashq.report.documents.base import Document
+from mashq.runs.open import Season
+
+
+def document(season: Season) -> Document:
+    """What `--json` prints of a run."""
+    kind = season.kind
+    if kind == "match" and season.manifest.get("season", {}).get("trials", 1) > 1:
+        kind = "trials"
+    module: Any = import_module(f"mashq.report.documents.{kind}")
+    return module.document(next(season.fixtures_played()) if kind == "match" else season)
+
+
+def all_drawn(config: Config) -> bool:
+    """Whether no real model plays at all."""
+    return all(player.model.startswith("simulated/") for player in config.players)

@@ -1,0 +1,167 @@
+"""A sweep: the same players under every combination of some settings."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from mashq.analysis.paired import Condition, Difference, differences
+from mashq.analysis.parts import Costs, flat
+from mashq.analysis.results import from_matches
+from mashq.analysis.score_report import Options, judge
+from mashq.analysis.score_types import ScoredPlayer
+from mashq.config import changed
+from mashq.errors import DataError
+from mashq.report.documents.base import COSTS, DetectorVersion
+from mashq.report.documents.columns import ended_results
+from mashq.report.documents.match import RESAMPLES
+from mashq.report.documents.seasons import all_drawn
+from mashq.runs.open import Season
+from mashq.runs.reading import read_matches
+from mashq.runs.seasons import cells, is_free
+from mashq.runs.setup import score_rules_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Axis:
+    """A setting that was swept."""
+
+    setting: str
+    """Its dotted name."""
+    values: Sequence[Any]
+    """The values that it was given."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SweepPlayer:
+    """A player under one combination."""
+
+    name: str
+    """Its name."""
+    h: float | None
+    """Mean factuality of its answers."""
+    answer_rate: float | None
+    """The share of its items that it answered."""
+    costs: Costs = field(metadata=flat(COSTS))
+    """Means over trials of its totals."""
+    penalty: float | None
+    """P."""
+    q: float | None
+    """alpha * H - beta * P."""
+    q_low: float | None
+    """Lower end of the 95% interval of Q."""
+    q_high: float | None
+    """Upper end of the 95% interval of Q."""
+    against_first: Mapping[str, Difference]
+    """How h, q and each resource per item differ from the first combination, paired by item."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """One combination of settings."""
+
+    settings: Mapping[str, Any]
+    """Its values by setting."""
+    trials: int
+    """How many trials of it have ended."""
+    items: int | None
+    """How many items are scored."""
+    winner: str | None
+    """Who has the best Q; null for a tie."""
+    tied: Sequence[str]
+    """Who shares the best Q."""
+    players: Sequence[SweepPlayer]
+    """The players, in their seats."""
+    notes: Sequence[str]
+    """What a reader must not miss."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sweep:
+    """The same match under every combination of some settings."""
+
+    kind: ClassVar[str] = "sweep"
+
+    run: str
+    """The run directory."""
+    finished: bool
+    """Whether every match was played to the end."""
+    simulated: bool
+    """Whether some player was not a real model."""
+    drawn: bool
+    """Whether no player was."""
+    detector: DetectorVersion
+    """Who scored."""
+    trials: int
+    """How many trials each combination is to have."""
+    over: Sequence[Axis]
+    """The settings that were swept."""
+    cells: Sequence[Cell]
+    """Every combination that was played."""
+    missing: int
+    """How many are still to be played."""
+
+
+def document(season: Season) -> Sweep:
+    """Every cell of the sweep with its players, and how each differs from the first cell, paired by item."""
+    over: list[tuple[str, list[Any]]] = season.manifest["season"]["over"]
+    there = read_matches(season.path)
+    by_cell: dict[tuple[tuple[str, Any], ...], list[str]] = {}
+    for fixture in season.fixtures():
+        if there.get(fixture.id):
+            by_cell.setdefault(fixture.cell, []).append(fixture.id)
+    rows: list[Cell] = []
+    first: Condition | None = None
+    missing = 0
+    for cell in cells(over):
+        ended = by_cell.get(tuple((name, value) for name, value in cell if not is_free(name)), [])
+        if not ended:
+            missing += 1
+            continue
+        results = from_matches(ended_results(season, match) for match in ended)
+        condition = Condition(results, score_rules_of(changed(season.config, cell)))
+        rows.append(_cell(dict(cell), condition, first, len(ended)))
+        first = first or condition
+    return Sweep(
+        run=str(season.path),
+        finished=season.finished,
+        simulated=season.manifest["simulated"],
+        drawn=all_drawn(season.config),
+        detector=DetectorVersion(**season.manifest["detector"]),
+        trials=season.manifest["season"]["trials"],
+        over=[Axis(setting=name, values=values) for name, values in over],
+        cells=rows,
+        missing=missing,
+    )
+
+
+def _cell(settings: Mapping[str, Any], now: Condition, first: Condition | None, trials: int) -> Cell:
+    try:
+        report = judge(now.results, Options(now.rules, resamples=RESAMPLES))
+    except DataError as nothing:
+        return Cell(settings=settings, trials=trials, items=0, winner=None, tied=[], players=[], notes=[str(nothing)])
+    return Cell(
+        settings=settings,
+        trials=trials,
+        items=report.items,
+        winner=report.winner,
+        tied=report.tied,
+        players=[
+            _player(player, {} if first is None else differences(now, first, player.name))
+            for player in report.players
+        ],
+        notes=report.notes,
+    )
+
+
+def _player(player: ScoredPlayer, against_first: Mapping[str, Difference]) -> SweepPlayer:
+    return SweepPlayer(
+        name=player.name,
+        h=player.h,
+        answer_rate=player.answer_rate,
+        costs={name: player.costs[name] for name in COSTS},
+        penalty=player.penalty,
+        q=player.q,
+        q_low=player.q_low,
+        q_high=player.q_high,
+        against_first=against_first,
+    )

@@ -1,0 +1,113 @@
+"""Do rivals change a player? The same players alone, beside rivals unseen, and with vision, paired by item."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from mashq.analysis.paired import Condition, Difference, differences
+from mashq.analysis.results import Results, from_matches
+from mashq.protocol.score import ScoreRules
+from mashq.report.documents.base import DetectorVersion
+from mashq.report.documents.columns import ended_results
+from mashq.report.documents.seasons import all_drawn
+from mashq.runs.open import Season
+from mashq.runs.reading import read_matches
+from mashq.runs.setup import score_rules_of
+
+MEANS = ("h", "reviews", "tokens", "calls", "seconds")
+STEPS = (("alone", "unseen", "company"), ("unseen", "seen", "vision"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VisionPlayer:
+    """A player under each condition."""
+
+    name: str
+    """Its name."""
+    means: Mapping[str, Mapping[str, float]]
+    """By condition (alone, unseen, seen), its H and costs per item."""
+    changes: Mapping[str, Mapping[str, Difference]]
+    """By effect, how H, Q and each resource per item change, paired by item. Company: beside rivals unseen instead of
+    alone, without Q, for alone a player is its own normaliser. Vision: rivals seen instead of unseen."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Vision:
+    """What rivals, and seeing them, change."""
+
+    kind: ClassVar[str] = "vision"
+
+    run: str
+    """The run directory."""
+    finished: bool
+    """Whether every match was played to the end."""
+    simulated: bool
+    """Whether some player was not a real model."""
+    drawn: bool
+    """Whether no player was."""
+    detector: DetectorVersion
+    """Who scored."""
+    trials: int
+    """How many trials each condition has."""
+    when: str
+    """When snapshots are shown to those who see."""
+    items: int
+    """How many items a match has."""
+    players: Sequence[VisionPlayer]
+    """The players, in their seats."""
+
+
+def document(season: Season) -> Vision:
+    """Each player's differences in H and costs from one condition to the next."""
+    rules = score_rules_of(season.config)
+    there = read_matches(season.path)
+    ended: dict[tuple[str, tuple[int, ...]], list[str]] = {}
+    for fixture in season.fixtures():
+        if there.get(fixture.id):
+            cell = dict(fixture.cell)
+            ended.setdefault((cell["condition"], cell["seats"]), []).append(fixture.id)
+    results = {key: from_matches(ended_results(season, match) for match in matches) for key, matches in ended.items()}
+    players: list[VisionPlayer] = []
+    for at, player in enumerate(season.config.players):
+        own = {
+            condition: found
+            for (condition, seats), found in results.items()
+            if at in seats and (condition != "alone" or seats == (at,))
+        }
+        means = {condition: _means(found, player.name) for condition, found in own.items()}
+        players.append(VisionPlayer(name=player.name, means=means, changes=_changes(own, rules, player.name)))
+    return Vision(
+        run=str(season.path),
+        finished=season.finished,
+        simulated=season.manifest["simulated"],
+        drawn=all_drawn(season.config),
+        detector=DetectorVersion(**season.manifest["detector"]),
+        trials=season.manifest["season"]["trials"],
+        when=season.manifest["season"]["when"],
+        items=season.manifest["items"],
+        players=players,
+    )
+
+
+def _changes(own: Mapping[str, Results], rules: ScoreRules, player: str) -> dict[str, dict[str, Difference]]:
+    steps: dict[str, dict[str, Difference]] = {}
+    for before, after, name in STEPS:
+        if before in own and after in own:
+            steps[name] = differences(Condition(own[after], rules), Condition(own[before], rules), player)
+            if name == "company":
+                steps[name].pop("q", None)  # alone, a player is its own normaliser: the two Q do not compare
+    return steps
+
+
+def _means(results: Results, player: str) -> dict[str, float]:
+    """Means per item."""
+    seat = results.players.index(player)
+    means: dict[str, float] = {}
+    for name in MEANS:
+        values = results.h[seat] if name == "h" else results.costs[name][seat]
+        known = values[~np.isnan(values)]
+        if len(known):
+            means[name] = float(known.mean())
+    return means

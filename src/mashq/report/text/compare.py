@@ -1,0 +1,44 @@
+"""Several runs side by side, for a person."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from mashq.report.documents.compare import Comparison
+from mashq.report.text.formatting import cost, cost_columns, number, safe
+from mashq.report.text.seasons import SIMULATED
+from mashq.report.text.tables import Format, Grid, prose, written
+
+
+def text(document: Comparison, form: Format = "table") -> str:
+    """The table, then the settings in which the runs differ."""
+    return written(table(document), form) + "\n\n" + prose(sentences(document), form)
+
+
+def table(document: Comparison) -> Grid:
+    """A row for each player and run."""
+    costs = cost_columns([figures.costs for player in document.players for figures in player.runs])
+    rows = [
+        [
+            player.name[:20] + (" ★" if run.winner == player.name else ""),
+            Path(run.run).name[:24],
+            f"{number(figures.h_before_review, 4)} → {number(figures.h, 4)}",
+            *(cost(name, figures.costs[name]) for name in costs),
+            number(figures.penalty, 3),
+            number(figures.q, 4),
+        ]
+        for player in document.players
+        for run, figures in zip(document.runs, player.runs, strict=True)
+    ]
+    return Grid(["player", "run", "H before → after", *costs, "P", "Q"], rows, left=2)
+
+
+def sentences(document: Comparison) -> Iterator[str]:
+    """The settings in which the runs differ."""
+    if any(run.simulated for run in document.runs):
+        yield SIMULATED
+    if not document.settings:
+        yield "The runs have the same settings."
+        return
+    yield f"The runs differ in {len(document.settings)} setting(s):"
+    for key, values in document.settings.items():
+        yield f"{safe(key)}: {', '.join(safe(str(value)) for value in values)}"

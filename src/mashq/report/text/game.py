@@ -1,0 +1,104 @@
+"""The game behind the match, for a person."""
+
+from collections.abc import Iterator, Mapping
+
+from mashq.analysis.paired import Difference
+from mashq.report.documents.game import Equilibrium, Game, Solved
+from mashq.report.text.formatting import number, safe
+from mashq.report.text.seasons import SIMULATED, scored_by
+from mashq.report.text.tables import Format, Grid, change, half, prose, written
+
+SHOWN = 0.005  # a share of a mix that is worth a word
+DIGITS = {"q": 4, "h": 4, "reviews": 2, "tokens": 2}
+
+
+def text(document: Game, form: Format = "table") -> str:
+    """Payoffs and equilibria under each vision, then the price of disclosure."""
+    parts: list[str] = []
+    for when, game in document.games.items():
+        if isinstance(game, Solved):
+            parts += [written(payoffs(document, when, game), form), prose(_solution(game), form)]
+        else:
+            parts.append(prose(game.notes, form))
+    if any(row.any for row in document.disclosure):
+        parts.append(written(disclosure(document), form))
+    elif document.disclosure:
+        parts.append(prose([NO_CHANGE], form))
+    return "\n\n".join([*parts, prose(sentences(document), form)])
+
+
+NO_CHANGE = "Disclosure changed nothing: no policy here reacts to what it is shown."
+
+
+def payoffs(document: Game, when: str, game: Solved) -> Grid:
+    """Q of the row against the column."""
+    names = [safe(name, 16) for name in document.policies]
+    rows = [
+        [name, *(f"{number(q, 4)} ± {half(game.low[i][j], game.high[i][j])}" for j, q in enumerate(game.payoffs[i]))]
+        for i, name in enumerate(names)
+    ]
+    return Grid(["", *names], rows, f"Q of the row against the column, vision: {when}", wide=True)
+
+
+def _solution(game: Solved) -> Iterator[str]:
+    for found in game.equilibria:
+        yield (
+            f"Equilibrium: {mixes(found, {})}; Q {found.payoffs[0]:.4f} and {found.payoffs[1]:.4f}; "
+            f"in {found.survives:.0%} of resampled items."
+        )
+    if game.dominated:
+        yield f"Never worth playing (dominated): {', '.join(safe(name) for name in game.dominated)}."
+    yield f"Learning from an even start leads to: {learned(game, {})}."
+    yield from (f"Note: {note}" for note in game.notes)
+
+
+def mixes(found: Equilibrium, labels: Mapping[str, str]) -> str:
+    """The mixes of an equilibrium; only one where both sides play the same."""
+    row, column = (
+        ", ".join(f"{labels.get(name, safe(name))} {share:.0%}" for name, share in side.items())
+        for side in (found.row, found.column)
+    )
+    return row if row == column else f"{row} against {column}"
+
+
+def learned(game: Solved, labels: Mapping[str, str]) -> str:
+    """The mix that learning leads to."""
+    ends = game.replicator.end.items()
+    return ", ".join(f"{labels.get(name, safe(name))} {share:.0%}" for name, share in ends if share > SHOWN)
+
+
+def disclosure(document: Game) -> Grid:
+    """What showing snapshots changes, where it changes anything."""
+    rows = [
+        [
+            row.vision,
+            safe(row.policy, 16),
+            safe(row.against, 16),
+            str(row.seat + 1),
+            *(_change(row.changes.get(name), digits) for name, digits in DIGITS.items()),
+        ]
+        for row in document.disclosure
+        if row.any
+    ]
+    headings = ["vision", "policy", "against", "seat", "ΔQ", "ΔH", "Δreviews an item", "Δtokens an item"]
+    title = "The price of disclosure: with snapshots shown minus without, paired by item"
+    return Grid(headings, rows, title, left=3, wide=True)
+
+
+def _change(value: Difference | None, digits: int) -> str:
+    """A difference with half its interval, 0 where there is none."""
+    shown = change(value, digits, missing="?")
+    return shown if value is None or value.low is not None else f"{shown} ± {0:.{digits}f}"
+
+
+def sentences(document: Game) -> Iterator[str]:
+    """What the tables alone would hide."""
+    if document.simulated:
+        yield SIMULATED
+    yield (
+        f"{len(document.policies)} policies, every pair in both orders and each against itself, {document.trials} "
+        f"trial(s) of {document.items} items, {scored_by(document)}; ± is half a 95% interval over resampled items. "
+        f"Q = {document.alpha:g}·H − {document.beta:g}·P."
+    )
+    if not document.finished:
+        yield f"Not all matches are played: go on with mashq resume {safe(document.run)}"

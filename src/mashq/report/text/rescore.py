@@ -1,0 +1,45 @@
+"""The same answers under several judges, for a person."""
+
+from collections.abc import Iterator, Sequence
+
+from mashq.report.documents.match import Match
+from mashq.report.text.formatting import number, safe
+from mashq.report.text.tables import Format, Grid, prose, written
+
+
+def text(documents: Sequence[Match], form: Format = "table") -> str:
+    """H and Q under each judge, then whether the ranking depends on it."""
+    return written(table(documents), form) + "\n\n" + prose(sentences(documents), form)
+
+
+def table(documents: Sequence[Match]) -> Grid:
+    """A row for each player, two columns for each judge."""
+    rows: list[list[str]] = []
+    for at, player in enumerate(documents[0].players):
+        cells = [player.name[:24]]
+        for document in documents:
+            score = document.players[at].score
+            star = " ★" if document.winner == player.name else ""
+            cells += [number(score.h, 4), number(score.q, 4) + star]
+        rows.append(cells)
+    headings = ["player", *(f"{what} {_judge(document)}" for document in documents for what in ("H", "Q"))]
+    return Grid(headings, rows)
+
+
+def sentences(documents: Sequence[Match]) -> Iterator[str]:
+    """Whether the ranking depends on the judge."""
+    rankings = [_ranking(document) for document in documents]
+    if len(set(rankings)) == 1:
+        yield "The ranking is the same under every judge."
+        return
+    yield "The ranking depends on the judge:"
+    for document, ranking in zip(documents, rankings, strict=True):
+        yield f"  {safe(_judge(document))}: {', '.join(safe(name) for name in ranking)}"
+
+
+def _judge(document: Match) -> str:
+    return f"{document.detector.name} {document.detector.version[:12]}"
+
+
+def _ranking(document: Match) -> tuple[str, ...]:
+    return tuple(player.name for player in sorted(document.players, key=lambda player: -(player.score.q or -9)))

@@ -1,0 +1,32 @@
+"""What the texts of all kinds of runs share, and which text a document has."""
+
+from importlib import import_module
+from typing import Any, Protocol
+
+from mashq.report.documents.base import DetectorVersion, Document
+from mashq.report.text.formatting import safe
+
+SIMULATED = "SIMULATED: some of these players were not real models."
+
+
+class Scored(Protocol):
+    """A document that says who scored."""
+
+    @property
+    def drawn(self) -> bool: ...
+
+    @property
+    def detector(self) -> DetectorVersion: ...
+
+
+def text(document: Document) -> str:
+    """A document for a person. The texts of other kinds are not loaded."""
+    module: Any = import_module(f"mashq.report.text.{document.kind}")
+    return module.text(document)
+
+
+def scored_by(document: Scored) -> str:
+    """Who scored, or that nobody did."""
+    if document.drawn:
+        return "scored as drawn (no detector ran)"
+    return f"scored by {safe(document.detector.name)} {safe(document.detector.version)}"

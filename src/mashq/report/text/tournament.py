@@ -1,0 +1,79 @@
+"""A tournament, for a person: the ratings, then who beat whom."""
+
+from collections.abc import Iterator
+
+from mashq.report.documents.tournament import RatedPlayer, Tournament
+from mashq.report.text.formatting import cost, cost_columns, number, safe
+from mashq.report.text.seasons import SIMULATED, scored_by
+from mashq.report.text.tables import Format, Grid, prose, written
+
+MAX_MATRIX = 12
+LEFT_OUT = ("calls", "dollars")
+MORE_DIGITS = {"reviews": 1}  # of means over matches
+
+
+def text(document: Tournament, form: Format = "table") -> str:
+    """The tables, then what must be said with them."""
+    parts = [written(ratings(document), form)]
+    if 1 < len(document.players) <= MAX_MATRIX:
+        parts.append(written(wins(document), form))
+    return "\n\n".join([*parts, prose(sentences(document), form)])
+
+
+def ratings(document: Tournament) -> Grid:
+    """The players, best first."""
+    costs = cost_columns([player.costs for player in document.players], LEFT_OUT)
+    rows = [
+        [
+            str(at),
+            safe(player.name, 24),
+            f"{player.rating:.0f}",
+            "?" if player.low is None else f"{player.low:.0f} to {player.high:.0f}",
+            ranks(player, "–"),
+            f"{player.p_first:.0%}",
+            number(player.h, 4),
+            *(cost(name, player.costs[name], MORE_DIGITS.get(name)) for name in costs),
+            number(player.q_reference, 4),
+        ]
+        for at, player in enumerate(document.players, start=1)
+    ]
+    return Grid(["", "player", "rating", "95%", "ranks", "first", "H", *costs, "Q (ref.)"], rows, left=2, wide=True)
+
+
+def ranks(player: RatedPlayer, between: str) -> str:
+    """The ranks that a player may have."""
+    best, worst = player.rank_best, player.rank_worst
+    return str(best) if best == worst else f"{best}{between}{worst}"
+
+
+def wins(document: Tournament) -> Grid:
+    """Won, tied and lost of each against each."""
+    names = [player.name for player in document.players]
+    cells = {(row.a, row.b): row for row in document.wins}
+    rows: list[list[str]] = []
+    for a in names:
+        row = [safe(a, 24)]
+        for b in names:
+            met = cells.get((a, b))
+            row.append("·" if met is None else f"{met.won}-{met.tied}-{met.lost} ({met.predicted:.0%})")
+        rows.append(row)
+    title = "Won-tied-lost against each (chance of winning that the ratings predict)"
+    return Grid(["", *(safe(name, 16) for name in names)], rows, title, wide=True)
+
+
+def sentences(document: Tournament) -> Iterator[str]:
+    """What the tables alone would hide."""
+    if document.simulated:
+        yield SIMULATED
+    yield (
+        f"{document.matches} meetings ({document.system}, {document.trials} trial(s) each, every group in each order "
+        f"of its seats) of {document.items} items, {scored_by(document)}; "
+        f"Q = {document.alpha:g}·H − {document.beta:g}·P."
+    )
+    yield (
+        "Ratings: 400 points are odds of 10 to 1; intervals and ranks are over resampled items. Q (ref.) is each "
+        "player's mean against the largest mean costs of the field, so it compares players who never met."
+    )
+    if not document.finished:
+        yield f"Not all matches are played: go on with mashq resume {safe(document.run)}"
+    yield from (f"Note: {safe(note, 400)}" for note in document.notes)

@@ -1,0 +1,62 @@
+"""What rivals, and seeing them, change, for a person."""
+
+from collections.abc import Iterator
+
+from mashq.analysis.paired import Difference
+from mashq.report.documents.vision import Vision
+from mashq.report.text.formatting import safe
+from mashq.report.text.seasons import SIMULATED, scored_by
+from mashq.report.text.tables import Format, Grid, change, prose, written
+
+COLUMNS = {"h": ("ΔH", 4), "reviews": ("Δreviews", 2), "tokens": ("Δtokens", 2), "seconds": ("Δseconds", 2)}
+LAST = {"q": ("ΔQ", 4)}
+
+
+def text(document: Vision, form: Format = "table") -> str:
+    """The table, then what must be said with it."""
+    return written(table(document), form) + "\n\n" + prose(sentences(document), form)
+
+
+def table(document: Vision) -> Grid:
+    """A row for each player and effect; * where the interval leaves zero out."""
+    columns = COLUMNS | LAST
+    rows = [
+        [safe(player.name, 20), effect, *(_cell(changes.get(name), digits) for name, (_, digits) in columns.items())]
+        for player in document.players
+        for effect, changes in player.changes.items()
+    ]
+    headings = ["player", "effect of", *(heading for heading, _ in columns.values())]
+    return Grid(headings, rows, left=2, wide=True)
+
+
+def _cell(value: Difference | None, digits: int) -> str:
+    return change(value, digits, missing="–") + ("*" if value is not None and value.sure else "")
+
+
+def sentences(document: Vision) -> Iterator[str]:
+    """What the table alone would hide."""
+    if document.simulated:
+        yield SIMULATED
+    yield (
+        f"Means an item, paired by item, ± half a 95% interval; * where it leaves zero out. {document.items} items, "
+        f"{document.trials} trial(s), {scored_by(document)}. Company: playing beside rivals unseen instead of alone. "
+        f"Vision: seeing the rivals' state ({document.when}) instead of not. Alone, a player is its own normaliser, "
+        "so its Q does not compare."
+    )
+    yield from _verdict(document)
+    if not document.finished:
+        yield f"Not all matches are played: go on with mashq resume {safe(document.run)}"
+
+
+def _verdict(document: Vision) -> list[str]:
+    """What the reviews did, in a sentence a player."""
+    lines: list[str] = []
+    for player in document.players:
+        for effect, changes in player.changes.items():
+            reviews = changes.get("reviews")
+            if reviews is not None and reviews.sure:
+                more = "more" if reviews.value > 0 else "fewer"
+                lines.append(
+                    f"{effect.capitalize()} makes {safe(player.name)} review {more}: {reviews.value:+.2f} an item."
+                )
+    return lines or ["Neither company nor vision changes how much anyone reviews, as far as these items show."]
