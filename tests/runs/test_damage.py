@@ -38,6 +38,7 @@ COMMANDS: dict[str, Sequence[str]] = {
     "resume": ("resume", "RUN"),
 }
 Cell = tuple[str, str, object]
+NO_VALUE: list[list[object]] = [[]]  # what no key takes
 
 
 def run(name: str, path: Path, out: Path) -> tuple[int, str]:
@@ -139,7 +140,7 @@ def test_a_damaged_manifest_key(kind: str, tmp_path: Path) -> None:
     path = copied(kind, tmp_path / "run")
     for at in places(whole):
         document = json.loads(json.dumps(whole))
-        put(document, at, [[]])
+        put(document, at, NO_VALUE)
         (path / "manifest.json").write_text(json.dumps(document))
         refused(path, tmp_path / "out", f"[[]] at {at}", ("show", "report", "verify", "attempts", "resume"))
 
