@@ -2,6 +2,7 @@
 
 import pickle
 from bisect import insort
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 
 from mashq.protocol import persistent
 from mashq.protocol.persistent import EMPTY_SORTED
+from mashq.protocol.rules import Seat
 
 
 @given(st.lists(st.integers(), min_size=1, max_size=40), st.data())
@@ -48,3 +50,11 @@ def test_ranked_elements_are_a_sorted_list(added: list[tuple[int, int]], data: s
         with pytest.raises(IndexError):
             ranked[len(plain)]
     assert ranked != 7
+
+
+def test_a_changed_copy_of_a_data_class_is_that_of_the_standard_library() -> None:
+    seat = Seat("A", (1, 0), threshold=0.5)
+    assert persistent.replaced(seat, name="B", order=(0, 1)) == replace(seat, name="B", order=(0, 1))
+    assert seat == Seat("A", (1, 0), threshold=0.5)
+    with pytest.raises(KeyError, match="colour"):
+        persistent.replaced(seat, colour="red")

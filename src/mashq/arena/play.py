@@ -7,7 +7,7 @@ trouble becomes a value in its own record and never touches another's.
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from mashq.arena.referee import Scorer
@@ -20,6 +20,7 @@ from mashq.players.base import Draft, Player, declared
 from mashq.protocol.game import Ruling, apply, observe, ruling, to_move
 from mashq.protocol.items import Item
 from mashq.protocol.moves import CHOICES, Answer, Decision, Move, Rewrite, Stop
+from mashq.protocol.persistent import replaced
 from mashq.protocol.resources import Spend
 from mashq.protocol.state import MatchState, Observation
 
@@ -135,7 +136,7 @@ class Match:
         for position in range(player.position + (seen.step == "answer"), last + 1):
             if (seat, position) not in self._early:
                 item = self.state.items[player.order[position]]
-                early = replace(
+                early = replaced(
                     seen, step="answer", round=position, item=item, position=position, answer="", h=None, reviews=0
                 )
                 self._early[seat, position] = asyncio.create_task(self._made(seat, early))
@@ -144,7 +145,7 @@ class Match:
         """The player's move, with what it cost."""
         model = self._model(seat, seen)
         move = await self._move(seat, seen, model)
-        return replace(move, spend=model.spend)
+        return replaced(move, spend=model.spend)
 
     async def _move(self, seat: int, seen: Observation, model: Model) -> Move:
         """The player's move, scored; whatever goes wrong in the player is its own failed move."""
@@ -176,14 +177,14 @@ class Match:
         if isinstance(draft, Decision):
             return draft
         if draft.status != "ok" or seen.item is None:
-            return replace(draft, h=None)
+            return replaced(draft, h=None)
         drawn = draft.simulated and self.contestants[seat].endpoint.backend.simulated and draft.h is not None
         if isinstance(draft, Answer) and draft.text_first is not None and not drawn:
             first = await self._scores(seen, seen.item, draft.text_first, draft.confidence, None)
-            draft = replace(draft, h_first=first[0], judged_first=first[1])
+            draft = replaced(draft, h_first=first[0], judged_first=first[1])
         told = draft.h if drawn else None
         h, judged = await self._scores(seen, seen.item, draft.text, draft.confidence, told)
-        return replace(draft, h=h, judged=judged, simulated=bool(drawn))
+        return replaced(draft, h=h, judged=judged, simulated=bool(drawn))
 
     async def _scores(
         self, seen: Observation, item: Item, text: str, confidence: float | None, drawn: float | None

@@ -11,11 +11,12 @@ of different seats arrive within a round cannot matter.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import cast
 
 from mashq.protocol.items import Item
 from mashq.protocol.moves import Answer, Choice, Decision, Move, Rewrite, Stop
+from mashq.protocol.persistent import replaced
 from mashq.protocol.resources import DISCLOSED, FREE, Spend
 from mashq.protocol.rules import Rules, Seat
 from mashq.protocol.state import (
@@ -52,7 +53,7 @@ def initial(items: Sequence[Item], rules: Rules, seats: Sequence[Seat]) -> Match
             raise ValueError(f"the order of player {seat.name!r} is not a permutation of the {len(items)} items")
     players = tuple(fresh_player(seat, rules, len(items)) for seat in seats)
     state = MatchState(tuple(items), rules, players)
-    return state if items else replace(state, players=tuple(replace(p, phase="done") for p in players))
+    return state if items else replaced(state, players=tuple(replaced(p, phase="done") for p in players))
 
 
 def to_move(state: MatchState) -> dict[int, Step]:
@@ -132,7 +133,7 @@ def apply(state: MatchState, moves: Mapping[int, Move]) -> MatchState:
 def cost_of(move: Move) -> Spend:
     """What a move charges its player: a rewrite is a review, beside those made within the step."""
     if isinstance(move, Rewrite):
-        return replace(move.spend, reviews=move.spend.reviews + 1)
+        return replaced(move.spend, reviews=move.spend.reviews + 1)
     return move.spend
 
 
@@ -202,7 +203,7 @@ def _answered(rules: Rules, player: PlayerState, move: Answer) -> PlayerState:
         ranked = ranked.add(entry)
         if player.max_reviews > 0:
             reviewable = reviewable.add(entry)
-    return replace(
+    return replaced(
         player,
         items=player.items.put(at, done),
         ranked=ranked,
@@ -238,7 +239,7 @@ def _rewritten(state: MatchState, player: PlayerState, move: Rewrite) -> PlayerS
     h = cast(float, move.h) if kept else old
     cost = cost_of(move)
     reviews = work.reviews + 1
-    done = replace(
+    done = replaced(
         work,
         text=move.text if kept else work.text,
         h=h,
@@ -253,7 +254,7 @@ def _rewritten(state: MatchState, player: PlayerState, move: Rewrite) -> PlayerS
     spend = player.spend + cost
     again = state.rules.turn == "cycle" and h < player.threshold and reviews < player.max_reviews
     again = again and _review_allowed(state, player, spend.reviews)
-    return replace(
+    return replaced(
         player,
         items=player.items.put(at, done),
         ranked=ranked,
@@ -276,13 +277,13 @@ def _close_round(state: MatchState) -> MatchState:
             continue
         shown = state.rules.vision.when
         if (player.reviewed and shown != "never") or (shown == "always" and player.stopped is None):
-            player = replace(player, snapshot=_snapshot(state, player))
+            player = replaced(player, snapshot=_snapshot(state, player))
         if player.stopped is not None and player.snapshot is not None:
-            player = replace(player, snapshot=replace(player.snapshot, round=state.round, stopped=True))
+            player = replaced(player, snapshot=replaced(player.snapshot, round=state.round, stopped=True))
         start = "answer" if state.rules.turn == "cycle" else "decide"
         phase = start if _plays_on(state, player) else "done"
-        past = replace(player.past, rounds=player.past.rounds + 1) if player.reviewed else player.past
-        players.append(replace(player, phase=phase, reviewed=False, past=past))
+        past = replaced(player.past, rounds=player.past.rounds + 1) if player.reviewed else player.past
+        players.append(replaced(player, phase=phase, reviewed=False, past=past))
     return MatchState(state.items, state.rules, tuple(players), state.round + 1)
 
 
@@ -353,21 +354,21 @@ def _charge(rules: Rules, player: PlayerState, spend: Spend, **changes: object) 
     """Charge the item at work, or all items evenly when none is; with any other changes of the player."""
     position = position_at_work(rules, player)
     if position is None:
-        return replace(player, spend=player.spend + spend, shared=player.shared + spend, **changes)
+        return replaced(player, spend=player.spend + spend, shared=player.shared + spend, **changes)
     return _charge_item(player, position, spend, **changes)
 
 
 def _charge_item(player: PlayerState, position: int, spend: Spend, **changes: object) -> PlayerState:
     if spend == FREE:
-        return replace(player, **changes)
+        return replaced(player, **changes)
     work = player.items[position]
-    items = player.items.put(position, replace(work, spend=work.spend + spend))
-    return replace(player, items=items, spend=player.spend + spend, **changes)
+    items = player.items.put(position, replaced(work, spend=work.spend + spend))
+    return replaced(player, items=items, spend=player.spend + spend, **changes)
 
 
 def _closed(spend: Spend) -> Spend:
     """What a player is shown of a cost: the attempts that were closed."""
-    return replace(spend, unresolved=0) if spend.unresolved else spend
+    return replaced(spend, unresolved=0) if spend.unresolved else spend
 
 
 def _counted(firsts: tuple[int, ...], h: float) -> tuple[int, ...]:

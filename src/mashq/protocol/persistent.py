@@ -1,4 +1,4 @@
-"""Sequences that cannot be changed, and of which a changed copy is cheap however long they are.
+"""Values that cannot be changed, and of which a changed copy is cheap: long sequences, and wide data classes.
 
 A state is a value, and every move makes a new one; were a player's items a plain tuple, each move would copy as many
 pointers as the match has items. Here the elements lie in chunks, and a copy shares all but the one that differs.
@@ -6,11 +6,15 @@ pointers as the match has items. Here the elements lie in chunks, and a copy sha
 
 from abc import abstractmethod
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import fields
+from functools import cache
 from itertools import chain
-from typing import TypeVar, cast, overload
+from operator import attrgetter
+from typing import Any, TypeVar, cast, overload
 
 Element = TypeVar("Element")
+Value = TypeVar("Value")
 Entry = tuple[float, int]
 SIZE = 256
 
@@ -129,3 +133,18 @@ def _first(chunk: tuple[Entry, ...]) -> Entry:
 
 
 EMPTY_SORTED = PersistentSorted((), 0)
+
+
+def replaced(value: Value, **changes: Any) -> Value:
+    """What `dataclasses.replace` does, in half its time: a match changes a player's state several times per move."""
+    read, places = _layout(type(value))
+    values = list(read(value))
+    for name, change in changes.items():
+        values[places[name]] = change
+    return type(value)(*values)
+
+
+@cache
+def _layout(kind: type) -> tuple[Callable[[object], tuple[Any, ...]], dict[str, int]]:
+    names = [field.name for field in fields(kind)]
+    return attrgetter(*names), {name: at for at, name in enumerate(names)}
