@@ -1,12 +1,27 @@
 """What the dashboard shows of a match is what the protocol's state says, after every move."""
 
 import json
+from typing import Literal
 
 import pytest
 from hypothesis import given
 
+from mashq.protocol import (
+    Answer,
+    Budget,
+    Decision,
+    Item,
+    Move,
+    Rewrite,
+    Rules,
+    Seat,
+    Stop,
+    Vision,
+    initial,
+)
 from mashq.protocol.moves import kind_of, to_json
 from mashq.protocol.replay import Delta
+from mashq.protocol.replay import replay as replays
 from mashq.protocol.resources import RESOURCES
 from mashq.protocol.score import ScoreRules, results_of, standings
 from mashq.protocol.state import MatchState, PlayerState
@@ -116,3 +131,31 @@ def test_a_move_that_cannot_follow_leaves_those_before_it(made: Replayed) -> Non
     with pytest.raises(ValueError, match=f"its move {len(rows) + 1}, of 'stranger'"):
         replay.take([*rows, (999, "stranger", "stop", '{"reason": "gone"}', 0.0)])
     assert len(replay) == len(rows) and replay.state.round == made.deltas[-1].after.round
+
+
+@pytest.mark.parametrize(("keep", "seen"), [("fresh", [0]), ("latest", [0, 0])])
+def test_a_snapshot_is_shown_in_the_next_round_or_until_the_next_one(
+    keep: Literal["fresh", "latest"], seen: list[int]
+) -> None:
+    order = (0, 1, 2)
+    rules = Rules(vision=Vision("review", keep=keep), max_reviews=1)
+    state = initial([Item(f"i{at}", "") for at in order], rules, [Seat("A", order)])
+    moves: list[Move] = [Answer("ok", h=0.5), Decision("review"), Rewrite("ok", h=0.9)]
+    moves += [Answer("ok", h=0.9), Decision("continue")] * 2
+    replay = taken(Replayed(state, tuple(replays(state, [("A", move) for move in moves]))))
+    assert [shot.round for round_ in order for shot in replay.shown(round_)] == seen
+
+
+def test_one_that_ended_its_play_or_left_says_so_before_the_round_closes() -> None:
+    state = initial([Item("i", "")], Rules(), [Seat(name, (0,)) for name in "ABC"])
+    moves: list[tuple[str, Move]] = [("A", Answer("ok", h=0.5)), ("A", Decision("end")), ("B", Stop("poor"))]
+    replay = taken(Replayed(state, tuple(replays(state, moves))))
+    assert [row["phase"] for row in players_at(replay, 3)] == ["done", "stopped", "answer"]
+
+
+def test_no_review_is_due_that_the_budget_forbids() -> None:
+    rules = Rules(budget=Budget.of(reviews=1))
+    state = initial([Item("i", ""), Item("j", "")], rules, [Seat("A", (0, 1)), Seat("B", (0, 1))])
+    moves: list[Move] = [Answer("ok", h=0.1), Decision("review"), Rewrite("ok", h=0.2)]
+    replay = taken(Replayed(state, tuple(replays(state, [("A", move) for move in moves]))))
+    assert [players_at(replay, upto)[0]["phase"] for upto in range(4)] == ["answer", "decide", "review", "rest"]

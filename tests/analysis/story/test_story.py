@@ -85,6 +85,14 @@ def test_a_rewrite_that_is_not_kept_changes_nothing() -> None:
     assert "0.400 → 0.300" in sentences(heard(moves).highlights(), "review")[0]
 
 
+def test_the_lowest_score_stands_in_the_round_its_answer_last_changed_in() -> None:
+    rules = Rules(threshold=0.8, keep="better", max_reviews=1)
+    moves = solo(answer(0.4), Decision("continue"), answer(0.9), Decision("review"), rewrite(0.3))
+    assert sentences(heard(moves, first(rules=rules)).highlights(), "worst")[0].startswith("1: ")
+    moves = [*moves[:-1], *solo(rewrite(0.45))]
+    assert sentences(heard(moves, first(rules=rules)).highlights(), "worst")[0].startswith("2: ")
+
+
 def test_the_judge_scores_the_story_where_it_is_not_the_guide() -> None:
     moves = solo(Answer("ok", h=0.9, judged=0.2), Decision("review"), Rewrite("ok", h=1.0, judged=0.1))
     assert sentences(heard(moves).highlights(), "review") == ["1: A rewrote x0 once: H 0.200 → 0.100."]
