@@ -17,3 +17,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.relative_to(Path(__file__).parent).parts[0] in SLOW:
             item.add_marker("slow")
+
+
+@pytest.fixture(autouse=True)
+def unmeasured(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Coverage is not measured in the processes of the torture: where the disk is full it could not be stored."""
+    if "torture" in request.path.parts:
+        monkeypatch.delenv("COVERAGE_PROCESS_CONFIG", raising=False)

@@ -17,7 +17,7 @@ COMMENTS = {
     "rewrites": "H before and after its rewrites, as recorded: a new one repeats one of the nearest",
     "rewrite_share": "how much of a rewrite's luck stays with the answer",
     "keeps_better": "a rewrite is kept only when it is better, as in the rules below",
-    "confidence": "what the guide note of answers, by their H",
+    "confidence": "what the guide said of answers, by their H",
     "review_rate": "how often its policy reviewed when a review was recommended",
     "review_anyway": "and when none was",
     "end_rate": "how often it ended its loop",
