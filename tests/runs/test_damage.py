@@ -159,8 +159,8 @@ def test_the_dashboard_says_which_run_is_damaged_and_shows_the_others(tmp_path: 
     dashboard = Dashboard(tmp_path)
     assert dashboard.get("/api/runs").status == 200
     assert dashboard.get("/api/match", "run=good&match=0").status == 200
-    damaged = dashboard.get("/api/match", "run=bad&match=0")
-    assert damaged.status == 409 and b"damaged" in damaged.body
+    damaged = dashboard.get("/api/frame", "run=bad&match=0&at=0")
+    assert 400 <= damaged.status < 500 and b"restore it from a copy" in damaged.body
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from mashq.errors import ConfigError
 from mashq.export.tables import chosen
 from mashq.runs.metered import is_metered
 from mashq.runs.open import load_season
+from mashq.runs.reading import check_record
 
 What = Literal["results", "attempts", "events"]
 
@@ -47,5 +48,7 @@ def check_matches(run: Path, matches: Sequence[str]) -> None:
     """Whether the run has these matches; the ledger of a gateway has none."""
     if not is_metered(run):
         chosen(load_season(run), matches)
-    elif matches:
+        return
+    check_record(run)
+    if matches:
         raise ConfigError(f"{run} is the ledger of a gateway: it has no matches to choose from")
