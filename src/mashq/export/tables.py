@@ -130,10 +130,8 @@ def results(season: Season, matches: Collection[str] = ()) -> Table:
             own = tuple(_setting(cell[name]) if name in cell else None for name in settings)
             models = {player.name: player.model for player in fixture.config.players}
             for player in season.played(fixture).results:
-                for row, item in zip(player_rows(player, fixture.trial), player.items, strict=True):
-                    shares = [player.shared.amount(name).total / len(player.items) for name in more]
-                    costs = [_cost(item.spend.amount(name), share) for name, share in zip(more, shares, strict=True)]
-                    yield (*row, models.get(player.name), fixture.id, *own, *costs)
+                for row, costs in zip(player_rows(player, fixture.trial), _costs(player), strict=True):
+                    yield (*row, models.get(player.name), fixture.id, *own, *(costs[name] for name in more))
 
     return Table((*RESULTS, *extra), rows())
 
@@ -151,10 +149,8 @@ def _declared(season: Season) -> list[str]:
 def player_rows(player: PlayerResult, trial: int) -> Iterator[tuple[Cell, ...]]:
     """The rows of one player in a match, without what names the match."""
     count = len(player.items)
-    share = {name: player.shared.amount(name).total / count for name in RESOURCES} if count else {}
     tokens_in, tokens_out = player.shared.tokens_in.total, player.shared.tokens_out.total
-    for item in player.items:
-        costs = {name: _cost(item.spend.amount(name), share[name]) for name in RESOURCES}
+    for item, costs in zip(player.items, _costs(player), strict=True):
         yield (
             player.name,
             item.item,
@@ -208,6 +204,14 @@ def _query(run: Path, select: str, column: str, matches: Collection[str], order:
     where = f" WHERE {column} IN ({','.join('?' * len(matches))})" if matches else ""
     with reading(run) as connection:
         yield from connection.execute(f"{select}{where} ORDER BY {order}", tuple(matches))
+
+
+def _costs(player: PlayerResult) -> Iterator[dict[str, Cell]]:
+    """What each item of a player took of each resource, with its share of what belongs to no item."""
+    share = {name: player.shared.amount(name).total / max(1, len(player.items)) for name in RESOURCES}
+    unrated = player.unrated
+    for item in player.items:
+        yield {name: None if name in unrated else _cost(item.spend.amount(name), share[name]) for name in RESOURCES}
 
 
 def _cost(amount: Amount, share: float) -> Cell:

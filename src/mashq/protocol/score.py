@@ -16,7 +16,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from mashq.protocol.resources import COUNTED, FREE, RESOURCES, TABLE, Amount, Spend, Unknown
+from mashq.protocol.resources import COUNTED, FREE, RATED, RESOURCES, TABLE, Amount, Spend, Unknown
 from mashq.protocol.state import MatchState
 
 Refusals = Literal["intersection", "penalised", "answered"]
@@ -49,6 +49,14 @@ class PlayerResult:
     threshold: float = 0.0
     max_reviews: int = 0
     stopped: str | None = None
+
+    @property
+    def unrated(self) -> frozenset[str]:
+        """The rated resources of which nothing is known though there were attempts: unknown for every item."""
+        spends = [row.spend for row in self.items]
+        if not any(spend.attempts for spend in spends):
+            return frozenset()
+        return frozenset(name for name in RATED if not any(spend.measured(name).known for spend in spends))
 
 
 @dataclass(frozen=True, slots=True)

@@ -92,7 +92,7 @@ class Facts:
     def report(self) -> ScoreReport:
         """What `mashq score` says, for the sections that a page has only where something is scored."""
         if self.judged is None:
-            raise DataError(self.why)
+            raise LookupError(self.why)
         return self.judged
 
     @cached_property
