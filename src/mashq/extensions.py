@@ -16,8 +16,10 @@ way, and is imported when first asked for. `mashq.testing` has the checks, `docs
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Mapping
+import sys
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -73,10 +75,10 @@ class Extensions(Generic[T]):
                 raise TypeError(f"it has no {member}, see docs/extending.md")
         return made
 
-    def _installed(self) -> dict[str, EntryPoint]:
+    def _installed(self) -> Mapping[str, EntryPoint]:
         from importlib.metadata import entry_points  # slow to import, and seldom needed
 
-        return {entry.name: entry for entry in entry_points(group=self.group)}
+        return _entries(entry_points, self.group, tuple(sys.path))
 
     def _of_package(self, name: str, use: Callable[[EntryPoint], R]) -> R:
         """Use what an installed package names; what its code does wrong is a sentence that names the package."""
@@ -96,6 +98,13 @@ class Extensions(Generic[T]):
                 f"The {self.kind} {name!r} of the package {_package(entry)} cannot be used "
                 f"({type(error).__name__}: {error}): repair the package, or uninstall it."
             ) from error
+
+
+@cache  # looking through all installed packages takes milliseconds, and a season asks for every match
+def _entries(
+    look_up: Callable[..., Iterable[EntryPoint]], group: str, _path: tuple[str, ...]
+) -> dict[str, EntryPoint]:
+    return {entry.name: entry for entry in look_up(group=group)}
 
 
 def _package(entry: EntryPoint) -> str:
