@@ -22,6 +22,8 @@ from mashq.export.base import Options, What, check_matches
 from mashq.export.files import text_to
 from mashq.export.tables import reading
 from mashq.gateway.providers import IN_PROCESS
+from mashq.protocol.resources import RATED
+from mashq.runs.database import columns_of
 from mashq.runs.manifest import read_manifest
 
 LINE = 256
@@ -30,7 +32,7 @@ FAILED = 2
 PROVIDERS = {"gemini": "gcp.gemini", "xai": "x_ai", "mistral": "mistral_ai", "local": "llama.cpp"}
 COLUMNS = (
     *("round", "player", "id", "item", "purpose", "n", "ask", "model", "opened", "closed", "outcome", "status"),
-    *("tokens_in", "tokens_out", "cached", "reasoning", "seconds", "waited", "dollars", "stop", "h", "error"),
+    *("tokens_in", "tokens_out", "cached", "reasoning", "seconds", "waited", "stop", "h", "error"),
     "worst_out",
 )
 Row = Mapping[str, Any]
@@ -102,7 +104,9 @@ def _spans(connection: sqlite3.Connection, match: Match, *, content: bool) -> It
     """The spans of a match, children first: the root's end is known last."""
     words = ", p.messages, a.reply" if content else ""
     joined = " LEFT JOIN prompts p ON p.digest = a.prompt" if content else ""
-    names = ", ".join(f"a.{name}" for name in COLUMNS)
+    there = columns_of(connection, "attempts")  # a file of an earlier version may lack some
+    rated = [f"a.{name}" if name in there else f"NULL AS {name}" for name in RATED]
+    names = ", ".join([*(f"a.{name}" for name in COLUMNS), *rated])
     query = f"SELECT {names}{words} FROM attempts a{joined} WHERE a.match = ? ORDER BY a.round, a.player, a.id"
     first, last = match.started, match.ended
     moves = _Moves(connection, match.id)
@@ -251,7 +255,7 @@ def _figures(row: Row) -> dict[str, Any]:
         "mashq.outcome": row["outcome"] or "unresolved",
         "mashq.seconds": _real(row["seconds"]),
         "mashq.waited": _real(row["waited"]),
-        "mashq.dollars": _real(row["dollars"]),
+        **{f"mashq.{name}": _real(row[name]) for name in RATED},
         "mashq.h": _real(row["h"]),
     }
 

@@ -16,7 +16,7 @@ from mashq.errors import ConfigError, StoreError
 from mashq.export.files import Cell, Kind, Table
 from mashq.protocol.resources import RESOURCES, TABLE, Amount
 from mashq.protocol.score import ItemResult, PlayerResult, ScoreRules
-from mashq.runs.database import connect
+from mashq.runs.database import RATED_COLUMNS, columns_of, connect
 from mashq.runs.open import Season
 from mashq.runs.reading import DATABASE
 from mashq.runs.seasons import Fixture
@@ -184,11 +184,25 @@ def _beside(item: ItemResult, player: PlayerResult, count: int) -> tuple[Cell, .
 
 def attempts(run: Path, matches: Collection[str] = (), *, content: bool = False) -> Table:
     """Every attempt of the ledger, oldest first."""
-    names = ", ".join(f"a.{name}" for name, _ in ATTEMPTS)
+    columns = (*ATTEMPTS, *rated_columns(run))
+    names = ", ".join(f"a.{name}" for name, _ in columns)
     said: tuple[tuple[str, Kind], ...] = (("messages", "text"), ("reply", "text")) if content else ()
     names += ", p.messages, a.reply" if content else ""
     joined = " LEFT JOIN prompts p ON p.digest = a.prompt" if content else ""
-    return Table(ATTEMPTS + said, _query(run, f"SELECT {names} FROM attempts a{joined}", "a.match", matches, "a.id"))
+    return Table(columns + said, _query(run, f"SELECT {names} FROM attempts a{joined}", "a.match", matches, "a.id"))
+
+
+def rated_columns(run: Path) -> list[tuple[str, Kind]]:
+    """The columns of rated resources that are not always exported, of which this ledger knows something."""
+    listed = {name for name, _ in ATTEMPTS}
+    with reading(run) as connection:
+        there = columns_of(connection, "attempts")
+        known = "SELECT 1 FROM attempts WHERE {} IS NOT NULL LIMIT 1"
+        return [
+            (name, "real")
+            for name in RATED_COLUMNS
+            if name in there and name not in listed and connection.execute(known.format(name)).fetchone()
+        ]
 
 
 def events(run: Path, matches: Collection[str] = (), *, content: bool = False) -> Table:
