@@ -1,4 +1,4 @@
-"""Boosted trees as plain data: `grounding_trees.json`, written by `bench/fit_grounding.py --write`.
+"""Boosted trees as plain data: `trees.json`, written by `bench/fit_grounding.py --write`.
 
 Contract: `load()` reads the file once; `Trees.score(features)` is a straight line over a few features plus one leaf
 a tree, stretched and shifted to calibrated log-odds. A tree is three lists, node by node: the feature's number (-1

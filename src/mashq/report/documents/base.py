@@ -32,6 +32,22 @@ class DetectorVersion:
     """Its version."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeasonDocument:
+    """What every document of a run of many matches begins with."""
+
+    run: str
+    """The run directory."""
+    finished: bool
+    """Whether every match was played to the end."""
+    simulated: bool
+    """Whether some player was not a real model."""
+    drawn: bool
+    """Whether no player was."""
+    detector: DetectorVersion
+    """Who scored."""
+
+
 def dumped(document: Document) -> dict[str, Any]:
     """The document as plain values that JSON can hold."""
     return {"schema": SCHEMA, "kind": document.kind, **_fields(document)}

@@ -16,7 +16,7 @@ from mashq.analysis.results import Floats, Results, from_matches
 from mashq.analysis.scoring import figures, view
 from mashq.errors import DataError
 from mashq.protocol.score import ScoreRules
-from mashq.report.documents.base import DetectorVersion
+from mashq.report.documents.base import DetectorVersion, SeasonDocument
 from mashq.report.documents.columns import ended_results
 from mashq.report.documents.seasons import all_drawn
 from mashq.runs.open import Season
@@ -118,21 +118,11 @@ class Disclosure:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Game:
+class Game(SeasonDocument):
     """Policies as strategies: payoffs, equilibria, and the price of disclosure."""
 
     kind: ClassVar[str] = "game"
 
-    run: str
-    """The run directory."""
-    finished: bool
-    """Whether every match was played to the end."""
-    simulated: bool
-    """Whether some player was not a real model."""
-    drawn: bool
-    """Whether no player was."""
-    detector: DetectorVersion
-    """Who scored."""
     trials: int
     """How many trials each pair has."""
     items: int

@@ -11,7 +11,7 @@ from mashq.analysis.score_report import Options, judge
 from mashq.analysis.score_types import ScoredPlayer
 from mashq.config import changed
 from mashq.errors import DataError
-from mashq.report.documents.base import COSTS, DetectorVersion
+from mashq.report.documents.base import COSTS, DetectorVersion, SeasonDocument
 from mashq.report.documents.columns import ended_results
 from mashq.report.documents.match import RESAMPLES
 from mashq.report.documents.seasons import all_drawn
@@ -76,21 +76,11 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sweep:
+class Sweep(SeasonDocument):
     """The same match under every combination of some settings."""
 
     kind: ClassVar[str] = "sweep"
 
-    run: str
-    """The run directory."""
-    finished: bool
-    """Whether every match was played to the end."""
-    simulated: bool
-    """Whether some player was not a real model."""
-    drawn: bool
-    """Whether no player was."""
-    detector: DetectorVersion
-    """Who scored."""
     trials: int
     """How many trials each combination is to have."""
     over: Sequence[Axis]

@@ -14,7 +14,7 @@ from mashq.analysis.scoring import figures, view
 from mashq.errors import DataError
 from mashq.protocol.resources import RESOURCES
 from mashq.protocol.score import TIE, ScoreRules, reduce
-from mashq.report.documents.base import DetectorVersion
+from mashq.report.documents.base import DetectorVersion, SeasonDocument
 from mashq.report.documents.columns import ended_results
 from mashq.report.documents.seasons import all_drawn
 from mashq.runs.open import Season
@@ -71,21 +71,11 @@ class Pairing:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tournament:
+class Tournament(SeasonDocument):
     """Ratings of players that met in many matches."""
 
     kind: ClassVar[str] = "tournament"
 
-    run: str
-    """The run directory."""
-    finished: bool
-    """Whether every match was played to the end."""
-    simulated: bool
-    """Whether some player was not a real model."""
-    drawn: bool
-    """Whether no player was."""
-    detector: DetectorVersion
-    """Who scored."""
     system: str
     """Who meets whom."""
     trials: int

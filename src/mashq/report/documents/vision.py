@@ -9,7 +9,7 @@ import numpy as np
 from mashq.analysis.paired import Condition, Difference, differences
 from mashq.analysis.results import Results, from_matches
 from mashq.protocol.score import ScoreRules
-from mashq.report.documents.base import DetectorVersion
+from mashq.report.documents.base import DetectorVersion, SeasonDocument
 from mashq.report.documents.columns import ended_results
 from mashq.report.documents.seasons import all_drawn
 from mashq.runs.open import Season
@@ -34,21 +34,11 @@ class VisionPlayer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Vision:
+class Vision(SeasonDocument):
     """What rivals, and seeing them, change."""
 
     kind: ClassVar[str] = "vision"
 
-    run: str
-    """The run directory."""
-    finished: bool
-    """Whether every match was played to the end."""
-    simulated: bool
-    """Whether some player was not a real model."""
-    drawn: bool
-    """Whether no player was."""
-    detector: DetectorVersion
-    """Who scored."""
     trials: int
     """How many trials each condition has."""
     when: str
