@@ -1,9 +1,11 @@
-"""What `demo`, `run` and `resume` share: play with progress, then print the result."""
+"""What the commands that play share: their options, playing with progress, printing the result."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -23,6 +25,69 @@ executor_option = click.option(
     help="Where matches run: local, processes, ray or an installed one; by default here, as is quickest.",
 )
 address_option = click.option("--ray-address", metavar="HOST:PORT", help="A Ray cluster; a local one by default.")
+json_option = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON and nothing else.")
+OPTIONS = (
+    click.argument("config", type=click.Path(path_type=Path)),
+    click.option("--trials", default=1, show_default=True, type=click.IntRange(1), help="Repeats with other seeds."),
+    click.option("--out", type=click.Path(path_type=Path), help="Run directory; a new one under runs/ by default."),
+    click.option(
+        "--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Change a setting, for example rules.T=0.9."
+    ),
+    executor_option,
+    address_option,
+    json_option,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Playing:
+    """What every command that plays takes: CONFIG and the options above."""
+
+    config: Path
+    trials: int
+    out: Path | None
+    overrides: tuple[str, ...]
+    executor: str | None
+    ray_address: str | None
+    as_json: bool
+
+    def settings(self) -> "Config":
+        """The configuration with its overrides."""
+        from mashq import config as configuration
+
+        return configuration.load(self.config, self.overrides)
+
+    def play(self, settings: "Config", season: "Mapping[str, Any]") -> None:
+        """Play a season under a progress display and print its result."""
+        from mashq.arena import match
+        from mashq.gateway.clock import RealClock
+        from mashq.runs.manifest import default_out
+
+        executor = executor_of(self.executor, self.ray_address)
+        place, base = self.out or default_out(RealClock()), self.config.parent
+        trials = {**season, "trials": self.trials}
+        result = played(
+            place,
+            settings,
+            lambda show: match.run(settings, place, season=trials, base=base, show=show, executor=executor),
+        )
+        if not self.as_json:
+            click.echo(f"run: {place}", err=True)
+        show_result(result, as_json=self.as_json)
+
+
+def play_options(command: "Callable[..., None]") -> "Callable[..., None]":
+    """Give a command CONFIG and the options of playing, handed over as one `playing`."""
+
+    @wraps(command)
+    def gathered(**options: Any) -> None:
+        own = {name: value for name, value in options.items() if name not in Playing.__slots__}
+        return command(Playing(**{name: options[name] for name in Playing.__slots__}), **own)
+
+    wrapped: Callable[..., None] = gathered
+    for option in reversed(OPTIONS):
+        wrapped = option(wrapped)
+    return wrapped
 
 
 def executor_of(name: str | None, address: str | None) -> "Executor | None":

@@ -5,11 +5,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mashq.cli.playing import address_option, executor_of, executor_option
+from mashq.cli.playing import Playing, play_options, played, show_result
 from mashq.errors import ConfigError
 
 if TYPE_CHECKING:
-    from mashq.arena.executors.base import Executor
     from mashq.config import Config
 
 PRESETS: dict[str, dict[str, Any]] = {
@@ -19,36 +18,20 @@ PRESETS: dict[str, dict[str, Any]] = {
     "llm": {"policy": "llm"},
     "bayes": {"policy": "bayes"},
 }
-out_option = click.option("--out", type=click.Path(path_type=Path), help="Run directory; new under runs/ by default.")
-set_option = click.option("--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Change a setting.")
-json_option = click.option("--json", "as_json", is_flag=True, help="Print the document and nothing else.")
-trials_option = click.option("--trials", default=1, show_default=True, type=click.IntRange(1), help="Repeats.")
 
 
 @click.command()
-@click.argument("config", type=click.Path(path_type=Path))
 @click.option("--system", type=click.Choice(["round-robin", "swiss"]), default="round-robin", show_default=True)
 @click.option("--rounds", type=click.IntRange(1), help="Rounds of a Swiss tournament; about log2 of the field.")
 @click.option("--seats", default=2, show_default=True, type=click.IntRange(2), help="Players a match.")
 @click.option("--join", type=click.Path(path_type=Path), help="Add CONFIG's new players to this finished tournament.")
-@trials_option
-@out_option
-@set_option
-@executor_option
-@address_option
-@json_option
+@play_options
 def tournament(
-    config: Path,
+    playing: Playing,
     system: str,
     rounds: int | None,
     seats: int,
     join: Path | None,
-    trials: int,
-    out: Path | None,
-    overrides: tuple[str, ...],
-    executor: str | None,
-    ray_address: str | None,
-    as_json: bool,
 ) -> None:
     """Every player of CONFIG against every other, each pair in both orders, and ratings with intervals.
 
@@ -61,48 +44,32 @@ def tournament(
       mashq tournament field.yaml --system swiss --rounds 5
       mashq tournament more-players.yaml --join runs/league
     """
-    from mashq import config as configuration
     from mashq.arena import match
-    from mashq.cli.playing import played, show_result
 
-    settings = configuration.load(config, overrides)
+    config, settings = playing.config, playing.settings()
     if join is not None:
-        show_result(
-            played(join, settings, lambda show: match.join(join, settings, base=config.parent, show=show)),
-            as_json=as_json,
-        )
+        joined = played(join, settings, lambda show: match.join(join, settings, base=config.parent, show=show))
+        show_result(joined, as_json=playing.as_json)
         return
     count = len(settings.players)
     if count < 2:
         raise ConfigError(f"{config} has {count} player(s): a tournament needs two or more")
     if system == "swiss" and seats != 2:
         raise ConfigError("--system swiss pairs players: leave --seats at 2, or use round-robin")
-    season = {"kind": "tournament", "system": system, "seats": seats, "trials": trials}
+    season = {"kind": "tournament", "system": system, "seats": seats}
     if system == "swiss":
         season["rounds"] = rounds or max(1, (count - 1).bit_length())
-    play(settings, season, config, out, executor_of(executor, ray_address), as_json=as_json)
+    playing.play(settings, season)
 
 
 @click.command()
-@click.argument("config", type=click.Path(path_type=Path))
 @click.option("--policies", metavar="NAME,…", help=f"Strategies made of the first player: {', '.join(PRESETS)}.")
 @click.option("--vision", default="never,review", show_default=True, metavar="WHEN,…", help="Visions to play under.")
-@trials_option
-@out_option
-@set_option
-@executor_option
-@address_option
-@json_option
+@play_options
 def game(
-    config: Path,
+    playing: Playing,
     policies: str | None,
     vision: str,
-    trials: int,
-    out: Path | None,
-    overrides: tuple[str, ...],
-    executor: str | None,
-    ray_address: str | None,
-    as_json: bool,
 ) -> None:
     """The game behind the match: policies against each other, payoffs with intervals, equilibria, best responses.
 
@@ -115,9 +82,7 @@ def game(
       mashq game match.yaml --policies frugal,rule,lavish --trials 5
       mashq game policies.yaml --vision never,review,always --json
     """
-    from mashq import config as configuration
-
-    settings = configuration.load(config, overrides)
+    config, settings = playing.config, playing.settings()
     if policies is not None:
         settings = _with_policies(settings, policies)
     if len(settings.players) < 2:
@@ -126,28 +91,16 @@ def game(
     for when in whens:
         if when not in ("never", "review", "always"):
             raise ConfigError(f"--vision {when!r}: it is never, review or always")
-    season = {"kind": "game", "vision": list(dict.fromkeys(whens)), "trials": trials}
-    play(settings, season, config, out, executor_of(executor, ray_address), as_json=as_json)
+    season = {"kind": "game", "vision": list(dict.fromkeys(whens))}
+    playing.play(settings, season)
 
 
 @click.command()
-@click.argument("config", type=click.Path(path_type=Path))
 @click.option("--when", type=click.Choice(["review", "always"]), default="review", show_default=True)
-@trials_option
-@out_option
-@set_option
-@executor_option
-@address_option
-@json_option
+@play_options
 def vision(
-    config: Path,
+    playing: Playing,
     when: str,
-    trials: int,
-    out: Path | None,
-    overrides: tuple[str, ...],
-    executor: str | None,
-    ray_address: str | None,
-    as_json: bool,
 ) -> None:
     """Does company change a player? The players of CONFIG alone, together unseen, and together with vision.
 
@@ -158,19 +111,10 @@ def vision(
     Example:
       mashq vision match.yaml --trials 5
     """
-    from mashq import config as configuration
-
-    settings = configuration.load(config, overrides)
+    config, settings = playing.config, playing.settings()
     if len(settings.players) < 2:
         raise ConfigError(f"{config} has one player: company takes two or more")
-    play(
-        settings,
-        {"kind": "vision", "when": when, "trials": trials},
-        config,
-        out,
-        executor_of(executor, ray_address),
-        as_json=as_json,
-    )
+    playing.play(settings, {"kind": "vision", "when": when})
 
 
 def _with_policies(settings: "Config", names: str) -> "Config":
@@ -184,29 +128,3 @@ def _with_policies(settings: "Config", names: str) -> "Config":
             raise ConfigError(f"--policies {name!r} is not a policy{nearest(name, list(PRESETS))}")
         players.append({**base, **PRESETS[name], "name": name})
     return check(settings.model_dump(mode="json") | {"players": players}, "--policies")
-
-
-def play(
-    settings: "Config",
-    season: dict[str, Any],
-    config: Path,
-    out: Path | None,
-    executor: "Executor | None" = None,
-    *,
-    as_json: bool,
-) -> None:
-    """Play a season under a progress display and print its result."""
-    from mashq.arena import match
-    from mashq.cli.playing import played, show_result
-    from mashq.gateway.clock import RealClock
-    from mashq.runs.manifest import default_out
-
-    place = out or default_out(RealClock())
-    result = played(
-        place,
-        settings,
-        lambda show: match.run(settings, place, season=season, base=config.parent, show=show, executor=executor),
-    )
-    if not as_json:
-        click.echo(f"run: {place}", err=True)
-    show_result(result, as_json=as_json)
