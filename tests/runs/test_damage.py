@@ -18,6 +18,7 @@ from tests.pinned.door import Dashboard, command
 from tests.pinned.stage import RUNS, copied
 
 KINDS = ("match", "trials", "tournament", "stopped")
+SOME = ("show", "report", "verify", "attempts", "resume")  # of each way to open a run
 COMMANDS: dict[str, Sequence[str]] = {
     "show": ("show", "RUN"),
     "show json": ("show", "RUN", "--json"),
@@ -101,14 +102,16 @@ CELLS: list[Cell] = [
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("table", ROWS)
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ["match", "stopped"])
 def test_a_damaged_cell(kind: str, table: str, tmp_path: Path) -> None:
     tried = 0
     for number, cell in enumerate(one for one in CELLS if one[0] == table):
         path = copied(kind, tmp_path / f"run{number}")
         if damage(path, cell):
-            refused(path, tmp_path / f"out{number}", f"{cell[2]!r} in {table}.{cell[1]}")
+            commands = tuple(COMMANDS) if kind == "match" else SOME
+            refused(path, tmp_path / f"out{number}", f"{cell[2]!r} in {table}.{cell[1]}", commands)
             tried += 1
         shutil.rmtree(path)
     if not tried:
@@ -134,6 +137,7 @@ def put(document: Any, at: tuple[Any, ...], value: object) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_damaged_manifest_key(kind: str, tmp_path: Path) -> None:
     whole = json.loads((RUNS / kind / "manifest.json").read_text("utf-8"))
@@ -142,7 +146,7 @@ def test_a_damaged_manifest_key(kind: str, tmp_path: Path) -> None:
         document = json.loads(json.dumps(whole))
         put(document, at, NO_VALUE)
         (path / "manifest.json").write_text(json.dumps(document))
-        refused(path, tmp_path / "out", f"[[]] at {at}", ("show", "report", "verify", "attempts", "resume"))
+        refused(path, tmp_path / "out", f"[[]] at {at}", SOME)
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -159,6 +163,10 @@ def test_the_dashboard_says_which_run_is_damaged_and_shows_the_others(tmp_path: 
     dashboard = Dashboard(tmp_path)
     assert dashboard.get("/api/runs").status == 200
     assert dashboard.get("/api/match", "run=good&match=0").status == 200
+    for number, text in enumerate(('{"ended": null}', "[" * 5000, '{"ended": null, "season": null}')):
+        other = copied("match", tmp_path / f"other{number}")
+        (other / "manifest.json").write_text(text)
+    assert Dashboard(tmp_path).get("/api/runs").status == 200
     damaged = dashboard.get("/api/frame", "run=bad&match=0&at=0")
     assert 400 <= damaged.status < 500 and b"restore it from a copy" in damaged.body
 

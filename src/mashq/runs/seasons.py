@@ -72,8 +72,9 @@ def checked(season: object) -> Mapping[str, Any]:
     kind = said.get("kind", "match")
     if not isinstance(kind, str) or kind not in NEEDS:
         raise ConfigError(f"the run is a {kind!r}, which this version does not know: update mashq")
-    for name, right in {"trials": _count, **NEEDS[kind]}.items():
-        if not right(said.get(name, 1 if name in ("trials", "rounds") else None)):
+    for name, right in {"trials": _count, "items": _count, **NEEDS[kind]}.items():
+        optional = name in ("trials", "rounds") or (name == "items" and name not in NEEDS[kind])
+        if not right(said.get(name, 1 if optional else None)):
             raise ConfigError(f"the run is a {kind} and its {name!r} is wrong: restore its manifest from a copy")
     return said
 

@@ -5,7 +5,6 @@ never joined to a path. Links are not followed, neither to directories nor to fi
 when it changed.
 """
 
-import json
 import os
 import stat
 import time
@@ -13,11 +12,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
-from typing import Any, cast
+from typing import Any
 
-from mashq.errors import StoreError
-from mashq.runs.manifest import FORMAT, MANIFEST
+from mashq.errors import MashqError, StoreError
+from mashq.runs.manifest import MANIFEST, read_manifest
 from mashq.runs.reading import DATABASE
+from mashq.runs.seasons import checked as checked_season
 from mashq.runs.writer import LOCK
 
 DEEPEST, MAX_COST, FRESH = 4, 20_000, 1.0
@@ -101,13 +101,11 @@ class Library:
         if known is not None and known.stamp == stamp and known.path == path:
             return known
         try:
-            document: Any = json.loads((path / MANIFEST).read_text("utf-8"))
-        except (OSError, ValueError):
+            manifest = read_manifest(path)
+            checked_season(manifest.get("season", {}))
+        except MashqError:
             return None
-        if not isinstance(document, dict) or not {"ended", "started"} <= set(cast(dict[str, Any], document)):
-            return None
-        manifest = cast(dict[str, Any], document)
-        return Found(name, path, manifest, stamp) if manifest.get("format", FORMAT) == FORMAT else None
+        return Found(name, path, manifest, stamp)
 
 
 def playing(found: Found, held: frozenset[int] | None = None) -> bool:
