@@ -33,6 +33,11 @@ class Cached:
         """The detector's version."""
         return self._detector.version
 
+    @property
+    def needs_reference(self) -> bool:
+        """Whether the detector compares with a reference answer."""
+        return getattr(self._detector, "needs_reference", False)
+
     def score(self, pairs: Sequence[Pair]) -> list[float]:
         """H of each pair, from the cache where it is there."""
         keys = [_key(self.name, self.version, pair) for pair in pairs]
