@@ -44,6 +44,8 @@ lint: $(STAMP)
 check: lint weights
 	$(PYTEST) --cov --cov-report=
 	$(COVERED) --fail-under=99 --include='src/mashq/protocol/*,src/mashq/gateway/*'
+	$(COVERED) --fail-under=98 --include='src/mashq/analysis/*,src/mashq/players/*'
+	$(COVERED) --fail-under=94 --include='src/mashq/runs/*,src/mashq/report/*,src/mashq/web/*,src/mashq/export/*'
 
 bench: $(STAMP)
 	$(BIN)/python bench/gateway.py

@@ -81,7 +81,7 @@ class AttemptBase(Row):
     reply: str | None
     stop: str | None
     h: Share | None
-    retry_after: Measure | None
+    retry_after: float | None
     error: str | None
 
 
