@@ -89,6 +89,7 @@ class Outcome:
 
 
 NEVER_CLOSED = Outcome("missing")
+UNRATED = (NOTHING,) * len(RATED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +140,7 @@ def cost_of(worst: Worst, outcome: Outcome | None, waited: float = 0.0) -> Spend
             Amount.of(usage.tokens_in, worst.tokens_in),
             Amount.of(usage.tokens_out, worst.tokens_out),
             Amount.of(outcome.seconds, worst.seconds),
-            *(_rated(name, outcome, worst) for name in RATED),
+            *(UNRATED if not outcome.rated and not worst.rated else [_rated(name, outcome, worst) for name in RATED]),
         ),
         waited,
     )

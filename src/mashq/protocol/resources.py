@@ -161,7 +161,7 @@ class Spend:
             self.failed + other.failed,
             self.unknown + other.unknown,
             self.reviews + other.reviews,
-            tuple([own + more for own, more in zip(self.amounts, other.amounts)]),
+            tuple([own if more is NOTHING else own + more for own, more in zip(self.amounts, other.amounts)]),
             self.waited + other.waited,
         )
 
