@@ -13,8 +13,6 @@ HEAVY = (
     "torch",
     "scipy.optimize",
     "scipy.stats",
-    "scipy.sparse",
-    "scipy.linalg",
     "starlette",
     "altair",
     "ray",
