@@ -100,4 +100,4 @@ notes: $(STAMP)
 	@$(BIN)/python -m tools.notes $(VERSION)
 
 clean:
-	rm -rf $(VENV) runs dist build .coverage .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) runs dist build .coverage .coverage.* .pytest_cache .ruff_cache .hypothesis
