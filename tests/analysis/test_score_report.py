@@ -209,18 +209,62 @@ def test_bad_conditions_are_one_sentence(condition: str) -> None:
 def test_the_papers_scores_follow() -> None:
     printed = json.loads(files("mashq.analysis").joinpath("paper_figures.json").read_text())
     document = dumped(paper(printed))
-    assert (document["follow"], document["total"]) == (47, 48)
-    (wrong,) = [row for row in document["rows"] if not row["follows"]]
-    assert (wrong["match"], wrong["player"]) == ("simpleqa gpt-4o-mini", "B")
-    assert wrong["q"] == pytest.approx(0.0076, abs=0.00005)
-    counts = [
-        row for row in document["rows"] if row["table"] not in ("hyper_ablation", "sota_results", "architecture")
+    assert document["recomputed"] == {"follow": 32, "total": 33}
+    assert document["by_beta"] == [
+        {"follow": 28, "total": 28, "beta": 0.1},
+        {"follow": 1, "total": 1, "beta": 0.01},
+        {"follow": 3, "total": 4, "beta": 0.001},
     ]
-    assert (len(counts), sum(row["follows"] for row in counts)) == (32, 31)
-    best = document["best_of_n"]
-    assert best["most_factual"] == "Best-of-4"
-    assert best["as_printed"][0]["player"] == "Q-Agent A"
-    assert best["winner"].startswith("Q-Agent")
-    assert 0 < best["reversal"]["beta_from"] < 0.001
-    for row in best["honest"]:
+    assert document["consistent"] == {"follow": 16, "total": 16}
+    assert len(document["not_recomputable"]) == 8
+    (apart,) = [row for row in document["rows"] if not row["follows"]]
+    assert (apart["match"], apart["player"], apart["basis"]) == ("simpleqa gpt-4o-mini", "B", "counts")
+    assert apart["q"] == pytest.approx(0.0076, abs=0.00005)
+    stated = [row for row in document["rows"] if row["basis"] == "printed penalty"]
+    assert {row["table"] for row in stated} == {"hyper_ablation", "sota_results", "architecture"}
+    assert [row["q"] for row in stated] == [row["h"] - row["penalty"] for row in printed["penalties"]]
+    assert {row["beta"] for row in stated} == {None}
+
+
+def test_the_papers_supplementary_row_follows_beta_as_stated() -> None:
+    printed = json.loads(files("mashq.analysis").joinpath("paper_figures.json").read_text())
+    (row,) = [row for row in dumped(paper(printed))["rows"] if row["table"] == "main_results_supp"]
+    a, b = (own for own in printed["counts"] if own["match"] == "gpt-4o-mini")
+    by_hand = sum(a[name] / max(a[name], b[name]) for name in ("tokens", "calls", "reviews", "seconds"))
+    assert by_hand == pytest.approx(3.8868, abs=0.00005)
+    assert row["q"] == pytest.approx(0.9103 - 0.01 * by_hand) == pytest.approx(0.8714, abs=0.00005)
+    assert row == {
+        "table": "main_results_supp",
+        "match": "gpt-4o-mini",
+        "player": "A",
+        "printed_q": 0.8715,
+        "basis": "counts",
+        "beta": 0.01,
+        "penalty": pytest.approx(by_hand),
+        "q": row["q"],
+        "follows": True,
+    }
+
+
+def test_the_papers_best_of_n_as_one_match_of_all_five_players() -> None:
+    printed = json.loads(files("mashq.analysis").joinpath("paper_figures.json").read_text())
+    best = dumped(paper(printed))["best_of_n"]
+    assert (best["most_factual"], best["winner"]) == ("Best-of-4", "Q-Agent B")
+    assert [(row["player"], row["h"], row["q"]) for row in best["as_printed"]] == [
+        ("Q-Agent A", 0.9103, 0.5217),
+        ("Best-of-4", 0.9169, 0.5169),
+        ("Best-of-2", 0.9167, 0.5167),
+        ("Best-of-1", 0.9144, 0.5144),
+        ("Q-Agent B", 0.9132, 0.5132),
+    ]
+    found = [(row["player"], round(row["penalty"], 3), round(row["q"], 4)) for row in best["one_match"]]
+    assert found == [
+        ("Q-Agent B", 0.980, 0.8152),
+        ("Q-Agent A", 0.953, 0.8150),
+        ("Best-of-1", 1.026, 0.8118),
+        ("Best-of-2", 2.155, 0.7012),
+        ("Best-of-4", 4.0, 0.5169),
+    ]
+    assert best["reversal"]["beta_from"] == pytest.approx(0.00011, abs=0.000005)
+    for row in best["one_match"]:
         assert math.isclose(row["q"], row["h"] - 0.1 * row["penalty"])

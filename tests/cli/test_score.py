@@ -141,11 +141,23 @@ def test_tables_are_readable(tmp_path: Path, form: str) -> None:
 
 def test_paper_prints_and_counts() -> None:
     document = json.loads(mashq("paper", "--json").stdout)
-    assert (document["follow"], document["total"]) == (47, 48)
-    assert {"rows", "follow", "total", "not_recomputable", "best_of_n"} <= set(document)
+    assert (document["recomputed"], document["consistent"]) == (
+        {"follow": 32, "total": 33},
+        {"follow": 16, "total": 16},
+    )
     text = mashq("paper").stdout
-    assert "47 of 48 printed Q-Scores follow" in text and "simpleqa gpt-4o-mini B" in text
+    said = " ".join(text.split())
+    assert "Recomputed from the row's counts: 32 of 33 printed Q-Scores follow (28 of 28 at beta 0.1, 1 of 1" in said
+    assert "Consistent with the printed penalty: 16 of 16 are H minus the penalty that the row prints" in said
+    assert "simpleqa, simpleqa gpt-4o-mini, B prints 0.0086, and its counts give 0.0076." in said
+    assert "prints 0.8715, which follows beta = 0.01: its counts give P = 3.8868, and H - 0.01 * P = 0.8714." in said
+    rows = [line.split() for line in text.splitlines() if line.rstrip().endswith((" yes", " no"))]
+    assert len(rows) == 49 == len(document["rows"])
+    for row, own in zip(rows, document["rows"], strict=True):
+        assert row[-3:] == [f"{own['printed_q']:.4f}", f"{own['q']:.4f}", "yes" if own["follows"] else "no"]
     assert max(map(len, text.splitlines())) <= 100
+    for words in (text, mashq("paper", "--help").stdout, json.dumps(document)):
+        assert not any(word in words.lower() for word in ("misprint", "honest", "wrong"))
 
 
 @pytest.mark.parametrize(

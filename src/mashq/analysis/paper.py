@@ -1,12 +1,13 @@
-"""The paper's printed Q-Scores beside the recomputed ones.
+"""The paper's printed Q-Scores beside what its own figures give.
 
-A row with full counts is scored as one of its match; a row that prints its penalty only is H minus that penalty. The
-Best-of-N rows are shown as printed, each normalised against itself alone, and as one honest match of five.
+A row with full counts is recomputed as one of its match, with the beta its table follows; a row that prints a penalty
+and no counts can only be consistent with it: H minus that penalty. The Best-of-N rows are shown as printed, each
+normalised against itself alone, and as one match of all five players.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from mashq.analysis.flips import envelope
 from mashq.analysis.parts import BetaStretch
@@ -16,12 +17,13 @@ from mashq.protocol.score import ScoreRules
 
 ROUNDING = 0.00015
 COUNTED = ("tokens", "calls", "reviews", "seconds")
+Basis = Literal["counts", "printed penalty"]
 Figure = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PaperRow:
-    """A printed Q-Score beside the recomputed one."""
+    """A printed Q-Score beside what the row's other figures give."""
 
     table: str
     """The table that it is from."""
@@ -31,10 +33,34 @@ class PaperRow:
     """The player."""
     printed_q: float
     """Q as printed."""
+    basis: Basis
+    """What Q is worked out from: the counts of the match, or H and the penalty that the row prints."""
+    beta: float | None
+    """The beta of its table, by which the counts give Q; null: the row has no counts."""
+    penalty: float
+    """From counts, P; else the printed penalty, in which beta is contained."""
     q: float
-    """Q as recomputed."""
+    """Q as worked out."""
     follows: bool
     """Whether they are the same, up to rounding."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tally:
+    """How many of some printed Q-Scores follow."""
+
+    follow: int
+    """So many follow."""
+    total: int
+    """Of so many."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BetaTally(Tally):
+    """The same of the tables that follow one beta."""
+
+    beta: float
+    """That beta."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,11 +117,11 @@ class Reversal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BestOfN:
-    """Best-of-N as printed, each row normalised against itself, and as one match of five."""
+    """Best-of-N as printed, each row normalised against itself, and as one match of all five players."""
 
     as_printed: Sequence[Printed]
     """As printed, best first."""
-    honest: Sequence[InOneMatch]
+    one_match: Sequence[InOneMatch]
     """In one match, best first."""
     most_factual: str
     """Who has the highest H."""
@@ -109,16 +135,18 @@ class BestOfN:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PaperCheck:
-    """The paper's printed Q-Scores beside the recomputed ones."""
+    """The paper's printed Q-Scores beside what its own figures give."""
 
     kind: ClassVar[str] = "paper"
 
     rows: Sequence[PaperRow]
-    """Every printed Q-Score that can be recomputed."""
-    follow: int
-    """How many follow."""
-    total: int
-    """How many there are."""
+    """Every printed Q-Score that other printed figures lead to."""
+    recomputed: Tally
+    """Those recomputed from the counts of their match."""
+    by_beta: Sequence[BetaTally]
+    """The same by the beta that their tables follow."""
+    consistent: Tally
+    """Those that are H minus the penalty that the row prints, which no counts confirm."""
     not_recomputable: Sequence[NotRecomputable]
     """Those that cannot be recomputed."""
     best_of_n: BestOfN
@@ -126,20 +154,45 @@ class PaperCheck:
 
 
 def paper(printed: Mapping[str, Any]) -> PaperCheck:
-    """Every printed Q-Score with the recomputed one, and the Best-of-N table both ways."""
-    rows: list[PaperRow] = []
-    for match in dict.fromkeys(row["match"] for row in printed["counts"]):
-        players = [row for row in printed["counts"] if row["match"] == match]
-        q = _scored(players, players[0]["weight"]).q[0].tolist()
-        rows += [_row(row, value) for row, value in zip(players, q, strict=True)]
-    rows += [_row(row, row["h"] - row["penalty"]) for row in printed["penalties"]]
+    """Every printed Q-Score with what its row's figures give, and the Best-of-N table both ways."""
+    counted = list(_recomputed(printed["counts"], printed["same_counts"]))
+    stated = [
+        _row(row, "printed penalty", None, row["penalty"], row["h"] - row["penalty"]) for row in printed["penalties"]
+    ]
+    betas = sorted({row.beta for row in counted if row.beta is not None}, reverse=True)
     return PaperCheck(
-        rows=rows,
-        follow=sum(row.follows for row in rows),
-        total=len(rows),
+        rows=[*counted, *stated],
+        recomputed=_tally(counted),
+        by_beta=[_at_beta(beta, counted) for beta in betas],
+        consistent=_tally(stated),
         not_recomputable=[NotRecomputable(**row) for row in printed["not_recomputable"]],
         best_of_n=_best_of_n(printed["counts"]),
     )
+
+
+def _recomputed(counts: Sequence[Figure], same_counts: Sequence[Figure]) -> Iterator[PaperRow]:
+    """Each match scored from its counts; then rows that another table prints of one of them, by that table's beta."""
+    penalties: dict[tuple[str, str], tuple[float, float]] = {}
+    for match in dict.fromkeys(row["match"] for row in counts):
+        players = [row for row in counts if row["match"] == match]
+        beta: float = players[0]["weight"]
+        found = _scored(players, beta)
+        for at, row in enumerate(players):
+            penalty = float(found.penalty[0][at])
+            penalties[match, row["player"]] = row["h"], penalty
+            yield _row(row, "counts", beta, penalty, float(found.q[0][at]))
+    for row in same_counts:
+        h, penalty = penalties[row["match"], row["player"]]
+        yield _row(row, "counts", row["weight"], penalty, h - row["weight"] * penalty)
+
+
+def _tally(rows: Sequence[PaperRow]) -> Tally:
+    return Tally(follow=sum(row.follows for row in rows), total=len(rows))
+
+
+def _at_beta(beta: float, rows: Sequence[PaperRow]) -> BetaTally:
+    own = _tally([row for row in rows if row.beta == beta])
+    return BetaTally(beta=beta, follow=own.follow, total=own.total)
 
 
 def _scored(players: Sequence[Figure], beta: float) -> Figures:
@@ -150,12 +203,15 @@ def _scored(players: Sequence[Figure], beta: float) -> Figures:
     return figures(view(results, "intersection", COUNTED), rules)
 
 
-def _row(row: Figure, q: float) -> PaperRow:
+def _row(row: Figure, basis: Basis, beta: float | None, penalty: float, q: float) -> PaperRow:
     return PaperRow(
         table=row["table"],
         match=row["match"],
         player=row["player"],
         printed_q=row["q"],
+        basis=basis,
+        beta=beta,
+        penalty=penalty,
         q=q,
         follows=abs(q - row["q"]) < ROUNDING,
     )
@@ -175,7 +231,7 @@ def _best_of_n(counts: Sequence[Figure]) -> BestOfN:
     printed = sorted(five, key=lambda row: -row["q"])
     return BestOfN(
         as_printed=[Printed(player=row["player"], h=row["h"], q=row["q"]) for row in printed],
-        honest=[
+        one_match=[
             InOneMatch(player=names[at], h=h[at], penalty=penalty[at], q=q[at])
             for at in sorted(range(len(five)), key=lambda at: -q[at])
         ],

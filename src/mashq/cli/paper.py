@@ -1,4 +1,4 @@
-"""`mashq paper`: the paper's figures, recomputed."""
+"""`mashq paper`: the paper's printed scores beside what its own figures give."""
 
 import json
 from typing import Any, Literal
@@ -10,7 +10,9 @@ import click
 @click.option("--format", "form", type=click.Choice(["table", "md", "latex"]), default="table", show_default=True)
 @click.option("--json", "as_json", is_flag=True, help="Print the document and nothing else.")
 def paper(form: Literal["table", "md", "latex"], as_json: bool) -> None:
-    """Every Q-Score the MAS-HQ paper prints beside the recomputed one, and its reversal as one honest match.
+    """Every Q-Score the MAS-HQ paper prints beside what its counts, or its printed penalty, give.
+
+    Then its Best-of-N table, as printed and as one match of all five players.
 
     \b
     Example:

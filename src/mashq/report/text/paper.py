@@ -1,8 +1,10 @@
-"""The paper's printed Q-Scores beside the recomputed ones, for a person."""
+"""The paper's printed Q-Scores beside what its own figures give, for a person."""
 
-from mashq.analysis.paper import BestOfN, PaperCheck
+from mashq.analysis.paper import BestOfN, PaperCheck, PaperRow
 from mashq.report.text.formatting import number
 from mashq.report.text.tables import Format, Grid, prose, written
+
+STATED = 0.01
 
 
 def text(document: PaperCheck, form: Format) -> str:
@@ -12,16 +14,17 @@ def text(document: PaperCheck, form: Format) -> str:
             r.table,
             r.match,
             r.player,
+            "penalty" if r.beta is None else f"counts, {r.beta:g}",
             number(r.printed_q, 4),
             number(r.q, 4),
-            "yes" if r.follows else "NO",
+            "yes" if r.follows else "no",
         ]
         for r in document.rows
     ]
-    printed = Grid(["table", "match", "player", "printed Q", "Q", "follows"], rows, left=3)
+    printed = Grid(["table", "match", "player", "Q from", "printed Q", "Q", "follows"], rows, left=4, wide=True)
     best = document.best_of_n
     as_printed = {row.player: row.q for row in best.as_printed}
-    honest = Grid(
+    one_match = Grid(
         ["player", "H", "Q as printed", "P in one match", "Q in one match"],
         [
             [
@@ -31,26 +34,38 @@ def text(document: PaperCheck, form: Format) -> str:
                 number(r.penalty, 3),
                 number(r.q, 4),
             ]
-            for r in best.honest
+            for r in best.one_match
         ],
-        title="Best-of-N: as printed, each solo row normalised against itself; and as one match of five",
+        title="Best-of-N: as printed, each solo row normalised against itself; and as one match of all five players",
     )
-    parts = [written(printed, form), prose(_sentences(document), form), written(honest, form)]
+    parts = [written(printed, form), prose(_sentences(document), form), written(one_match, form)]
     return "\n\n".join([*parts, prose(_reversal(best), form)])
 
 
 def _sentences(document: PaperCheck) -> list[str]:
-    wrong = [r for r in document.rows if not r.follows]
-    named = ", ".join(f"{r.match} {r.player} (printed {r.printed_q}, gives {r.q:.4f})" for r in wrong)
+    recomputed, consistent = document.recomputed, document.consistent
+    betas = ", ".join(f"{own.follow} of {own.total} at beta {own.beta:g}" for own in document.by_beta)
     lines = [
-        f"{document.follow} of {document.total} printed Q-Scores follow from 0.1 a resource "
-        "(0.001 on SimpleQA), whatever beta the row prints.",
-        f"Does not follow: {named}.",
+        f"Recomputed from the row's counts: {recomputed.follow} of {recomputed.total} printed Q-Scores follow "
+        f"({betas}). The paper states beta = {STATED:g}; the others follow the beta of their table.",
+        f"Consistent with the printed penalty: {consistent.follow} of {consistent.total} are H minus the penalty "
+        "that the row prints; it prints no counts to recompute that from.",
     ]
+    lines += [_apart(row) for row in document.rows if not row.follows]
+    lines += [_as_stated(row) for row in document.rows if row.beta == STATED]
     reasons: dict[str, list[str]] = {}
     for row in document.not_recomputable:
         reasons.setdefault(row.reason, []).append(f"{row.table} {row.player} {row.printed_q}")
     return lines + [f"Not recomputable: {', '.join(rows)} ({why})." for why, rows in reasons.items()]
+
+
+def _apart(row: PaperRow) -> str:
+    return f"{row.table}, {row.match}, {row.player} prints {row.printed_q}, and its {row.basis} give {row.q:.4f}."
+
+
+def _as_stated(row: PaperRow) -> str:
+    how = f"its counts give P = {row.penalty:.4f}, and H - {STATED:g} * P = {row.q:.4f}"
+    return f"{row.table}, {row.match}, {row.player} prints {row.printed_q}, which follows beta = {STATED:g}: {how}."
 
 
 def _reversal(best: BestOfN) -> list[str]:
