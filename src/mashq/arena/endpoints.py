@@ -82,11 +82,13 @@ class Endpoints:
         if provider in IN_PROCESS:
             place, at_once = ("local", 1) if provider == "local" else (name, 1_000_000)
         else:
-            place, at_once = _place(self._config, name), self._concurrency(name)
+            place, at_once = place_of(self._config, name), concurrency_of(self._config, name)
         backend = self._backend(provider, model, name, settings)
         limiter = self._facilities.limiters.get(place)
         if limiter is None:
-            limiter = self._facilities.limiters[place] = Limiter(self._clock, at_once, self._per_minute(name))
+            limiter = self._facilities.limiters[place] = Limiter(
+                self._clock, at_once, per_minute_of(self._config, name)
+            )
         temperature = settings.temperature
         if temperature == "auto":
             temperature = None if takes_no_temperature(provider, model) else 0.0
@@ -174,21 +176,6 @@ class Endpoints:
             raise ConfigError(f"the model {name} needs an API key: set the environment variable {variable}")
         return _usable(key, variable)
 
-    def _concurrency(self, name: str) -> int:
-        """One limit for all the models at a base URL: the smallest of theirs."""
-        return min(settings.concurrency for settings in self._sharing(name))
-
-    def _per_minute(self, name: str) -> float | None:
-        """The same for the rate."""
-        rates = [s.requests_per_minute for s in self._sharing(name) if s.requests_per_minute is not None]
-        return min(rates, default=None)
-
-    def _sharing(self, name: str) -> list[ModelConfig]:
-        """The settings of all the models at this one's base URL."""
-        place = _place(self._config, name)
-        names = _models(self._config)
-        return [self._config.model(other) for other in names if other == name or _place(self._config, other) == place]
-
 
 def rates_of(name: str, settings: ModelConfig) -> dict[str, Rate]:
     """By what rates a model's tokens come to dollars and other rated resources: as declared, else as listed."""
@@ -240,10 +227,27 @@ def _models(config: Config) -> list[str]:
     return list(dict.fromkeys(named + judges))
 
 
-def _place(config: Config, name: str) -> str:
+def place_of(config: Config, name: str) -> str:
     """Where a model is asked: its base URL, or itself."""
     listed = PROVIDERS.get(name.partition("/")[0])
     return (config.model(name).base_url or (listed.base_url if listed is not None else name)).rstrip("/")
+
+
+def concurrency_of(config: Config, name: str) -> int:
+    """One limit for all the models at a base URL: the smallest of theirs."""
+    return min(settings.concurrency for settings in _sharing(config, name))
+
+
+def per_minute_of(config: Config, name: str) -> float | None:
+    """The same for the rate."""
+    rates = [s.requests_per_minute for s in _sharing(config, name) if s.requests_per_minute is not None]
+    return min(rates, default=None)
+
+
+def _sharing(config: Config, name: str) -> list[ModelConfig]:
+    """The settings of all the models at this one's base URL."""
+    place = place_of(config, name)
+    return [config.model(other) for other in _models(config) if other == name or place_of(config, other) == place]
 
 
 def embedded() -> Path:

@@ -99,34 +99,12 @@ async def resume(
 
 async def join(out: Path, config: Config, *, base: Path | None = None, show: Shown | None = None) -> Season:
     """Let the new players of a configuration into a tournament; only their own matches are played."""
-    season = load_season(out)
-    said = season.manifest.get("season", {})
-    if season.kind != "tournament" or said["system"] != "round-robin":
-        raise ConfigError(f"{out} is not a round-robin tournament: only those can be joined")
-    config = located(config, (base or Path()).resolve())
+    season, grown = grown_by(out, config, base=base)
     names = {player.name for player in season.config.players}
-    fresh = [player for player in config.players if player.name not in names]
-    if not fresh:
-        raise ConfigError(f"every player of the configuration is in {out} already: give a new one another name")
-    grown = season.config.model_copy(
-        update={"players": [*season.config.players, *fresh], "models": {**config.models, **season.config.models}}
-    )
-    changed_models = [name for name, model in config.models.items() if season.config.models.get(name, model) != model]
-    if changed_models:
-        raise ConfigError(
-            f"the model {changed_models[0]} has other settings in {out}: name it differently to change them"
-        )
-    if (
-        config.task != season.config.task
-        or config.judge != season.config.judge
-        or config.rules != season.config.rules
-    ):
-        raise ConfigError(
-            f"{out} has another task, detector or other rules: players can only join under the same ones"
-        )
+    fresh = [player for player in grown.players if player.name not in names]
     prompts = {
         **season.manifest["prompts"],
-        **{p.prompts or BUILTIN: dict(prompts_of(config, p).texts) for p in fresh},
+        **{p.prompts or BUILTIN: dict(prompts_of(grown, p).texts) for p in fresh},
     }
     clock = RealClock()
     context = RunContext(grown, items_in(out, season.manifest), clock)
@@ -144,6 +122,34 @@ async def join(out: Path, config: Config, *, base: Path | None = None, show: Sho
             return await _play(context, stored, Season(out, document, grown), show, None)
     finally:
         await context.close()
+
+
+def grown_by(out: Path, config: Config, *, base: Path | None = None) -> tuple[Season, Config]:
+    """A tournament, and its configuration with the new players of another; ConfigError when they cannot join."""
+    season = load_season(out)
+    said = season.manifest.get("season", {})
+    if season.kind != "tournament" or said["system"] != "round-robin":
+        raise ConfigError(f"{out} is not a round-robin tournament: only those can be joined")
+    config = located(config, (base or Path()).resolve())
+    names = {player.name for player in season.config.players}
+    fresh = [player for player in config.players if player.name not in names]
+    if not fresh:
+        raise ConfigError(f"every player of the configuration is in {out} already: give a new one another name")
+    changed_models = [name for name, model in config.models.items() if season.config.models.get(name, model) != model]
+    if changed_models:
+        raise ConfigError(
+            f"the model {changed_models[0]} has other settings in {out}: name it differently to change them"
+        )
+    if (
+        config.task != season.config.task
+        or config.judge != season.config.judge
+        or config.rules != season.config.rules
+    ):
+        raise ConfigError(
+            f"{out} has another task, detector or other rules: players can only join under the same ones"
+        )
+    players, models = [*season.config.players, *fresh], {**config.models, **season.config.models}
+    return season, season.config.model_copy(update={"players": players, "models": models})
 
 
 async def _play(

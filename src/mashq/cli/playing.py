@@ -37,6 +37,7 @@ OPTIONS = (
     address_option,
     json_option,
 )
+PLAYING = "mashq.playing"  # where a command's context says what is done with a season: it is played, or planned
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +46,11 @@ class Playing:
 
     config: Path
     trials: int
-    out: Path | None
     overrides: tuple[str, ...]
-    executor: str | None
-    ray_address: str | None
     as_json: bool
+    out: Path | None = None
+    executor: str | None = None
+    ray_address: str | None = None
 
     def settings(self) -> "Config":
         """The configuration with its overrides."""
@@ -75,14 +76,26 @@ class Playing:
             click.echo(f"run: {place}", err=True)
         show_result(result, as_json=self.as_json)
 
+    def join(self, settings: "Config", tournament: Path) -> None:
+        """Let the new players of the configuration into a tournament and print its result."""
+        from mashq.arena import match
+
+        base = self.config.parent
+        joined = played(tournament, settings, lambda show: match.join(tournament, settings, base=base, show=show))
+        show_result(joined, as_json=self.as_json)
+
 
 def play_options(command: "Callable[..., None]") -> "Callable[..., None]":
-    """Give a command CONFIG and the options of playing, handed over as one `playing`."""
+    """Give a command CONFIG and the options of playing, handed over as one `playing`.
+
+    Under `mashq plan` that is one that plans: see PLAYING.
+    """
 
     @wraps(command)
     def gathered(**options: Any) -> None:
+        kind: type[Playing] = click.get_current_context().meta.get(PLAYING, Playing)
         own = {name: value for name, value in options.items() if name not in Playing.__slots__}
-        return command(Playing(**{name: options[name] for name in Playing.__slots__}), **own)
+        return command(kind(**{name: value for name, value in options.items() if name not in own}), **own)
 
     wrapped: Callable[..., None] = gathered
     for option in reversed(OPTIONS):

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mashq.cli.playing import Playing, play_options, played, show_result
+from mashq.cli.playing import Playing, play_options
 from mashq.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -44,12 +44,9 @@ def tournament(
       mashq tournament field.yaml --system swiss --rounds 5
       mashq tournament more-players.yaml --join runs/league
     """
-    from mashq.arena import match
-
     config, settings = playing.config, playing.settings()
     if join is not None:
-        joined = played(join, settings, lambda show: match.join(join, settings, base=config.parent, show=show))
-        show_result(joined, as_json=playing.as_json)
+        playing.join(settings, join)
         return
     count = len(settings.players)
     if count < 2:

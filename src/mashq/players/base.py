@@ -78,7 +78,10 @@ class AgentSpec:
     asks_again       whether a reply that is not the JSON asked for is asked for once more
     answers_alone    whether an answer depends on its item alone, so that under `ahead` it may be asked for early
     max_reviews      its own R where the player sets none; None: the R of the match
-    settings         which settings of a player it uses, besides those that every player has
+    settings         which settings of a player it uses, besides those that every player has; without `prompts` among
+                     them its prompts are its own, and what they cost on a real model is not known beforehand
+    answer_prompt    which of the prompts an answer is asked for with
+    review_prompt    the same of a review
     check            raises ConfigError when a player's settings do not fit it
     simulated_as     the built-in agent that plays like it when a record is simulated; None: its steps are not those
                      of the protocol, and it is simulated as a plain player whose calls cost what its turns did
@@ -95,6 +98,8 @@ class AgentSpec:
     answers_alone: bool = False
     max_reviews: int | None = None
     settings: frozenset[str] = frozenset()
+    answer_prompt: str = "answer"
+    review_prompt: str = "review"
     check: Callable[[PlayerConfig], None] | None = None
     simulated_as: str | None = None
     external: bool = False
@@ -104,13 +109,13 @@ class AgentSpec:
         """How often one question is put at most."""
         return 2 if self.asks_again else 1
 
-    def most(self, work: Workload) -> Calls | None:
-        """The most calls it makes, before the retry policy repeats any."""
+    def most(self, work: Workload, reviews: float | None = None) -> Calls | None:
+        """The most calls it makes before the retry policy repeats any, with so many reviews per item (R by default)."""
         if self.at_most is not None:
             return self.at_most(work)
         if self.calls is None:
             return None
-        return self.calls(replace(work, reviews=work.max_reviews)).times(self.asks)
+        return self.calls(replace(work, reviews=work.max_reviews if reviews is None else reviews)).times(self.asks)
 
 
 UNDECLARED = AgentSpec("an agent of an installed package")

@@ -51,6 +51,7 @@ class Retry:
         asks_again=True,
         answers_alone=True,
         settings=frozenset({"prompts"}),
+        review_prompt="answer",
         simulated_as="retry",
     )
 

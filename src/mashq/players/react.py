@@ -44,6 +44,8 @@ class React:
         at_most=_at_most,
         reviews="in a loop",
         settings=frozenset({"prompts"}),
+        answer_prompt="react",
+        review_prompt="react",
         simulated_as="react",
     )
 

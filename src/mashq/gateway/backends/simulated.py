@@ -22,6 +22,7 @@ from mashq.gateway.types import PLAY, Call, Completion, Outcome, Request, Usage
 NOT_JSON = "[simulated: not the JSON asked for]"
 NOTHING = Usage(0, 0, 0, 0)
 NEAREST = 10
+FARTHEST = math.sqrt(2 * 65 * math.log(2))  # no normal number is larger: the smallest uniform one is 0.5 / 2**64
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +81,44 @@ class Cost:
     out_share: float = 0.0
     follow: float = 0.0
     again: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Amounts:
+    """What one attempt takes: on average, or at most."""
+
+    tokens_in: float
+    tokens_out: float
+    seconds: float
+
+
+def on_average(p: Parameters, purpose: str) -> Amounts:
+    """What an attempt takes on average, unless it fails."""
+    cost = Cost(**p.calls.get(purpose, {}))
+
+    def mean(table: Sequence[float], median: float, spread: float) -> float:
+        return p.scale * (sum(table) / len(table) if table else median * math.exp(spread**2 / 2))
+
+    return Amounts(
+        mean(cost.tokens_in, p.tokens_in, p.tokens_spread),
+        mean(cost.tokens_out, p.tokens_out, p.tokens_spread),
+        mean(cost.seconds, p.seconds, p.seconds_spread),
+    )
+
+
+def at_most(p: Parameters, purpose: str) -> Amounts:
+    """The most that can be drawn for an attempt, failed or not."""
+    cost, failed = Cost(**p.calls.get(purpose, {})), Cost(**p.calls.get("failed", {}))
+
+    def whole(table: Sequence[float], median: float) -> int:
+        return _whole(p.scale * table[-1], 1) if table else _lognormal(p.scale * median, p.tokens_spread, FARTHEST)
+
+    seconds = p.scale * cost.seconds[-1] if cost.seconds else _milliseconds(p, FARTHEST) / 1000
+    return Amounts(
+        whole(cost.tokens_in, p.tokens_in),
+        whole(cost.tokens_out, p.tokens_out),
+        max(seconds, p.scale * failed.seconds[-1] if failed.seconds else 0.0) + 1e-6,  # what is drawn is rounded
+    )
 
 
 class Draws:
@@ -155,8 +194,7 @@ class SimulatedBackend:
             slow = cost.follow * long + math.sqrt(1 - cost.follow**2) * draws.normal("seconds")
             seconds = round(p.scale * _at(cost.seconds, slow), 6)
         else:
-            drawn = _lognormal(p.scale * p.seconds * 1000, p.seconds_spread, draws.normal("seconds"))
-            seconds = round(drawn / 1000, 3)
+            seconds = round(_milliseconds(p, draws.normal("seconds")) / 1000, 3)
         return Usage(tokens_in, tokens_out, 0, 0), seconds
 
     def _passing(self, call: Call, draws: Draws) -> bool:
@@ -250,6 +288,10 @@ def nearest(values: Sequence[float], x: float) -> tuple[int, int]:
 
 def _lognormal(median: float, spread: float, z: float) -> int:
     return max(1, round(median * math.exp(spread * z)))
+
+
+def _milliseconds(p: Parameters, z: float) -> int:
+    return _lognormal(p.scale * p.seconds * 1000, p.seconds_spread, z)
 
 
 def _clip(h: float) -> float:

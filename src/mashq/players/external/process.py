@@ -15,6 +15,7 @@ from typing import Self, cast
 MAX_OUTPUT = 2 * 1024 * 1024
 LAST_WORDS = 300
 GRACE = 0.3
+KILLING = 5.0
 
 
 class AgentError(Exception):
@@ -73,7 +74,7 @@ class Program(asyncio.SubprocessProtocol):
             return
         _kill_group(transport.get_pid())
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(KILLING):
                 await self._exited.wait()
         transport.close()
 

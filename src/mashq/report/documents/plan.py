@@ -1,22 +1,21 @@
-"""What a match would cost: what `mashq plan` says."""
+"""What a season would cost: what `mashq plan` says."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
+
+from mashq.analysis.parts import Costs, flat
+from mashq.report.documents.base import COSTS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedCost:
-    """What a player would take."""
+    """What something would take: an amount of each resource. An unknown is null, never 0."""
 
-    calls: float | None
-    """Calls; null is unknown."""
-    tokens: float | None
-    """Tokens, in and out; null is unknown."""
-    dollars: float | None
-    """Dollars; null is unknown."""
-    hours: float | None
-    """Hours of its calls, one after the other; null is unknown."""
+    costs: Costs = field(metadata=flat(COSTS))
+    """By resource; seconds are those of service, one call after the other."""
+    service_hours: float | None
+    """The same seconds as hours; null is unknown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,12 +30,14 @@ class Repeats:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedPlayer:
-    """A player's plan."""
+    """A player's plan, over all its matches."""
 
     name: str
     """Its name."""
     model: str
-    """The model that it asks."""
+    """The model that it asks, or all of them where a sweep changes it."""
+    matches: int
+    """How many matches it plays at most."""
     expected: PlannedCost
     """What to expect."""
     worst: PlannedCost
@@ -46,14 +47,66 @@ class PlannedPlayer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedReferee:
+    """What the judge and the guide ask a model, charged to no player."""
+
+    expected: PlannedCost
+    """What to expect."""
+    worst: PlannedCost
+    """The most that it can be."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedPart:
+    """Matches that are alike: of one variation, vision, condition or pairing."""
+
+    name: str
+    """What sets them apart."""
+    matches: int
+    """How many they are."""
+    expected: PlannedCost
+    """What to expect, the referee included."""
+    worst: PlannedCost
+    """The most that it can be."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WallTime:
+    """Hours from the first call to the last, without the time of detectors that are no models."""
+
+    expected: float | None
+    """As the busiest player or place, with matches side by side on this machine; null is unknown."""
+    worst: float | None
+    """With one call after the other, and every wait before one; null is unknown."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PlanDocument:
-    """What a match would cost, before anything is paid."""
+    """What a season would cost, before anything is paid."""
 
     kind: ClassVar[str] = "plan"
 
+    season: str
+    """What is planned: a match, a sweep, a tournament, a game or a vision study."""
     items: int
-    """How many items it has."""
+    """How many items each match has."""
+    trials: int
+    """How often each is played."""
+    matches: int
+    """How many matches are played in all."""
+    paired_later: bool
+    """Whether who meets whom depends on the results, as in a Swiss tournament: how many matches each plays as well."""
     players: Sequence[PlannedPlayer]
     """By player."""
+    referee: PlannedReferee | None
+    """The judge's and the guide's calls; null: neither is a model."""
+    parts: Sequence[PlannedPart]
+    """By variation, vision, condition or pairing, where there is more than one."""
+    expected: PlannedCost
+    """All of it, as expected."""
+    worst: PlannedCost
+    """The most that all of it can be."""
+    wall_hours: WallTime
+    """How long it takes."""
     assumed: str
     """What the expectation rests on."""

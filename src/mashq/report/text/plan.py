@@ -1,35 +1,39 @@
-"""What a match would cost, as a person reads it in a terminal."""
+"""What a season would cost, as a person reads it in a terminal of 80 columns."""
 
 from collections.abc import Iterator, Sequence
+from textwrap import fill
 
-from rich import box
-from rich.console import Group, RenderableType
-from rich.table import Table
-from rich.text import Text
+from mashq.protocol.resources import TABLE
+from mashq.report.documents.base import COSTS
+from mashq.report.documents.plan import PlanDocument, PlannedCost, PlannedPlayer, Repeats
+from mashq.report.text.formatting import cost, duration, number, safe
 
-from mashq.report.documents.plan import PlanDocument, PlannedPlayer, Repeats
-from mashq.report.text.formatting import dollars, number, safe
+WIDTH = 80
+LABELS = ("expected", "at worst")
+Block = tuple[str, PlannedCost, PlannedCost]
 
 
-def text(document: PlanDocument) -> RenderableType:
-    """A row for each player, expected and at worst; and what that rests on."""
-    title = f"{document.items} items; expected / at worst"
-    table = Table(box=box.SIMPLE_HEAD, title=title, title_justify="left")
-    table.add_column("player")
-    table.add_column("model")
-    for heading in ("calls", "tokens", "dollars", "hours"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    for row in document.players:
-        low, high = row.expected, row.worst
-        table.add_row(
-            Text(safe(row.name, 24)),
-            Text(safe(row.model, 40)),
-            f"{number(low.calls)} / {number(high.calls)}",
-            f"{number(low.tokens)} / {number(high.tokens)}",
-            f"{dollars(low.dollars)} / {dollars(high.dollars)}",
-            f"{number(low.hours, 2)} / {number(high.hours, 1)}",
-        )
-    return Group(table, Text(" ".join([document.assumed, *bounds(document.players)])))
+def text(document: PlanDocument) -> str:
+    """Two rows for each player, and for all; by part where there are several; how long, and what that rests on."""
+    blocks = [
+        (f"{safe(own.name, 80)} ({_matched(document, own)})", own.expected, own.worst) for own in document.players
+    ]
+    if document.referee is not None:
+        blocks.append(("judge (charged to nobody)", document.referee.expected, document.referee.worst))
+    if len(blocks) > 1 or document.matches > 1:
+        blocks.append(("all", document.expected, document.worst))
+    parts: list[Block] = []
+    if document.season != "tournament":
+        parts = [
+            (f"{safe(part.name, 200)} ({_count(part.matches, 'match')})", part.expected, part.worst)
+            for part in document.parts
+        ]
+    columns = _columns([*blocks, *parts])
+    lines = [_title(document), "", *_table(blocks, columns)]
+    if parts:
+        lines += ["", "Of which:", "", *_table(parts, columns)]
+    sentences = [_wall(document), document.assumed, *bounds(document.players)]
+    return "\n".join([*lines, "", *(fill(sentence, WIDTH, subsequent_indent="  ") for sentence in sentences)])
 
 
 def bounds(players: Sequence[PlannedPlayer]) -> Iterator[str]:
@@ -45,3 +49,80 @@ def bounds(players: Sequence[PlannedPlayer]) -> Iterator[str]:
         yield f"Each call{whose} is sent at most {asks * attempts} times ({how})."
     if unknown:
         yield f"How often it calls is known only when it plays: {', '.join(unknown)}."
+
+
+def _title(document: PlanDocument) -> str:
+    """What is planned, in figures."""
+    kind = {"vision": "vision study"}.get(document.season, document.season)
+    each = f", {document.trials} trials of each" if document.trials > 1 else ""
+    items = _count(document.items, "item")
+    return f"Plan of a {kind}: {_count(document.matches, 'match')} over {items}{each}"
+
+
+def _matched(document: PlanDocument, own: PlannedPlayer) -> str:
+    """Its model, and how many matches it plays where that is not all of them, or not known."""
+    model = safe(own.model, 60)
+    if own.matches == document.matches and document.season != "tournament":
+        return model
+    return f"{model}; {'up to ' if document.paired_later else ''}{_count(own.matches, 'match')}"
+
+
+def _count(count: int, noun: str) -> str:
+    many = noun + ("es" if noun.endswith("ch") else "s")
+    return f"{count:,} {noun if count == 1 else many}"
+
+
+def _columns(blocks: Sequence[Block]) -> list[str]:
+    """Which resources are shown: what can count by default and dollars, and of the others what somebody knows."""
+    rows = [row for _, *both in blocks for row in both]
+    return [
+        name
+        for name in COSTS
+        if TABLE[name].weight or name == "dollars" or any(row.costs[name] is not None for row in rows)
+    ]
+
+
+def _table(blocks: Sequence[Block], columns: Sequence[str]) -> Iterator[str]:
+    """A line with the name of each, then a row expected and one at worst; as wide as its numbers."""
+    headings = ["service hours" if name == "seconds" else _heading(name) for name in columns]
+    cells = [[[_cell(row, name) for name in columns] for row in (expected, worst)] for _, expected, worst in blocks]
+    widths = [
+        max(len(heading), *(len(row[at]) for both in cells for row in both)) for at, heading in enumerate(headings)
+    ]
+    first = max(map(len, LABELS)) + 2
+    yield _line(" " * first, headings, widths)
+    yield "─" * (first + sum(width + 2 for width in widths))
+    for (name, *_), both in zip(blocks, cells, strict=True):
+        yield fill(name, WIDTH, subsequent_indent="  ")
+        for label, row in zip(LABELS, both, strict=True):
+            yield _line(f"  {label}", row, widths)
+
+
+def _line(label: str, cells: Sequence[str], widths: Sequence[int]) -> str:
+    return label + "".join(f"  {cell:>{width}}" for cell, width in zip(cells, widths, strict=True))
+
+
+def _heading(name: str) -> str:
+    unit = TABLE[name].unit
+    return name if unit in (name, "$") else f"{name} ({unit})"
+
+
+def _cell(row: PlannedCost, name: str) -> str:
+    if name == "seconds":
+        hours = row.service_hours
+        return number(hours, 4 if hours is not None and hours < 10 else 1)
+    value = row.costs[name]
+    small = value is not None and 0 < value < 0.001 and name == "dollars"
+    return f"{value:.7f}" if small else cost(name, value)
+
+
+def _wall(document: PlanDocument) -> str:
+    expected, worst = (
+        "?" if hours is None else duration(hours * 3600)
+        for hours in (document.wall_hours.expected, document.wall_hours.worst)
+    )
+    return (
+        f"Wall time: {expected} expected, with matches side by side on this machine; at worst {worst}, with one call "
+        "after the other and every wait before one. Service hours are those of the calls. What is simulated takes no "
+        "time on the wall; that of detectors comes on top."
+    )

@@ -1,0 +1,257 @@
+"""Planned costs: an amount of every resource of the table, each known or not, and of time on the clock.
+
+What one attempt takes is worked out from its tokens and seconds, by the rows of the table of resources; costs add up,
+and an unknown part makes a sum unknown.
+"""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from mashq.arena.endpoints import concurrency_of, per_minute_of, place_of, rates_of
+from mashq.config import Config
+from mashq.gateway.backends import simulated
+from mashq.gateway.backends.simulated import Parameters
+from mashq.gateway.prices import Rate
+from mashq.protocol.resources import RESOURCES, TABLE, UNKNOWN, Unknown
+
+Planned = float | Unknown
+CLOCK = "clock"  # seconds that pass, if nothing else went on meanwhile: service, pauses and gaps between requests
+NAMES = (*RESOURCES, CLOCK)
+SECONDS_HTTP, SECONDS_LOCAL = 3.0, 4.5
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """An amount of each of NAMES."""
+
+    amounts: dict[str, Planned]
+
+    def __getitem__(self, name: str) -> Planned:
+        return self.amounts[name]
+
+    def __add__(self, other: "Cost") -> "Cost":
+        return Cost({name: added(self[name], other[name]) for name in NAMES})
+
+    def times(self, factor: float) -> "Cost":
+        """So many times as much; nothing of an unknown is nothing."""
+        return Cost({name: times(self[name], factor) for name in NAMES})
+
+    def within(self, most: "Cost") -> "Cost":
+        """A bound that is no more than `most`, where that is known, even of what was not known."""
+        return Cost({name: least(self[name], most[name]) for name in NAMES})
+
+    def capped(self, most: "Cost") -> "Cost":
+        """The same of what to expect, of which nothing is learnt from a bound."""
+        return Cost({name: UNKNOWN if self[name] is UNKNOWN else least(self[name], most[name]) for name in NAMES})
+
+
+NOTHING = Cost(dict.fromkeys(NAMES, 0.0))
+NOT_KNOWN = Cost(dict.fromkeys(NAMES, UNKNOWN))
+
+
+def added(a: Planned, b: Planned) -> Planned:
+    """A sum, unknown if a part of it is."""
+    return UNKNOWN if isinstance(a, Unknown) or isinstance(b, Unknown) else a + b
+
+
+def times(a: Planned, factor: float) -> Planned:
+    """A multiple; nothing of an unknown is nothing."""
+    if not factor:
+        return 0.0
+    return UNKNOWN if isinstance(a, Unknown) else a * factor
+
+
+def least(a: Planned, limit: Planned) -> Planned:
+    """The smaller one, where a limit is known: it bounds what is unknown as well."""
+    if isinstance(limit, Unknown):
+        return a
+    return limit if isinstance(a, Unknown) else min(a, limit)
+
+
+def most(a: Planned, b: Planned) -> Planned:
+    """The larger one, unknown if either is."""
+    return UNKNOWN if isinstance(a, Unknown) or isinstance(b, Unknown) else max(a, b)
+
+
+def largest(costs: Iterable[Cost]) -> Cost:
+    """The most of each resource."""
+    found = NOTHING
+    for cost in costs:
+        found = Cost({name: most(found[name], cost[name]) for name in NAMES})
+    return found
+
+
+def smallest(costs: Sequence[Cost]) -> Cost:
+    """The least of each resource, as far as it is known: nothing of what is not."""
+    found: dict[str, Planned] = {}
+    for name in NAMES:
+        known = [amount for cost in costs if not isinstance(amount := cost[name], Unknown)]
+        found[name] = min(known) if len(known) == len(costs) else 0.0
+    return Cost(found)
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """What one attempt takes; `pause` is how long is waited around it."""
+
+    tokens_in: Planned
+    tokens_out: Planned
+    seconds: Planned
+    pause: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """What is asked at one place: so many seconds and calls, so many at once, so many a minute."""
+
+    seconds: float
+    calls: float
+    at_once: int
+    per_minute: float | None
+
+    def __add__(self, other: "Load") -> "Load":
+        return Load(self.seconds + other.seconds, self.calls + other.calls, self.at_once, self.per_minute)
+
+    def times(self, factor: float) -> "Load":
+        """So many times as much."""
+        return Load(self.seconds * factor, self.calls * factor, self.at_once, self.per_minute)
+
+    @property
+    def lasts(self) -> float:
+        """The time it takes at least."""
+        return max(self.seconds / self.at_once, 60 * self.calls / self.per_minute if self.per_minute else 0.0)
+
+
+Loads = Mapping[str, Load]
+
+
+def loaded(parts: Iterable[Loads]) -> dict[str, Load]:
+    """What is asked at each place in all."""
+    found: dict[str, Load] = {}
+    for part in parts:
+        for place, load in part.items():
+            found[place] = found[place] + load if place in found else load
+    return found
+
+
+class Priced:
+    """A model, what attempts at it can take, and what they come to."""
+
+    def __init__(self, config: Config, name: str) -> None:
+        self.name, self.settings = name, config.model(name)
+        self.provider = name.partition("/")[0]
+        self._config = config
+
+    @cached_property
+    def _rates(self) -> dict[str, Rate]:
+        return rates_of(self.name, self.settings)
+
+    @property
+    def attempts(self) -> int:
+        """How often an attempt is made at most, until one is answered."""
+        return self.settings.retry.attempts
+
+    @cached_property
+    def simulated(self) -> Parameters | None:
+        """What its replies are drawn from; None: it is real."""
+        return Parameters(**self.settings.simulate.model_dump()) if self.provider == "simulated" else None
+
+    @cached_property
+    def pause(self) -> float:
+        """How long is waited before an attempt at most: what failed is tried again later, and requests keep apart."""
+        retry = self.settings.retry
+        if self.provider in ("local", "recorded") or (self.simulated and retry.attempts == 1):
+            return 0.0
+        if self.simulated:
+            return retry.cap
+        per_minute = per_minute_of(self._config, self.name)
+        backing_off = max(retry.cap, retry.retry_after_cap) if retry.attempts > 1 else 0.0
+        return backing_off + (60 / per_minute if per_minute else 0.0)
+
+    def on_average(self, purpose: str, tokens_in: Planned, tokens_out: int) -> Attempt:
+        """An attempt as expected."""
+        if self.simulated is not None:
+            amounts = simulated.on_average(self.simulated, purpose)
+            return Attempt(amounts.tokens_in, amounts.tokens_out, amounts.seconds)
+        if self.provider == "recorded":
+            return Attempt(UNKNOWN, UNKNOWN, UNKNOWN)
+        seconds = SECONDS_LOCAL if self.provider == "local" else SECONDS_HTTP
+        return Attempt(tokens_in, min(tokens_out, self.settings.max_tokens), seconds)
+
+    def at_most(self, purpose: str, tokens_in: Planned) -> Attempt:
+        """An attempt at worst: draws and recordings keep to no limit, and a model in this process to no time-out."""
+        if self.simulated is not None:
+            amounts = simulated.at_most(self.simulated, purpose)
+            return Attempt(amounts.tokens_in, amounts.tokens_out, amounts.seconds, self.pause)
+        if self.provider == "recorded":
+            return Attempt(UNKNOWN, UNKNOWN, UNKNOWN)
+        seconds = UNKNOWN if self.provider == "local" else self.settings.timeout
+        return Attempt(tokens_in, self.settings.max_tokens, seconds, self.pause)
+
+    def overrun(self, most: Cost) -> Cost:
+        """By how much an attempt may exceed what a budget reserved for it, if it takes `most` at worst."""
+        over = dict(NOTHING.amounts)
+        if self.simulated is not None or self.provider == "recorded":
+            over = {name: most[name] for name in NAMES}
+        elif self.provider == "local":
+            over["seconds"] = UNKNOWN
+        return Cost(over | {"calls": 0.0})
+
+    def load(self, attempt: Attempt, count: float) -> Loads:
+        """What so many attempts ask of the place where the model is; one that is drawn or recorded takes no time."""
+        if self.provider in ("simulated", "recorded") or isinstance(attempt.seconds, Unknown):
+            return {}
+        if self.provider == "local":
+            return {"local": Load(attempt.seconds * count, count, 1, None)}
+        lanes = concurrency_of(self._config, self.name), per_minute_of(self._config, self.name)
+        return {place_of(self._config, self.name): Load(attempt.seconds * count, count, *lanes)}
+
+    def cost(self, attempt: Attempt, *, at_worst: bool) -> Cost:
+        """One attempt as an amount of each resource."""
+        amounts: dict[str, Planned] = {"calls": 1.0, "reviews": 0.0}
+        for row in TABLE.values():
+            if row.rated:
+                amounts[row.name] = self._rated(row.name, attempt, at_worst=at_worst)
+            elif row.measures:
+                total: Planned = 0.0
+                for measure in row.measures:
+                    total = added(total, getattr(attempt, measure))
+                amounts[row.name] = total
+        passing = 0.0 if self.provider in ("simulated", "recorded") else attempt.seconds
+        return Cost(amounts | {CLOCK: added(passing, attempt.pause)})
+
+    def _rated(self, name: str, attempt: Attempt, *, at_worst: bool) -> Planned:
+        """By the rate; at worst with all or none of the prompt read from a cache, whichever is dearer."""
+        rate, way_in, way_out = self._rates.get(name), attempt.tokens_in, attempt.tokens_out
+        if rate is None or isinstance(way_in, Unknown) or isinstance(way_out, Unknown):
+            return UNKNOWN
+        tokens = math.ceil(way_in), math.ceil(way_out)
+        plain = rate.of(*tokens, 0)
+        return max(plain, rate.of(*tokens, tokens[0])) if at_worst else plain
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """So many attempts at a model, each of which takes as much."""
+
+    model: Priced
+    count: float
+    attempt: Attempt
+
+    def cost(self, *, at_worst: bool) -> Cost:
+        """What they take together."""
+        return self.model.cost(self.attempt, at_worst=at_worst).times(self.count)
+
+
+def total(asked: Iterable[Asked], reviews: float, *, at_worst: bool) -> Cost:
+    """What all of it takes, with so many reviews."""
+    counts: dict[tuple[str, Attempt], Asked] = {}
+    for part in asked:
+        key = part.model.name, part.attempt
+        counts[key] = replace(part, count=part.count + (counts[key].count if key in counts else 0))
+    found = Cost(NOTHING.amounts | {"reviews": reviews})
+    for part in counts.values():
+        found += part.cost(at_worst=at_worst)
+    return found

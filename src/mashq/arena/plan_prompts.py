@@ -1,0 +1,114 @@
+"""How long a player's prompts are: of each item as they begin, and by how much they can grow.
+
+At worst a byte is a token, and a reply that is quoted is as many tokens as a reply may have.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mashq.config import Config, PlayerConfig
+from mashq.players.base import AgentSpec, Workload
+from mashq.players.prompting import policy_fields
+from mashq.players.prompts import Prompts
+from mashq.protocol.items import Item
+from mashq.protocol.resources import MEASURES, Amount, Spend
+from mashq.protocol.state import Observation, Snapshot
+from mashq.runs.setup import prompts_of
+
+FRAME = 500  # bytes around a prompt: the schema of the reply, roles, and what else a wire format adds
+HUGE = 1e15  # no number in a prompt is written with more digits than this one
+ROLES = 16  # bytes that say whose two messages are
+TOLD = 100  # bytes of an observation in a loop, at most
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """Bytes of prompts: by item those of an answer and of a review, without what they quote; those of a decision, in
+    the middle of a match and at most; what asking again and a turn of a loop add, without what they quote. `quotes`
+    is how often a review quotes the answer."""
+
+    answers: tuple[int, ...]
+    reviews: tuple[int, ...]
+    decision: int
+    longest_decision: int
+    again: int
+    turn: int
+    quotes: int
+
+
+def sizes_of(config: Config, player: PlayerConfig, spec: AgentSpec, items: Sequence[Item], work: Workload) -> Sizes:
+    """The sizes of a player's prompts in a match."""
+    texts = prompts_of(config, player)
+    decisions = [
+        len(texts.fill("policy", policy_fields(seen)).encode("utf-8", "replace"))
+        for seen in (_middle(config, player, items, work), _longest(config, player, items, work))
+    ]
+    return Sizes(
+        tuple(_filled(texts, spec.answer_prompt, work, item.text) for item in items),
+        tuple(_filled(texts, spec.review_prompt, work, item.text) for item in items),
+        decisions[0],
+        decisions[1],
+        _filled(texts, "again", work) + ROLES,
+        _filled(texts, "observe", work) + ROLES,
+        texts.texts[spec.review_prompt].count("${answer}"),
+    )
+
+
+def _filled(texts: Prompts, name: str, work: Workload, passage: str = "") -> int:
+    """Bytes of a prompt without the answer in it."""
+    values = {"passage": passage, "answer": "", "h": "0.0000", "told": "." * TOLD, "keys": "." * TOLD}
+    filled = texts.fill(name, values | {"max_reviews": str(work.max_reviews), "threshold": "1.23457e-05"})
+    return len(filled.encode("utf-8", "replace"))
+
+
+def _middle(config: Config, player: PlayerConfig, items: Sequence[Item], work: Workload) -> Observation:
+    """A state in the middle of the match."""
+    return Observation(
+        step="decide",
+        round=len(items),
+        player=player.name,
+        item=items[0],
+        position=0,
+        total=len(items),
+        handled=len(items) // 2,
+        spend=Spend(),
+        average_h=0.5,
+        worst=(items[-1].id, 0.5),
+        recommended=True,
+        threshold=config.rules.T if player.T is None else player.T,
+        max_reviews=work.max_reviews,
+        review_cost=config.rules.review_cost if player.review_cost is None else player.review_cost,
+        resources=tuple(config.score.resources),
+        show_seconds=config.rules.show_seconds,
+        rivals=len(config.players) - 1,
+        snapshots=(),
+    )
+
+
+def _longest(config: Config, player: PlayerConfig, items: Sequence[Item], work: Workload) -> Observation:
+    """A state of which every number is long, the ids are the longest, and every rival is shown."""
+    item = max(items, key=lambda item: len(item.id.encode("utf-8", "replace")))
+    vision, count = config.rules.vision, round(HUGE)
+    fields = tuple((name, HUGE + 0.125) for name in vision.show)
+    rivals = [rival.name for rival in config.players if rival is not player]
+    middle = _middle(config, player, items, work)
+    return Observation(
+        step="decide",
+        round=count,
+        player=player.name,
+        item=item,
+        position=count,
+        total=count,
+        handled=-count,
+        spend=Spend(calls=count, reviews=count, amounts=(Amount(HUGE, 1),) * len(MEASURES)),
+        average_h=0.5,
+        worst=(item.id, 0.5),
+        recommended=True,
+        threshold=middle.threshold,
+        max_reviews=work.max_reviews,
+        review_cost=middle.review_cost,
+        resources=middle.resources,
+        show_seconds=middle.show_seconds,
+        rivals=middle.rivals,
+        snapshots=() if vision.when == "never" else tuple(Snapshot(name, count, fields, True) for name in rivals),
+    )
