@@ -44,7 +44,7 @@ class PartPlan:
     """The matches of a season that are alike but for the trial and who sits where: those of a variation, a vision, a
     condition, a pairing."""
 
-    settings: Cell
+    name: str
     matches: int
     expected: Cost
     worst: Cost
@@ -123,10 +123,10 @@ class _Planner:
     def season(self, kind: str, trials: int, found: Sequence[_Planned]) -> SeasonPlan:
         """The sums over the matches of a season."""
         expected = worst = NOTHING
-        parts: dict[Cell, list[_Planned]] = {}
+        parts: dict[str, list[_Planned]] = {}
         for one in found:
             expected, worst = expected + one.match.expected.times(one.count), worst + one.match.worst.times(one.count)
-            parts.setdefault(_part(kind, one.fixture.cell), []).append(one)
+            parts.setdefault(self._part(kind, one.fixture), []).append(one)
         return SeasonPlan(
             kind,
             len(self._items),
@@ -134,11 +134,17 @@ class _Planner:
             round(sum(one.count for one in found)),
             tuple(self._by_player(found)),
             _referee(found),
-            tuple(_part_plan(cell, own) for cell, own in parts.items()) if len(parts) > 1 else (),
+            tuple(_part_plan(name, own) for name, own in parts.items()) if len(parts) > 1 else (),
             expected,
             worst,
             (_lasts(found), worst[CLOCK]),
         )
+
+    def _part(self, kind: str, fixture: Fixture) -> str:
+        """Which part of a season a match belongs to: its pairing, whoever sits first, or its settings."""
+        if kind == "tournament":
+            return ", ".join(self._config.players[at].name for at in sorted(_seats(fixture)))
+        return " ".join(f"{name}={value}" for name, value in fixture.cell if name != "seats")
 
     def _by_player(self, found: Sequence[_Planned]) -> Iterator[PlayerPlan]:
         """Each player over the matches in which it sits; one that plays against itself sits there twice."""
@@ -149,7 +155,8 @@ class _Planner:
             for at, player in enumerate(fixture.config.players):
                 name = self._config.players[seats[at]].name if seats else player.name
                 names.setdefault(name, []).append((one.match.players[at], player.model, one.count))
-        for name, rows in names.items():
+        order = {player.name: at for at, player in enumerate(self._config.players)}
+        for name, rows in sorted(names.items(), key=lambda own: order.get(own[0], len(order))):
             expected = worst = NOTHING
             for own, _, count in rows:
                 expected, worst = expected + own.expected.times(count), worst + own.worst.times(count)
@@ -214,18 +221,11 @@ def _hashable(value: object) -> object:
     return value if isinstance(value, Hashable) else repr(value)
 
 
-def _part(kind: str, cell: Cell) -> Cell:
-    """Which part of a season a match belongs to: a pairing of a tournament whoever sits first, else its settings."""
-    if kind != "tournament":
-        return _settings(cell)
-    return tuple((name, tuple(sorted(value))) for name, value in cell)
-
-
-def _part_plan(cell: Cell, found: Sequence[_Planned]) -> PartPlan:
+def _part_plan(name: str, found: Sequence[_Planned]) -> PartPlan:
     expected = worst = NOTHING
     for one in found:
         expected, worst = expected + one.match.expected.times(one.count), worst + one.match.worst.times(one.count)
-    return PartPlan(cell, round(sum(one.count for one in found)), expected, worst)
+    return PartPlan(name, round(sum(one.count for one in found)), expected, worst)
 
 
 def _referee(found: Sequence[_Planned]) -> tuple[Cost, Cost] | None:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
     from mashq.arena.plan_costs import Cost
-    from mashq.arena.plan_season import PartPlan, SeasonPlan
+    from mashq.arena.plan_season import SeasonPlan
     from mashq.config import Config
     from mashq.report.documents.plan import PlanDocument, PlannedCost
 
@@ -107,7 +107,6 @@ def documented(season: "SeasonPlan") -> "PlanDocument":
     )
 
     hours = [None if (seconds := _known(lasts)) is None else seconds / 3600 for lasts in season.lasts]
-    names = [own.name for own in season.players]
     return PlanDocument(
         season=season.kind,
         items=season.items,
@@ -128,7 +127,7 @@ def documented(season: "SeasonPlan") -> "PlanDocument":
         referee=season.referee and PlannedReferee(expected=_cost(season.referee[0]), worst=_cost(season.referee[1])),
         parts=[
             PlannedPart(
-                name=_label(part, names),
+                name=part.name,
                 matches=part.matches,
                 expected=_cost(part.expected),
                 worst=_cost(part.worst),
@@ -140,15 +139,6 @@ def documented(season: "SeasonPlan") -> "PlanDocument":
         wall_hours=WallTime(expected=hours[0], worst=hours[1]),
         assumed=ASSUMED,
     )
-
-
-def _label(part: "PartPlan", names: list[str]) -> str:
-    """What sets a part apart, in words: settings as `--over` has them, a pairing by its players."""
-    words = [
-        ", ".join(names[at] for at in value) if name == "seats" else f"{name}={value}"
-        for name, value in part.settings
-    ]
-    return " ".join(words)
 
 
 def _cost(cost: "Cost") -> "PlannedCost":

@@ -110,7 +110,7 @@ class AgentSpec:
         return 2 if self.asks_again else 1
 
     def most(self, work: Workload, reviews: float | None = None) -> Calls | None:
-        """The most calls it makes before the retry policy repeats any, with so many reviews per item (R by default)."""
+        """The most calls it makes before the retry policy repeats any, with so many reviews per item, or R."""
         if self.at_most is not None:
             return self.at_most(work)
         if self.calls is None:

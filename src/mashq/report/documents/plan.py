@@ -95,7 +95,7 @@ class PlanDocument:
     matches: int
     """How many matches are played in all."""
     paired_later: bool
-    """Whether who meets whom depends on the results, as in a Swiss tournament: how many matches each plays as well."""
+    """Whether who meets whom depends on the results, as in a Swiss tournament."""
     players: Sequence[PlannedPlayer]
     """By player."""
     referee: PlannedReferee | None
