@@ -19,10 +19,12 @@ from mashq.errors import ConfigError
 from mashq.gateway.backends.simulated import SimulatedBackend
 from mashq.gateway.types import Call, Completion, Outcome, Request
 from mashq.gateway.types import Usage as Tokens
+from mashq.players import prompts
 from mashq.players.base import AgentSpec, Calls, Workload
 from mashq.players.registry import BUILT_IN
 from mashq.protocol.resources import RESOURCES, UNKNOWN, Unknown
-from mashq.report.text.plan import bounds
+from mashq.report.text.plan import bounds, text
+from mashq.runs.setup import items_of
 
 ITEMS, R, N, ATTEMPTS = 3, 2, 2, 3
 AGENTS = [name for name, spec in BUILT_IN.items() if not spec.external]
@@ -142,6 +144,22 @@ def test_the_worst_case_is_reached_and_never_exceeded(
     reviews = 0 if BUILT_IN[agent].reviews == "never" else own * ITEMS * (N if agent == "best-of-n" else 1)
     assert (played["calls"], played["reviews"]) == (worst["calls"], worst["reviews"]) == (worst["calls"], reviews)
     assert played["tokens_in"] + played["tokens_out"] <= known(worst["tokens"])
+
+
+def test_tokens_at_worst_by_hand() -> None:
+    """A token a byte of the prompt and of its frame; asked again, the reply and what is said about it come on top."""
+    document = config("plain", items=2, attempts=3)
+    document["players"][0] |= {"model": "openai/gpt-4o-mini"}
+    document["models"]["openai/gpt-4o-mini"] = {"max_tokens": 100, "retry": {"attempts": 3}}
+    items = items_of(check(document))
+    texts = prompts.load()
+    first = [len(texts.fill("answer", {"passage": item.text}).encode()) + 500 for item in items]
+    again = len(texts.fill("again", {"keys": "." * 100}).encode()) + 16
+    by_hand = sum(3 * (size + 100) + 3 * (size + 100 + again + 100) for size in first)
+    made = planned(document)
+    assert made.worst["tokens"] == by_hand
+    mean = sum(size - 500 for size in first) / 4.5 + 2 * 90
+    assert known(made.expected["tokens"]) == pytest.approx(mean)
 
 
 def test_reviews_of_a_stronger_model_cost_what_that_model_does() -> None:
@@ -407,10 +425,30 @@ def test_the_table_fits_80_columns_and_cuts_no_number(tmp_path: Path) -> None:
             _, _, calls, tokens, reviews, hours, dollars, joules = f"x {line.replace('at worst', 'worst')}".split()
             row = own[which]
             assert [calls, tokens, reviews] == [f"{row[name]:,}" for name in ("calls", "tokens", "reviews")]
+            assert {type(row[name]) for name in ("calls", "tokens", "reviews")} == {int}
             assert float(hours.replace(",", "")) == pytest.approx(row["service_hours"], abs=0.051)
             for shown, name in ((dollars, "dollars"), (joules, "joules")):
                 assert (shown == "?") == (row[name] is None)
                 assert shown == "?" or float(shown.replace(",", "")) == pytest.approx(row[name], abs=0.051)
+
+
+def test_a_part_of_a_call_is_shown_as_one_so_that_sums_are_sums() -> None:
+    document = config("retry", items=5)
+    document["players"].append(document["players"][0] | {"name": "B"})
+    made = documented(season_of(document))
+    assert [own.expected.costs["calls"] for own in made.players] == [9.5, 9.5] and made.expected.costs["calls"] == 19
+    rows = [line.split() for line in text(made).splitlines() if line.startswith("  expected ")]
+    assert [(row[1], row[3]) for row in rows] == [("9.5", "4.5"), ("9.5", "4.5"), ("19", "9")]
+
+
+def test_small_sums_of_dollars_are_not_nothing() -> None:
+    document = config("plain", items=1)
+    document["players"][0]["model"] = "simulated/weak"
+    document["models"]["simulated/weak"] |= {"price": {"input": 0.01, "output": 0.02}}
+    made = documented(season_of(document))
+    (expected, *_) = [line.split() for line in text(made).splitlines() if line.startswith("  expected ")]
+    assert 0 < float(expected[-1]) < 0.001
+    assert float(expected[-1]) == pytest.approx(made.expected.costs["dollars"], abs=1e-7)
 
 
 def test_thousands_of_pairings_are_planned_at_once() -> None:

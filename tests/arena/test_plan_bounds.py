@@ -14,22 +14,26 @@ from hypothesis import HealthCheck, event, example, given, settings
 from hypothesis import strategies as st
 
 from mashq.arena import context, endpoints, match
+from mashq.arena.plan import workload
 from mashq.arena.plan_costs import NAMES, Cost
+from mashq.arena.plan_prompts import sizes_of
 from mashq.arena.plan_season import SeasonPlan, plan
 from mashq.config import check
 from mashq.gateway.types import Call, Completion, Outcome, Request, Usage
+from mashq.players.registry import spec_of
 from mashq.protocol.resources import TABLE, Unknown
 from mashq.runs.seasons import TWIN
+from mashq.runs.setup import items_of
 from tests.arena.helpers import rows
 
 COUNTED = ("calls", "reviews", "tokens", "seconds", "dollars")
 AGENTS = ["q-agent", "plain", "retry", "escalate", "best-of-n", "react"]
 rate = st.sampled_from([0.0, 0.0, 0.3, 0.9, 1.0])
 table = st.lists(st.floats(0, 2000), min_size=1, max_size=4).map(sorted)
-call_tables = st.fixed_dictionaries(
+call_tables: st.SearchStrategy[Any] = st.fixed_dictionaries(
     {}, optional={"tokens_in": table, "tokens_out": table, "seconds": table, "again": rate}
 )
-drawn_model = st.fixed_dictionaries(
+drawn_model: st.SearchStrategy[Any] = st.fixed_dictionaries(
     {
         "price": st.sampled_from([{"input": 3.0, "output": 7.0}, {"input": 1.0, "output": 2.0, "cached": 5.0}, None]),
         "retry": st.integers(1, 3).map(lambda n: {"attempts": n, "base": 0.0, "cap": 0.0}),
@@ -51,8 +55,8 @@ drawn_model = st.fixed_dictionaries(
         ),
     }
 )
-budget = st.one_of(
-    st.just({}),
+budget: st.SearchStrategy[dict[str, float]] = st.one_of(
+    st.just(dict[str, float]()),
     st.fixed_dictionaries(
         {},
         optional={
@@ -63,7 +67,7 @@ budget = st.one_of(
         },
     ),
 )
-season = st.sampled_from(
+season: st.SearchStrategy[dict[str, Any]] = st.sampled_from(
     [
         {"kind": "match", "trials": 1},
         {"kind": "match", "trials": 2},
@@ -77,13 +81,13 @@ season = st.sampled_from(
 
 
 @st.composite
-def configurations(draw: st.DrawFn, model: st.SearchStrategy[dict[str, Any]], names: list[str]) -> dict[str, Any]:
+def configurations(draw: st.DrawFn, model: st.SearchStrategy[Any], names: list[str]) -> dict[str, Any]:
     """Two or three players of any built-in kind under any rules."""
     players: list[dict[str, Any]] = []
     for number in range(draw(st.integers(2, 3))):
         agent = draw(st.sampled_from(AGENTS))
         policies = ["llm", "rule"] if agent == "best-of-n" else ["llm", "rule", "bayes"]
-        player = {
+        player: dict[str, Any] = {
             "name": f"p{number}" + "ü" * draw(st.sampled_from([0, 30])),
             "agent": agent,
             "model": draw(st.sampled_from(names)),
@@ -117,7 +121,8 @@ def configurations(draw: st.DrawFn, model: st.SearchStrategy[dict[str, Any]], na
 def played(document: dict[str, Any], season: Mapping[str, Any], out: Path) -> dict[str, dict[str, float]]:
     """What each player spent in all matches of a season, by its attempts and moves."""
     asyncio.run(match.run(check(document), out, season=season))
-    spent = {player["name"]: dict.fromkeys(COUNTED, 0.0) for player in document["players"]}
+    nothing: dict[str, float] = dict.fromkeys(list[str](COUNTED), 0.0)
+    spent: dict[str, dict[str, float]] = {player["name"]: dict(nothing) for player in document["players"]}
     priced = ", ".join(name for name, row in TABLE.items() if row.rated)
     for player, way_in, way_out, seconds, *rated in rows(
         out, f"SELECT player, tokens_in, tokens_out, seconds, {priced} FROM attempts"
@@ -170,7 +175,7 @@ def test_no_season_of_simulated_players_exceeds_its_plan(document: dict[str, Any
             assert not isinstance(own.worst[name], Unknown), "of built-in agents on drawn models all is bounded"
 
 
-faultless = st.fixed_dictionaries(
+faultless: st.SearchStrategy[Any] = st.fixed_dictionaries(
     {"simulate": st.fixed_dictionaries({"h": st.sampled_from([0.2, 0.9]), "tokens_spread": st.just(0.0)})}
 )
 
@@ -261,7 +266,7 @@ EACH: dict[str, Any] = {
 
 
 @pytest.mark.usefixtures("greedy")
-@given(document=configurations(st.just({}), REAL), season=season)
+@given(document=configurations(st.just(dict[str, Any]()), REAL), season=season)
 @example(document=EACH, season={"kind": "match", "trials": 1})
 @example(document=EACH | {"rules": EACH["rules"] | {"turn": "single"}}, season={"kind": "match", "trials": 1})
 @settings(
@@ -284,3 +289,20 @@ def test_no_season_of_a_model_that_takes_all_it_may_exceeds_its_plan(
             assert reached["calls"] == 1, "the bound is reached, not just kept"
             assert reached["seconds"] == pytest.approx(1)
             assert reached["tokens"] > 0.6 and reached["dollars"] > 0.6, (own.name, reached)
+
+
+@pytest.mark.usefixtures("greedy")
+@pytest.mark.parametrize("when", ["never", "always"])
+def test_no_decision_is_asked_for_with_a_longer_prompt_than_planned(when: str, tmp_path: Path) -> None:
+    players = [one("q-agent", name=f"{n} with a name of some length, seen by its rivals") for n in range(3)]
+    document = EACH | {"players": players, "rules": {"T": 1.0, "vision": {"when": when}}}
+    document["models"] = {f"my/{name}": greedy_model(count) for name, count in ATTEMPTS.items()}
+    config = check(document)
+    asyncio.run(match.run(config, tmp_path / "run"))
+    query = "SELECT p.messages FROM attempts a JOIN prompts p ON p.digest = a.prompt WHERE purpose = 'decision'"
+    longest = max(len(json.loads(messages)[0][1].encode()) for (messages,) in rows(tmp_path / "run", query))
+    player = config.players[0]
+    sizes = sizes_of(config, player, spec_of("q-agent"), items_of(config), workload(config, player, 2))
+    assert sizes.decision <= longest <= sizes.longest_decision
+    assert longest > sizes.decision + 100 * (when == "always"), "what rivals show is part of it"
+    assert sizes.longest_decision < longest + 600, "and the bound is near"

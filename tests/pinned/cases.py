@@ -302,6 +302,16 @@ def planning() -> Iterable[Case]:
             wide = steps(f"plan {name}", columns=140)
             yield Case(f"plan/{path.stem}", both(steps(f"plan {name}", document), wide))
 
+    seasons = (
+        "run match.yaml --trials 3",
+        "sweep match.yaml --over rules.R=0,3 --over score.beta=0.1,0.2",
+        "tournament league.yaml --trials 2",
+        "tournament league.yaml --system swiss --rounds 2",
+        "game match.yaml --policies frugal,rule",
+        "vision match.yaml",
+    )
+    yield Case("plan/seasons", steps(*(f"plan {line}{form}" for line in seasons for form in ("", " --json"))))
+
 
 def powering(kind: str) -> Callable[[Found], None]:
     """`mashq power`."""

@@ -11,13 +11,15 @@ import pytest
 
 import mashq
 from mashq.analysis.calibration.fit import fit
-from mashq.arena import plan
+from mashq.arena.plan_costs import NAMES
+from mashq.arena.plan_season import plan
 from mashq.arena.simulation import recorded, settings
 from mashq.config import PlayerConfig, check
 from mashq.errors import ConfigError
 from mashq.players import registry
 from mashq.players.base import UNDECLARED, AgentSpec, declared
 from mashq.players.q_agent import QAgent
+from mashq.protocol.resources import UNKNOWN
 from tests.arena.helpers import mashq as command
 
 DOCS = Path(__file__).parent.parent.parent / "docs" / "players.md"
@@ -94,14 +96,16 @@ THRICE_PLAYER: dict[str, Any] = {"agent": "thrice", "to": "simulated/strong", "n
 def test_a_new_agent_is_planned_checked_and_listed_by_its_spec(
     installed: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    _, (row,) = plan.plan(check(document(**THRICE_PLAYER)), Path())
-    assert (row.expected.calls, row.worst.calls) == (19, 2 * 5 * 10 * (1 + 3)), "its own R of 3, not the match's"
+    (row,) = plan(check(document(**THRICE_PLAYER)), Path()).players
+    assert (row.expected["calls"], row.worst["calls"]) == (19, 2 * 5 * 10 * (1 + 3)), (
+        "its own R of 3, not the match's"
+    )
     with pytest.raises(ConfigError, match="player 'A' has an even n"):
-        plan.plan(check(document(agent="thrice", n=2)), Path())
+        plan(check(document(agent="thrice", n=2)), Path())
     with pytest.raises(ConfigError, match="a command or a url: only an 'agent: external' takes one"):
-        plan.plan(check(document(agent="thrice", n=3, url="http://127.0.0.1:1")), Path())
+        plan(check(document(agent="thrice", n=3, url="http://127.0.0.1:1")), Path())
     with pytest.raises(ConfigError, match="unknown agent 'thrise': did you mean 'thrice'"):
-        plan.plan(check(document(agent="thrise")), Path())
+        plan(check(document(agent="thrise")), Path())
     assert registry.names()[-4:] == ["bare", "gone", "odd", "thrice"]
     listed = command("doctor", PYTHONPATH=f"{installed}:{Path(mashq.__file__).parent.parent}").stdout
     assert "react, external, bare, gone, odd, thrice" in " ".join(listed.split())
@@ -131,19 +135,20 @@ def test_a_new_agent_is_played_and_its_run_is_read_without_its_package(
 
 
 def test_an_agent_without_a_spec_plays_and_is_not_guessed_at(installed: Path, tmp_path: Path) -> None:
-    _, (row,) = plan.plan(check(document(agent="bare")), Path())
-    assert row.expected == row.worst == plan.Cost() and not row.known
+    (row,) = plan(check(document(agent="bare")), Path()).players
+    assert {row.expected[name] for name in NAMES} == {row.worst[name] for name in NAMES} == {UNKNOWN}
+    assert row.repeats is None
     (played,) = mashq.play(document(agent="bare"), tmp_path / "run")["players"]
     assert (played["calls"], played["R"], played["answer_rate"]) == (10, 1, 1.0)
     with pytest.raises(ConfigError, match="has 'to', which only the agent escalate uses"):
-        plan.plan(check(document(agent="bare", to="simulated/strong")), Path())
+        plan(check(document(agent="bare", to="simulated/strong")), Path())
 
 
 def test_agents_that_cannot_be_used_are_one_sentence(installed: Path) -> None:
     with pytest.raises(ConfigError, match="the spec of the agent Odd is dict: make it"):
-        plan.plan(check(document(agent="odd")), Path())
+        plan(check(document(agent="odd")), Path())
     with pytest.raises(ConfigError, match=r"The agent 'gone' of the package thrice 1.0 cannot be used"):
-        plan.plan(check(document(agent="gone")), Path())
+        plan(check(document(agent="gone")), Path())
 
 
 def test_answers_alone_may_stand_by_itself() -> None:

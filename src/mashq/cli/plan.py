@@ -142,15 +142,22 @@ def documented(season: "SeasonPlan") -> "PlanDocument":
 
 
 def _cost(cost: "Cost") -> "PlannedCost":
-    """Counts as whole numbers; the rest as it is."""
+    """Tokens as whole numbers, other counts to a tenth; the rest as it is."""
     from mashq.protocol.resources import TABLE
     from mashq.report.documents.base import COSTS
     from mashq.report.documents.plan import PlannedCost
 
     known = {name: _known(cost[name]) for name in COSTS}
-    whole = {name: round(value) for name, value in known.items() if value is not None and not TABLE[name].digits}
+    counts = {
+        name: _count(name, value) for name, value in known.items() if value is not None and not TABLE[name].digits
+    }
     seconds = known["seconds"]
-    return PlannedCost(costs={**known, **whole}, service_hours=None if seconds is None else seconds / 3600)
+    return PlannedCost(costs={**known, **counts}, service_hours=None if seconds is None else seconds / 3600)
+
+
+def _count(name: str, value: float) -> float:
+    tenths = round(value, 0 if name == "tokens" else 1)
+    return int(tenths) if tenths == int(tenths) else tenths
 
 
 def _known(amount: object) -> float | None:

@@ -112,8 +112,9 @@ def _cell(row: PlannedCost, name: str) -> str:
         hours = row.service_hours
         return number(hours, 4 if hours is not None and hours < 10 else 1)
     value = row.costs[name]
-    small = value is not None and 0 < value < 0.001 and name == "dollars"
-    return f"{value:.7f}" if small else cost(name, value)
+    if value is not None and name == "dollars" and 0 < value < 0.001:
+        return f"{value:.7f}"
+    return cost(name, value, 1 if value is not None and value != int(value) and not TABLE[name].digits else None)
 
 
 def _wall(document: PlanDocument) -> str:
