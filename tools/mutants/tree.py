@@ -6,7 +6,8 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
+import sysconfig
+import venv
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -34,7 +35,11 @@ def digest(root: Path, *parts: str) -> str:
 
 @dataclass(slots=True)
 class Tree:
-    """The copy is `folder/tree`; beside it what belongs beside the project, temporary files and the log of pytest."""
+    """The copy is `folder/tree`; beside it what belongs beside the project, temporary files and the log of pytest.
+
+    `folder/env` is a virtual environment with the packages of the running one and the copy for mashq, so that child
+    processes import the copy too, whatever their environment variables.
+    """
 
     folder: Path
     written: int = field(default=0)
@@ -54,6 +59,11 @@ class Tree:
         shutil.copytree(source, folder / "tree", ignore=left)
         if (shared := source.parent / "shared").is_dir():
             (folder / "shared").symlink_to(shared.resolve())
+        venv.create(folder / "env", symlinks=True)
+        (packages,) = (folder / "env" / "lib").glob("python*/site-packages")
+        installed = sysconfig.get_path("purelib")
+        lines = [str(folder / "tree" / "src"), f"import site; site.addsitedir({installed!r})"]
+        (packages / "copy.pth").write_text("\n".join(lines) + "\n", "utf-8")
         return cls(folder)
 
     def _write(self, path: Path, text: bytes) -> None:
@@ -82,9 +92,10 @@ class Tree:
         stated = self.folder / "plan.json"
         stated.write_text(json.dumps(plan), "utf-8")
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("COV", "PYTEST"))}
-        paths = os.pathsep.join(map(str, (self.root / "src", self.root, ROOT)))
+        paths = os.pathsep.join(map(str, (self.root, ROOT)))
         environment = kept | ALONE | {"PYTHONPATH": paths, "TMPDIR": str(temporary), "MUTANTS_PLAN": str(stated)}
-        command = [sys.executable, "-m", "pytest", "-q", "--tb=line", "-p", "no:cacheprovider", "-p", plugin]
+        python = str(self.folder / "env" / "bin" / "python")
+        command = [python, "-m", "pytest", "-q", "--tb=line", "-p", "no:cacheprovider", "-p", plugin]
         command += ["--hypothesis-seed=0", f"--basetemp={temporary / 'pytest'}", *arguments]
         with (self.folder / "log.txt").open("wb") as log:
             process = subprocess.Popen(
