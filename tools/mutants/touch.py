@@ -3,7 +3,7 @@
 import ast
 import json
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -99,7 +99,7 @@ def record(tree: Tree, tests: Sequence[str], jobs: int) -> Touch:
     data = CoverageData(str(tree.root / ".coverage"))
     data.read()
     found: dict[str, dict[int, frozenset[str]]] = {}
-    users: dict[str, frozenset[str]] = {}
+    behind: dict[str, frozenset[str]] = {}
     for file in sorted(data.measured_files()):
         if not Path(file).is_relative_to(tree.root):
             print(f"{file} is not in the copy: what it runs there catches no fault.")
@@ -107,16 +107,16 @@ def record(tree: Tree, tests: Sequence[str], jobs: int) -> Touch:
         lines: dict[int, frozenset[str]] = {}
         for line, contexts in data.contexts_by_lineno(file).items():
             for context in contexts:
-                if context not in users:
-                    users[context] = _users(context, passed)
-            if tests_here := frozenset[str]().union(*(users[context] for context in contexts)):
+                if context not in behind:
+                    behind[context] = users(context, passed)
+            if tests_here := frozenset[str]().union(*(behind[context] for context in contexts)):
                 lines[line] = tests_here
         found[Path(file).relative_to(tree.root).as_posix()] = lines
     seconds = {name: round(row["seconds"], 3) for name, row in passed.items()}
     return Touch(seconds, found, importers(tree.root))
 
 
-def _users(context: str, passed: dict[str, dict[str, object]]) -> frozenset[str]:
+def users(context: str, passed: Mapping[str, Mapping[str, object]]) -> frozenset[str]:
     """The tests behind a context: one test, or all that use a fixture."""
     if not context.startswith(FIXTURE):
         return frozenset({context} & passed.keys())

@@ -12,6 +12,7 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from tools.environments import ROOT
 from tools.mutants.faults import Fault
@@ -83,7 +84,7 @@ class Tree:
         finally:
             self._write(path, source)
 
-    def pytest(self, plugin: str, plan: object, arguments: Sequence[str], seconds: float) -> int | None:
+    def pytest(self, plugin: str, plan: dict[str, Any], arguments: Sequence[str], seconds: float) -> int | None:
         """Its exit status, or None where it had to be killed; the plugin is given the plan."""
         temporary = self.folder / "tmp"
         for old in (temporary, self.root / ".hypothesis"):
