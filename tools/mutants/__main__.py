@@ -6,6 +6,7 @@ sources and tests as they are: started again, it goes on where it stopped. Only 
 
 import argparse
 import json
+import signal
 import sys
 import tempfile
 import threading
@@ -107,8 +108,8 @@ def plant(root: Path, asked: Sequence[Fault], touch: Touch, results: Results, op
     """Try the faults, several at a time, and tell of each."""
     with tempfile.TemporaryDirectory(prefix="mutants-") as top, ThreadPoolExecutor(options.jobs) as pool:
         free: SimpleQueue[Trial] = SimpleQueue()
-        for number in range(min(options.jobs, len(asked))):
-            tree = Tree.copied(root, Path(top) / str(number))
+        trees = [Tree.copied(root, Path(top) / str(number)) for number in range(min(options.jobs, len(asked)))]
+        for tree in trees:
             free.put(Trial(tree, touch.seconds, options.limit))
 
         def tried(fault: Fault) -> tuple[Fault, Verdict, float]:
@@ -130,6 +131,8 @@ def plant(root: Path, asked: Sequence[Fault], touch: Touch, results: Results, op
                 print(f"[{number}/{len(asked)}] {word} {seconds:.0f} s  {where}  ({said})", flush=True)
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
+            for tree in trees:
+                tree.stop()
             raise
 
 
@@ -182,7 +185,13 @@ def main(arguments: Sequence[str], root: Path = ROOT) -> int:
     return 0 if all(row.enough for row in rows) and not wrong else 1
 
 
+def _ended(number: int, _: object) -> None:
+    """A signal ends it in good order: what runs is ended, the copies are removed."""
+    sys.exit(128 + number)
+
+
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, _ended)
     try:
         sys.exit(main(sys.argv[1:]))
     except (RuntimeError, ValueError) as error:

@@ -14,6 +14,8 @@ from typing import Any
 import pytest
 from coverage import Coverage
 
+from tools.mutants.tree import NO_OTHERS
+
 FIXTURE = "fixture "  # what the context of a fixture starts with
 CHILDREN = "COVERAGE_PROCESS_CONFIG"  # what coverage tells child processes, as JSON in base 64
 
@@ -39,6 +41,12 @@ def _during(context: str) -> Generator[None, object, object]:
     finally:
         _contexts.pop()
         _enter(_contexts[-1])
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionstart() -> None:
+    """What tests start may load what it likes."""
+    os.environ.pop(NO_OTHERS, None)
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

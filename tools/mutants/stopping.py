@@ -14,6 +14,8 @@ from typing import Any
 import pytest
 from hypothesis import Phase, settings
 
+from tools.mutants.tree import NO_OTHERS
+
 PLAN: dict[str, Any] = json.loads(Path(os.environ["MUTANTS_PLAN"]).read_text("utf-8"))
 _began = time.monotonic()
 
@@ -25,6 +27,7 @@ def _tell(event: str, test: str = "") -> None:
 
 def pytest_sessionstart() -> None:
     """A failing example need not be made small; and it is the copy that is tested."""
+    os.environ.pop(NO_OTHERS, None)
     spec = importlib.util.find_spec("mashq")
     if spec is None or spec.origin is None or not Path(spec.origin).is_relative_to(PLAN["root"]):
         raise pytest.UsageError(f"{spec} would be tested, not what is in {PLAN['root']}.")

@@ -88,7 +88,18 @@ def record(tree: Tree, tests: Sequence[str], jobs: int) -> Touch:
     """Run the tests once; those that do not pass here can catch nothing and are left out."""
     config, out = tree.folder / "coverage.ini", tree.folder / "tests.jsonl"
     config.write_text(MEASURED)
-    arguments = [f"--cov-config={config}", "--cov=mashq", "--cov-report=", "-o", "timeout=600", *tests]
+    arguments = [
+        "-p",
+        "pytest_cov",
+        "-p",
+        "xdist",
+        f"--cov-config={config}",
+        "--cov=mashq",
+        "--cov-report=",
+        "-o",
+        "timeout=600",
+        *tests,
+    ]
     if jobs > 1:
         arguments += ["-n", str(jobs), "--dist", "worksteal"]
     status = tree.pytest("tools.mutants.recording", {"out": str(out)}, arguments, LONGEST)

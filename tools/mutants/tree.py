@@ -10,7 +10,7 @@ import sysconfig
 import venv
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,8 @@ from tools.mutants.faults import Fault
 LEFT = {".git", ".venv", ".hypothesis", ".pytest_cache", ".ruff_cache", "__pycache__"}
 LEFT_ON_TOP = {"runs", "dist", "build"}
 TESTED = ("tests", "docs", "examples", "pyproject.toml")  # what decides whether a test passes, beside the sources
+PLUGINS = ("asyncio", "timeout", "hypothesispytest")
+NO_OTHERS = "PYTEST_DISABLE_PLUGIN_AUTOLOAD"  # told to pytest, and by our plugins taken back from what tests start
 ALONE = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
 
@@ -43,7 +45,9 @@ class Tree:
     """
 
     folder: Path
-    written: int = field(default=0)
+    written: int = 0
+    running: subprocess.Popen[bytes] | None = None
+    stopped: bool = False
 
     @property
     def root(self) -> Path:
@@ -85,7 +89,10 @@ class Tree:
             self._write(path, source)
 
     def pytest(self, plugin: str, plan: dict[str, Any], arguments: Sequence[str], seconds: float) -> int | None:
-        """Its exit status, or None where it had to be killed; the plugin is given the plan."""
+        """Its exit status, or None where it had to be killed; the plugin is given the plan.
+
+        Other plugins are those named here: to load all that are installed takes longer than most tests.
+        """
         temporary = self.folder / "tmp"
         for old in (temporary, self.root / ".hypothesis"):
             shutil.rmtree(old, ignore_errors=True)
@@ -95,11 +102,15 @@ class Tree:
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("COV", "PYTEST"))}
         paths = os.pathsep.join(map(str, (self.root, ROOT)))
         environment = kept | ALONE | {"PYTHONPATH": paths, "TMPDIR": str(temporary), "MUTANTS_PLAN": str(stated)}
+        environment[NO_OTHERS] = "1"
         python = str(self.folder / "env" / "bin" / "python")
         command = [python, "-m", "pytest", "-q", "--tb=line", "-p", "no:cacheprovider", "-p", plugin]
+        command += [word for name in PLUGINS for word in ("-p", name)]
         command += ["--hypothesis-seed=0", f"--basetemp={temporary / 'pytest'}", *arguments]
+        if self.stopped:
+            raise RuntimeError("Stopped.")
         with (self.folder / "log.txt").open("wb") as log:
-            process = subprocess.Popen(
+            self.running = process = subprocess.Popen(
                 command, cwd=self.root, env=environment, stdout=log, stderr=log, start_new_session=True
             )
             try:
@@ -108,6 +119,13 @@ class Tree:
                 return None
             finally:
                 _end_all(process)
+                self.running = None
+
+    def stop(self) -> None:
+        """End what runs, from another thread; nothing runs here any more."""
+        self.stopped = True
+        if (process := self.running) is not None:
+            _end_all(process)
 
     def told(self) -> str:
         """The end of what pytest said."""

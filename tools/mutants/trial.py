@@ -81,6 +81,8 @@ class Trial:
         plan = {"order": order, "seconds": left, "events": str(events), "root": str(self.tree.root)}
         most = max(left, 0.0) + max(limit for _, limit in order) + START
         status = self.tree.pytest("tools.mutants.stopping", plan, ["-x", *files], most)
+        if self.tree.stopped:
+            raise RuntimeError("Stopped.")
         rows = [json.loads(line) for line in events.read_text("utf-8").splitlines()] if events.is_file() else []
         for row in rows:
             if row["event"] != "collected":
