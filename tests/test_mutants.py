@@ -370,7 +370,7 @@ def test_faults_of_a_small_project(
         path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
-    asked = ["--folder", "protocol", "--count", "20", "--jobs", "2"]
+    asked = ["--folder", "protocol", "--count", "20", "--jobs", "1"]
     assert main(asked, root) == 1
     told = capsys.readouterr().out
     lines = [line.partition("] ")[2] for line in told.splitlines() if line.startswith("[")]
