@@ -19,7 +19,7 @@ from mashq.report.documents.base import MEASURED, DetectorVersion
 from mashq.report.documents.columns import results_of, trials_of
 from mashq.report.documents.match import AttemptCounts, RefusalView, counted, refusal_views
 from mashq.report.documents.seasons import all_drawn
-from mashq.runs.open import Season
+from mashq.runs.open import Played, Season
 from mashq.runs.reading import read_attempts
 from mashq.runs.setup import score_rules_of
 
@@ -126,10 +126,10 @@ class Trials:
     """What a reader must not miss."""
 
 
-def document(season: Season) -> Trials:
-    """The result of a match played several times."""
+def document(season: Season, changed: Sequence[Played] | None = None) -> Trials:
+    """The result of a match played several times; `changed` are its trials under another judge."""
     rules = score_rules_of(season.config)
-    played = trials_of(season)
+    played = trials_of(season) if changed is None else changed
     matches = [results_of(one) for one in played]
     results = from_matches(matches)
     report = judge(results, Options(rules, finished=season.finished))
@@ -151,7 +151,7 @@ def document(season: Season) -> Trials:
         refusals=rules.refusals,
         simulated=season.manifest["simulated"],
         drawn=all_drawn(season.config),
-        detector=DetectorVersion(**season.manifest["detector"]),
+        detector=DetectorVersion(**played[0].manifest["detector"]),
         players=[
             TrialsPlayer(
                 name=player.name,

@@ -1,6 +1,7 @@
 """All that a report says of a match or of its trials, as numbers: made once, shown by the sections and the charts."""
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -248,9 +249,9 @@ def q_of(rules: ScoreRules, beta: float, h: float, penalty: float) -> float:
     return float(reduce(np.array([h]), {"P": np.array([penalty])}, changed)[1][0])
 
 
-def facts(season: Season, changed: Played | None = None) -> Facts:
-    """The facts of a match, or of the trials that have ended; `changed` is a match under another judge."""
-    begun = trials_of(season) if changed is None else [changed]
+def facts(season: Season, changed: Sequence[Played] | None = None) -> Facts:
+    """The facts of a match, or of the trials that have ended; `changed` are those under another judge."""
+    begun = trials_of(season) if changed is None else list(changed)
     results = season_results(begun)
     statuses = {
         name: Counter({status: int((own == at).sum()) for at, status in enumerate(STATUSES)})
