@@ -9,7 +9,7 @@ PEERS := $(VENV)/peers
 PYTEST := $(BIN)/pytest -q -n 2 --dist worksteal -p no:cacheprovider
 COVERED := $(BIN)/coverage report --skip-covered --show-missing
 
-.PHONY: setup demo weights test lint check bench peers crash torture lock minimum pythons package sbom audit notes clean
+.PHONY: setup demo weights test lint check mutants bench peers crash torture lock minimum pythons package sbom audit notes clean
 
 setup: $(STAMP)
 
@@ -46,6 +46,11 @@ check: lint weights
 	$(COVERED) --fail-under=99 --include='src/mashq/protocol/*,src/mashq/gateway/*'
 	$(COVERED) --fail-under=98 --include='src/mashq/analysis/*,src/mashq/players/*'
 	$(COVERED) --fail-under=94 --include='src/mashq/runs/*,src/mashq/report/*,src/mashq/web/*,src/mashq/export/*'
+
+# How many planted faults the tests catch; 300 take an hour or so, and it goes on where it was stopped. Options:
+# make mutants MUTANTS="--jobs 8 --folder analysis"
+mutants: weights
+	$(BIN)/python -m tools.mutants $(MUTANTS)
 
 bench: $(STAMP)
 	$(BIN)/python bench/gateway.py

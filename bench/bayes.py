@@ -21,12 +21,12 @@ from typing import Any
 import numpy as np
 
 from mashq.analysis.paired import Difference, mean
-from mashq.analysis.results import Floats
 from mashq.arena.executors.local import LocalExecutor
 from mashq.arena.match import run
 from mashq.config import check
 from mashq.players import q_agent
 from mashq.players.policies import bayes as bayes_policy
+from mashq.protocol.results import Floats
 from mashq.protocol.score import score
 from mashq.runs.setup import score_rules_of
 

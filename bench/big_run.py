@@ -22,7 +22,7 @@ from typing import Any
 from mashq.config import check
 from mashq.protocol.items import Item
 from mashq.protocol.resources import Amount, Spend
-from mashq.protocol.score import ItemResult, PlayerResult
+from mashq.protocol.results import ItemResult, PlayerResult
 from mashq.runs.database import SCHEMA
 from mashq.runs.results import statements
 from mashq.runs.writer import COUNTED, EVENT

@@ -15,9 +15,8 @@ from pathlib import Path
 import numpy as np
 
 from mashq.analysis.intervals import draws, resample
-from mashq.analysis.results import Floats
-from mashq.analysis.scoring import View, figures
-from mashq.protocol.score import ScoreRules
+from mashq.protocol.results import Floats
+from mashq.protocol.score import ScoreRules, View, figures
 
 DATA = Path(__file__).parents[2] / "shared" / "data" / "leaderboard" / "results.csv.gz"
 RULES = ScoreRules(weights={"tokens": 1.0, "seconds": 1.0})

@@ -15,7 +15,7 @@ from coverage import DATA, RULES, load, sample  # the benchmark beside this one
 
 from mashq.analysis.intervals import resample
 from mashq.analysis.power import Options, power
-from mashq.analysis.results import Floats, Results
+from mashq.protocol.results import Floats, Results
 
 SIZES = (30, 50, 100, 200, 500)
 QUICK = Options(full=0, samples=2000)

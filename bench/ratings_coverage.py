@@ -20,7 +20,7 @@ from mashq.analysis.ratings.bradley_terry import fit_pairs
 from mashq.analysis.ratings.fit import Game, Ratings, rate
 from mashq.analysis.ratings.outcomes import pair_outcomes
 from mashq.analysis.ratings.plackett_luce import contest, fit_orders
-from mashq.analysis.results import Floats
+from mashq.protocol.results import Floats
 
 Seats = Sequence[tuple[int, ...]]
 HEAD = "covered %  worst player %  width  true rank in range %"

@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mashq.analysis.power import MAX_COST, Effect, Options, PowerReport, power
-from mashq.analysis.results import Results, Row, from_rows
+from mashq.analysis.results import Row, from_rows
 from mashq.errors import DataError
+from mashq.protocol.results import Cost, Results
 from mashq.protocol.score import ScoreRules
 from mashq.report.documents.base import plain
 from mashq.report.documents.power import Power
@@ -152,7 +153,10 @@ def test_costs_are_of_everyone_and_of_the_items_that_are_left_out_too() -> None:
 
 def test_repeats_are_paid_for_too() -> None:
     one = results([0.2, 0.4, 0.9, 1.0, 0.7, 0.3], [0.1, 0.5, 0.6, 0.9, 0.4, 0.2])
-    thrice = plain(power(replace(one, trials=3), FREE, options=TINY))
+    parts = {name: Cost.known(np.repeat(cost.value, 3, axis=1)) for name, cost in one.costs.items()}
+    arrays = {name: np.repeat(getattr(one, name), 3, axis=1) for name in ("status", "h", "h_first", "unknown")}
+    three = replace(one, item_of=np.repeat(one.item_of, 3), trial_of=("0", "1", "2") * 6, costs=parts, **arrays)
+    thrice = plain(power(three, FREE, options=TINY))
     assert any("played 3 times" in note for note in thrice["notes"])
     once = plain(power(one, FREE, options=TINY))["curve"][0]["costs"]["tokens"]
     assert thrice["curve"][0]["costs"]["tokens"] == pytest.approx(3 * once)
@@ -173,7 +177,7 @@ def test_a_reference_grows_with_the_items() -> None:
     [
         (results([0.5, 0.6, 0.7, 0.8, 0.9]), "one player"),
         (results([0.5, 0.6], [0.7, 0.8]), "at least 5"),
-        (results([None] * 6, [0.5] * 6), "no item in common"),
+        (results([None] * 6, [0.5] * 6), "no item was answered by every player"),
         (from_rows([Row(p, "all", "", 0.5, "ok", {}) for p in "ab"], totals=True), "totals"),
     ],
 )

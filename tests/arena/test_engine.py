@@ -24,7 +24,7 @@ from mashq.gateway.types import Message
 from mashq.players.base import Draft, Player
 from mashq.players.prompts import Prompts
 from mashq.protocol import Answer, Decision, Observation, to_move
-from mashq.protocol.score import results_of
+from mashq.protocol.results import results_of
 from mashq.runs.open import load
 from mashq.runs.setup import first_state
 from tests.arena.helpers import check_sums, rows, story

@@ -11,8 +11,8 @@ pytest.importorskip("vl_convert", reason="the extra 'charts' is not installed")
 
 from playwright.sync_api import Browser
 
-from mashq.analysis.results import from_matches
 from mashq.analysis.score_report import Options, judge
+from mashq.protocol.results import from_matches
 from mashq.report.documents.base import dumped
 from mashq.report.html import page as reports
 from mashq.report.site import write_site

@@ -13,14 +13,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import mashq as package
-from mashq.analysis.results import Results, from_matches
 from mashq.analysis.score_report import Options, judge
 from mashq.errors import ConfigError, DataError, MashqError
 from mashq.export import files
 from mashq.export import tables as rows
 from mashq.gateway.types import Entry, Outcome, Usage, Worst, spend_of
 from mashq.protocol.resources import UNKNOWN, Spend
-from mashq.protocol.score import ItemResult, PlayerResult, ResultStatus, ScoreRules
+from mashq.protocol.results import ItemResult, PlayerResult, Results, ResultStatus, from_matches
+from mashq.protocol.score import ScoreRules
 from mashq.runs.open import load_season
 from mashq.runs.result_files import read
 from mashq.runs.setup import score_rules_of

@@ -25,8 +25,8 @@ from mashq.protocol import (
 )
 from mashq.protocol.moves import from_json, kind_of, to_json
 from mashq.protocol.resources import RESOURCES
+from mashq.protocol.results import results_of
 from mashq.protocol.rules import default_order, order_of
-from mashq.protocol.score import results_of
 from mashq.protocol.state import Memory, Reviewed, Sighting
 from tests.protocol.strategies import Setting, call, move_for, played, settings
 

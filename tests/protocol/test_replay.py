@@ -7,7 +7,7 @@ from hypothesis import given
 
 from mashq.protocol import Answer, Decision, MatchState, Rewrite, Spend, Stop, apply, observe, ruling, to_move
 from mashq.protocol.replay import BadMove, fold, replay
-from mashq.protocol.score import results_of
+from mashq.protocol.results import results_of
 from tests.protocol.strategies import Replayed, replayed
 
 

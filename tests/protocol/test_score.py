@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from mashq.protocol import UNKNOWN, Amount, ScoreRules, Spend, score
 from mashq.protocol.resources import Unknown
-from mashq.protocol.score import ItemResult, PlayerResult, ResultStatus, results_of, standings
+from mashq.protocol.results import ItemResult, PlayerResult, ResultStatus, from_matches, results_of
+from mashq.protocol.score import DroppedUnit, standings
 from tests.protocol.strategies import Setting, call, played, settings
 
 TABLES = Path(__file__).parents[3] / "shared" / "paper" / "tables.json"
@@ -69,9 +70,9 @@ def test_refusals_three_ways() -> None:
     b = player("B", ("ok", 0.5, spend(20, 1)), ("ok", 0.5, spend(20, 1)), ("ok", 0.5, spend(20, 1)))
     intersection = score([a, b], ScoreRules())
     assert intersection.items == 2
-    assert intersection.dropped == (("i1", ("A",)),)
+    assert intersection.dropped == (DroppedUnit("i1", "", ("A",)),)
     assert [row.h for row in intersection.players] == [0.5, 0.5], "an unanswered item is 0, not left out"
-    assert intersection.players[0].totals["calls"].total == 1, "the cost of the item left out is left out too"
+    assert intersection.players[0].costs["calls"] == 1, "the cost of the item left out is left out too"
     penalised = score([a, b], ScoreRules(refusals="penalised"))
     assert (penalised.items, [row.h for row in penalised.players]) == (3, pytest.approx([1 / 3, 0.5]))
     answered = score([a, b], ScoreRules(refusals="answered"))
@@ -96,26 +97,31 @@ def test_a_tie_is_called_a_tie() -> None:
     assert (result.winner, result.tied) == (None, ("A", "B"))
 
 
-def test_unknown_costs_bound_q_and_may_doubt_the_winner() -> None:
+def charged(name: str, cost: Spend, charge: Spend) -> PlayerResult:
+    return PlayerResult(name, (ItemResult("i0", "ok", 0.8, 0.8, cost, charge=charge),))
+
+
+def test_unknown_costs_are_charged_bound_q_and_may_doubt_the_winner() -> None:
     lost = Spend.of(calls=1, unknown=1, tokens_in=Amount.of(UNKNOWN, 1000), tokens_out=Amount.of(UNKNOWN, 0))
     lost += Spend.of(seconds=Amount(1, 1))
-    a = player("A", ("ok", 0.8, spend(100, 1, 0, 1.0) + lost))
+    a = charged("A", spend(100, 1, 0, 1.0) + lost, Spend.of(tokens_in=Amount(15, 1), tokens_out=Amount(0, 1)))
     b = player("B", ("ok", 0.8, spend(120, 2, 0, 2.0)))
     result = score([a, b], ScoreRules())
     first, second = result.players
-    assert first.unknown_attempts == 1
-    assert first.penalty == pytest.approx(100 / 120 + 1 + 1)
+    assert (first.unknown_attempts, first.costs["tokens"], first.charged) == (1, 115, {"tokens_in": 15, "tokens": 15})
+    assert first.penalty == pytest.approx(115 / 120 + 1 + 1)
     assert first.q_min == pytest.approx(0.8 - 0.1 * (1 + 1 + 1))
-    assert first.q_max == first.q
+    assert first.q_max == pytest.approx(0.8 - 0.1 * (100 / 120 + 1 + 1))
     assert second.q_max == pytest.approx(0.8 - 0.1 * (120 / 1100 + 1 + 1))
     assert result.winner == "A"
-    assert any("could change the winner" in note for note in result.notes)
+    assert any("A 15 tokens" in note and "leaves Q between: A" in note for note in result.notes)
+    assert any("could change the winner: B" in note for note in result.notes)
 
 
 def test_unknown_seconds_doubt_the_winner_as_much_as_unknown_tokens() -> None:
     lost = Spend.of(calls=0, seconds=Amount.of(UNKNOWN, 100.0))
     a = player("A", ("ok", 0.8, spend(100, 1, 0, 10.0)))
-    b = player("B", ("ok", 0.8, spend(100, 1, 0, 1.0) + lost))
+    b = charged("B", spend(100, 1, 0, 1.0) + lost, Spend.of(seconds=Amount(0.0, 1)))
     result = score([a, b], ScoreRules())
     assert (result.winner, result.players[1].unknown_attempts) == ("B", 0)
     assert any("could change the winner: A" in note for note in result.notes)
@@ -130,10 +136,73 @@ def test_unknown_seconds_doubt_the_winner_as_much_as_unknown_tokens() -> None:
 
 def test_costs_beyond_all_measure_are_scored_too() -> None:
     lost = Spend.of(calls=1, unknown=1, tokens_in=Amount.of(UNKNOWN, 10), tokens_out=Amount(5, 1))
-    both = [player(name, ("ok", 0.8, spend(n * 10**16, 1) + lost)) for name, n in (("A", 1), ("B", 2))]
+    charge = Spend.of(tokens_in=Amount(10, 1))
+    both = [charged(name, spend(n * 10**16, 1) + lost, charge) for name, n in (("A", 1), ("B", 2))]
     result = score(both, ScoreRules(reference={"tokens": 1.0}))
     assert result.winner == "A" and result.players[0].q is not None and result.players[0].q < -1e12
     assert any("leaves Q between" in note for note in result.notes)
+
+
+def test_an_unknown_cost_without_a_charge_is_never_a_discount() -> None:
+    """Dollars of a model without a price, on one item of two: they are not the known half."""
+    known = Spend.of(calls=1, dollars=Amount(1.0, 1))
+    blind = Spend.of(calls=1, dollars=Amount.of(UNKNOWN, UNKNOWN))
+    a = player("A", ("ok", 0.8, known), ("ok", 0.8, blind))
+    b = player("B", ("ok", 0.8, known), ("ok", 0.8, known))
+    result = score([a, b], ScoreRules(weights={"dollars": 1.0, "calls": 1.0}))
+    assert result.players[0].costs["dollars"] is None and result.players[1].costs["dollars"] == 2
+    assert "dollars left out of P: unknown for A." in result.notes
+    assert [row.penalty for row in result.players] == [1.0, 1.0]
+
+
+def test_with_trials_the_unit_is_an_item_in_a_trial() -> None:
+    """A refuses all of the second trial, where B does badly: neither gains by it."""
+    first = [player(name, *[("ok", 0.8, spend(10, 1))] * 3) for name in "AB"]
+    second = [
+        player("A", *[("refused", None, spend(90, 1))] * 3),
+        player("B", *[("ok", 0.3, spend(10, 1))] * 3),
+    ]
+    whole = from_matches([first, second])
+    result = score(whole, ScoreRules())
+    assert (result.items, result.units, result.tied) == (3, 3, ("A", "B"))
+    assert [(pytest.approx(row.h), row.costs["tokens"]) for row in result.players] == [(0.8, 30)] * 2
+    assert [row.answer_rate for row in result.players] == [0.5, 1.0]
+    assert result.dropped == tuple(DroppedUnit(f"i{n}", "1", ("A",)) for n in range(3))
+    penalised = score(whole, ScoreRules(refusals="penalised")).players
+    assert [row.h for row in penalised] == pytest.approx([0.4, 0.55])
+    assert [row.costs["tokens"] for row in penalised] == [150, 30], "means over trials, added up over items"
+    answered = score(whole, ScoreRules(refusals="answered")).players
+    assert [row.h for row in answered] == pytest.approx([0.8, 0.55])
+
+
+def test_an_item_weighs_the_same_however_many_of_its_trials_count() -> None:
+    one = [player("A", ("ok", 1.0, spend(10, 1)), ("ok", 0.0, spend(20, 1)))]
+    two = [player("A", ("ok", 1.0, spend(10, 1)), ("failed", None, spend(20, 1)))]
+    (row,) = score(from_matches([one, two]), ScoreRules()).players
+    assert (row.h, row.costs["tokens"]) == (0.5, 30)
+
+
+def test_a_match_that_goes_on_is_scored_over_what_was_played() -> None:
+    a = player("A", ("ok", 0.9, spend(10, 1)), ("pending", None, spend()), ("pending", None, spend()))
+    b = player("B", ("pending", None, spend()), ("ok", 0.5, spend(20, 1)), ("ok", 0.7, spend(20, 1)))
+    result = score([a, b], ScoreRules())
+    assert [row.h for row in result.players] == pytest.approx([0.9, 0.6])
+    assert [row.answer_rate for row in result.players] == [1.0, 1.0]
+    assert [row.penalty for row in result.players] == pytest.approx([10 / 20 + 1, 2.0]), "costs are per item played"
+    assert any("of 3 items: A 1, B 2" in note for note in result.notes)
+
+
+def test_a_reference_per_item_keeps_a_rivals_refusals_out_of_ones_score() -> None:
+    rules = ScoreRules(reference={"tokens": 100.0}, per_item=True, weights={"tokens": 1.0})
+    a = player("A", *[("ok", 0.8, spend(100, 1))] * 4)
+    whole = player("B", *[("ok", 0.5, spend(50, 1))] * 4)
+    half = player("B", *[("ok", 0.5, spend(50, 1))] * 2, *[("refused", None, spend(50, 1))] * 2)
+    assert score([a, whole], rules).players[0].penalty == score([a, half], rules).players[0].penalty == 1.0
+    totals = ScoreRules(reference={"tokens": 400.0}, weights={"tokens": 1.0})
+    kept, cut = score([a, whole], totals), score([a, half], totals)
+    assert (kept.players[0].penalty, cut.players[0].penalty) == (1.0, 0.5)
+    assert not any("reference is in totals" in note for note in kept.notes)
+    assert any("reference is in totals" in note for note in cut.notes)
 
 
 def test_tokens_are_known_only_where_both_parts_are() -> None:
@@ -169,9 +238,9 @@ def test_shared_costs_are_spread_over_all_items() -> None:
     a = player("A", *rows, shared=spend(8, 4, 0, 1.0))
     rows[0] = ("refused", None, spend(10, 1))
     b = player("B", *rows)
-    assert score([a], ScoreRules()).players[0].totals["calls"].total == 8
+    assert score([a], ScoreRules()).players[0].costs["calls"] == 8
     cut = score([a, b], ScoreRules()).players[0]
-    assert (cut.totals["calls"].total, cut.totals["tokens"].total) == (6, 36)
+    assert (cut.costs["calls"], cut.costs["tokens"]) == (6, 36)
 
 
 def test_a_weight_of_zero_and_a_beta_of_zero_count_nothing() -> None:

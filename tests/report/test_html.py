@@ -16,9 +16,9 @@ pytest.importorskip("altair", reason="the extra 'charts' is not installed")
 pytest.importorskip("vl_convert", reason="the extra 'charts' is not installed")
 
 from mashq.analysis.paired import Difference
-from mashq.analysis.results import from_matches
 from mashq.cli import cli
 from mashq.errors import ConfigError
+from mashq.protocol.results import from_matches
 from mashq.report.documents.base import DetectorVersion, dumped
 from mashq.report.documents.game import Disclosure, Game
 from mashq.report.documents.vision import Vision, VisionPlayer

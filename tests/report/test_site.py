@@ -12,10 +12,10 @@ from click.testing import CliRunner
 pytest.importorskip("altair", reason="the extra 'charts' is not installed")
 pytest.importorskip("vl_convert", reason="the extra 'charts' is not installed")
 
-from mashq.analysis.results import from_matches
 from mashq.analysis.score_report import Options, judge
 from mashq.cli import cli
 from mashq.errors import ConfigError, StoreError
+from mashq.protocol.results import from_matches
 from mashq.report import site
 from mashq.report.documents.base import dumped
 from mashq.report.html import page

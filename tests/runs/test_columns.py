@@ -8,14 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mashq.analysis.columns import COSTS, SCORES
 
 from bench.big_run import write
-from mashq.analysis.columns import COSTS, SCORES, columns_of
 from mashq.errors import StoreError
 from mashq.gateway.clock import RealClock
 from mashq.protocol import Item
 from mashq.protocol.resources import NOTHING, Amount, Spend
-from mashq.protocol.score import ItemResult, PlayerResult, ScoreRules, score
+from mashq.protocol.results import ItemResult, PlayerResult, columns_of
+from mashq.protocol.score import ScoreRules, score
 from mashq.report.documents import match as document
 from mashq.report.documents.base import dumped
 from mashq.report.documents.columns import results_of

@@ -15,7 +15,7 @@ from mashq.gateway.clock import RealClock
 from mashq.gateway.types import Call, Completion, Message, Outcome, Request, Usage, Worst
 from mashq.protocol import UNKNOWN, Answer, Item
 from mashq.protocol.resources import Amount, Spend
-from mashq.protocol.score import ItemResult, PlayerResult
+from mashq.protocol.results import ItemResult, PlayerResult
 from mashq.runs import database as db
 from mashq.runs import ledger
 from mashq.runs import writer as store

@@ -23,7 +23,8 @@ from mashq.protocol.moves import kind_of, to_json
 from mashq.protocol.replay import Delta
 from mashq.protocol.replay import replay as replays
 from mashq.protocol.resources import RESOURCES
-from mashq.protocol.score import ScoreRules, results_of, standings
+from mashq.protocol.results import results_of
+from mashq.protocol.score import ScoreRules, standings
 from mashq.protocol.state import MatchState, PlayerState
 from mashq.web.api.frames import chart, players_at
 from mashq.web.replay import MatchReplay, Row

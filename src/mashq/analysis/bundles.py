@@ -10,9 +10,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from mashq.analysis.results import Floats
-from mashq.analysis.scoring import View
-from mashq.protocol.score import ScoreRules
+from mashq.protocol.results import Floats
+from mashq.protocol.score import ScoreRules, View
 
 MAX_ITEMS = 20_000
 BUNDLES = 1000
@@ -47,7 +46,7 @@ def bundled_view(seen: View, rules: ScoreRules, seed: int) -> tuple[View, ScoreR
         {name: _mean(values, seen.cost_counts, cost_counts, seed) for name, values in seen.costs.items()},
         cost_counts,
     )
-    if rules.reference is None:
+    if rules.reference is None or rules.per_item:
         return view, rules
     return view, replace(rules, reference={name: all_ * BUNDLES / count for name, all_ in rules.reference.items()})
 

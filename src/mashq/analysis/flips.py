@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mashq.analysis.results import Floats
+from mashq.protocol.results import Floats
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,11 +1,20 @@
-"""Intervals that keep their coverage, from resampled items.
+"""Intervals that keep their coverage, from resampled items: one method for every command.
 
 Items are drawn with replacement, all players' scores and costs of an item together, and Q is recomputed with its
 normaliser in every resample. An interval is the estimate plus or minus a multiple of its standard error, where the
 multiple is the 95% point of the resampled |t| (never less than Student's): a symmetric bootstrap-t. A plain
-percentile interval is too short on such skewed scores when items are few. For few items, half an item's worth of the
-whole score range is added as well, for the rare failure a small sample has not met; it fades beyond 30 items.
-Very many items are drawn in bundles.
+percentile interval is too short on such skewed scores when items are few. To that half-width is added, in quadrature,
+Student's quantile times alpha / 2n: what half a failed item among the n would change, for the rare failure that a
+small sample has not met (as corrections by half an observation do for proportions); beyond 30 items it fades by
+another 30 / n.
+
+Among several players the one in front was picked for being in front. So the differences to the leader have intervals
+that hold together: the multiple is raised by the 95% point of the largest of all players' standardised differences in
+a resample, and the leader's own interval, of more than MANY_PLAYERS, by that of all players' own.
+
+The chance of winning belongs to the same picture: it is the share of resamples, spread as the interval of the first
+two is and taken both ways around the estimate, in which a player has the best Q. Of two players it is above 97.5% just
+when the interval excludes 0.
 """
 
 from collections.abc import Iterator, Sequence
@@ -15,77 +24,171 @@ from statistics import NormalDist
 import numpy as np
 
 from mashq.analysis.bundles import bundled_view
-from mashq.analysis.results import Floats
-from mashq.analysis.scoring import View, figures, influence
-from mashq.protocol.score import TIE, ScoreRules
+from mashq.analysis.scoring import influence
+from mashq.protocol.results import Floats
+from mashq.protocol.score import TIE, ScoreRules, View, figures
 
 LEVEL = 0.95
+RESAMPLES = 10_000
+METHOD = (
+    f"Intervals are 95% confidence intervals by a symmetric bootstrap-t over items ({RESAMPLES:,} resamples, seed 0; "
+    "all players and trials of an item are drawn together, and Q and its normaliser recomputed each time), with a "
+    "multiple of the standard error never below Student's and, in quadrature, Student's quantile times alpha / 2n "
+    "(times 30 / n beyond 30 items) for failures too rare for n items to show. Differences to the leader are "
+    "simultaneous over all players (the bootstrap maximum of |t| over all pairs), the leader's own interval among more "
+    "than three players is widened in the same way, and P(win) is the share of resamples, scaled to these intervals, "
+    "in which a player has the best Q."
+)
 CHUNK = 1024
 MAX_CELLS = 10_000_000  # of a block of draws: 80 MB
 SMALL = 30.0
 MANY = 20_000  # degrees of freedom
+MANY_PLAYERS = 3
 FEWEST = 5
+FAR = 1e6
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A difference in Q between two seats: its interval, and the one that holds together with all those of the
+    leader. The ends are None where there are too few items to say anything."""
+
+    a: int
+    b: int
+    value: float
+    low: float | None = None
+    high: float | None = None
+    all_low: float | None = None
+    all_high: float | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Resampled:
-    """What the resamples say. `low` and `high` are None when there are too few items to say anything."""
+    """What the resamples say. `low`, `high` and `p_win` are None when there are too few items to say anything.
+
+    `h` and `penalty` are some of the resamples, spread as for the chance of winning.
+    """
 
     low: Floats | None
     high: Floats | None
-    differences: tuple[tuple[int, int, float, float | None, float | None], ...]
-    p_win: Floats
+    differences: tuple[Span, ...]
+    p_win: Floats | None
     h: Floats
     penalty: Floats
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Drawn:
+    """The resamples as they come: |t| of every column, how far Q, H and P moved, and the largest in each."""
+
+    ratios: Floats
+    q: Floats
+    h: Floats
+    penalty: Floats
+    farthest_pair: Floats
+    farthest_own: Floats
 
 
 def resample(
     seen: View,
     rules: ScoreRules,
     pairs: Sequence[tuple[int, int]],
-    resamples: int,
-    seed: int,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
     keep: int = 2000,
     level: float = LEVEL,
 ) -> Resampled:
     """Intervals of every player's Q and of the differences of `pairs`; some resamples are kept for curves."""
-    now = figures(seen, rules).q[0]
-    players, count = len(now), len(seen.items)
+    now = figures(seen, rules)
+    q, count, players = now.q[0], len(seen.items), len(now.q[0])
+    if count < FEWEST:
+        spans = tuple(Span(a, b, float(q[a] - q[b])) for a, b in pairs)
+        return Resampled(None, None, spans, None, now.h, now.penalty)
+    own = influence(seen, rules) - q[:, None]
     first, second = np.array([a for a, _ in pairs], dtype=int), np.array([b for _, b in pairs], dtype=int)
-    # One column for each player's Q and each difference: its value now, and its parts by item.
-    value = np.concatenate([now, now[first] - now[second]])
+    value = np.concatenate([q, q[first] - q[second]])
+    error = np.concatenate([own, own[first] - own[second]]).std(axis=1, ddof=1) / np.sqrt(count)
+    drawn = _draw(seen, rules, (first, second), resamples, seed, keep)
+    multiple = _multiple(drawn.ratios, count, level)
+    half = _half(multiple * error, count, rules.alpha, level)
+    together = _family(drawn.farthest_pair, players * (players - 1) // 2, count, level)
+    wide = _half(multiple * together * error, count, rules.alpha, level)
+    low, high = value - half, value + half
+    leader = int(np.nanargmax(q))
+    if players > MANY_PLAYERS:
+        picked = _family(drawn.farthest_own, players, count, level)
+        most = _half(multiple * picked * error, count, rules.alpha, level)
+        low[leader], high[leader] = q[leader] - most[leader], q[leader] + most[leader]
+    spans = tuple(
+        Span(a, b, *(float(ends[at]) for ends in (value, low, high, value - wide, value + wide)))
+        for at, (a, b) in enumerate(pairs, start=players)
+    )
+    second_best = int(np.argsort(np.where(np.isnan(q), np.inf, -q), kind="stable")[1]) if players > 1 else leader
+    at = [*pairs, (leader, second_best)].index((leader, second_best)) + players
+    wide_top = float((multiple * error)[at]) if at < len(value) else 0.0
+    stretch = _stretch(drawn.q[:, leader] - drawn.q[:, second_best], wide_top, level)
+    noise = _noise(drawn.q.shape, count, rules.alpha, level, seed)
+    spread = stretch * drawn.q + noise
+    wins = (_wins(q + spread) + _wins(q - spread)) / (2 * len(spread))
+    ways = np.where(np.arange(len(drawn.h)) % 2, -1.0, 1.0)[:, None]
+    h = now.h[0] + ways * (stretch * drawn.h + noise[: len(drawn.h)] / rules.alpha)
+    penalty = now.penalty[0] + ways * stretch * drawn.penalty
+    return Resampled(low[:players], high[:players], spans, wins, h, penalty)
 
-    def parts(of: View, under: ScoreRules) -> Floats:
-        own = influence(of, under)
-        return np.concatenate([own, own[first] - own[second]]).T - value
 
-    part = parts(seen, rules)
+def _draw(
+    seen: View, rules: ScoreRules, pairs: tuple[Floats, Floats], resamples: int, seed: int, keep: int
+) -> _Drawn:
     dealt, under = bundled_view(seen, rules, seed)
-    drawn_part = part if dealt is seen else parts(dealt, under)
-    size, squares = len(drawn_part), drawn_part**2
-    ratios: list[Floats] = []
-    wins = np.zeros(players)
-    kept_h, kept_p = list[Floats](), list[Floats]()
+    now = figures(dealt, under)
+    q, (first, second) = now.q[0], pairs
+    own = influence(dealt, under) - q[:, None]
+    part = np.concatenate([own, own[first] - own[second]]).T
+    size, squares = len(part), part**2
+    error = np.sqrt(_covariance(own) / size)
+    blocks: list[tuple[Floats, ...]] = []
+    kept = 0
     for drawn in draws(size, resamples, seed):
         found = figures(dealt, under, drawn)
-        moved = np.concatenate([found.q, found.q[:, first] - found.q[:, second]], axis=1) - value
-        spread = drawn @ squares / size - (drawn @ drawn_part / size) ** 2
-        ratios.append(ratio(np.abs(moved), np.sqrt(np.maximum(spread, 0.0) / size)))
-        wins += _wins(found.q)
-        if sum(len(block) for block in kept_h) < keep:
-            kept_h.append(found.h)
-            kept_p.append(found.penalty)
-    h, penalty = np.concatenate(kept_h), np.concatenate(kept_p)
-    if count < FEWEST:
-        none = tuple((a, b, float(now[a] - now[b]), None, None) for a, b in pairs)
-        return Resampled(None, None, none, wins / resamples, h, penalty)
-    error = part.std(axis=0, ddof=1) / np.sqrt(count)
-    half = half_width(error, np.concatenate(ratios), count, rules.alpha, level)
-    low, high = value - half, value + half
-    differences = tuple(
-        (a, b, float(value[at]), float(low[at]), float(high[at])) for at, (a, b) in enumerate(pairs, start=players)
-    )
-    return Resampled(low[:players], high[:players], differences, wins / resamples, h, penalty)
+        q_moved = found.q - q
+        moved = np.concatenate([q_moved, q_moved[:, first] - q_moved[:, second]], axis=1)
+        spread = drawn @ squares / size - (drawn @ part / size) ** 2
+        ratios = ratio(np.abs(moved), np.sqrt(np.maximum(spread, 0.0) / size))
+        some = slice(0, max(0, keep - kept))
+        kept += len(drawn)
+        blocks.append(
+            (
+                ratios,
+                q_moved,
+                (found.h - now.h[0])[some],
+                (found.penalty - now.penalty[0])[some],
+                _farthest_pair(q_moved, error),
+                np.where(np.diag(error) > 1e-12, np.abs(q_moved) / np.maximum(np.diag(error), 1e-12), 0.0).max(
+                    axis=1
+                ),
+            )
+        )
+    return _Drawn(*(np.concatenate(parts) for parts in zip(*blocks, strict=True)))
+
+
+def _covariance(own: Floats) -> Floats:
+    """The variance of each pair's difference by item; on the diagonal, of each player's own."""
+    products = own @ own.T / max(own.shape[1] - 1, 1)
+    variance = np.diag(products)
+    found = variance[:, None] + variance[None, :] - 2 * products
+    np.fill_diagonal(found, variance)
+    return np.maximum(found, 0.0)
+
+
+def _farthest_pair(moved: Floats, error: Floats) -> Floats:
+    """By resample, the largest of all pairs' differences, each over its standard error."""
+    farthest = np.zeros(len(moved))
+    for seat in range(moved.shape[1] - 1):
+        usual = error[seat, seat + 1 :] > 1e-12
+        if usual.any():
+            away = np.abs(moved[:, seat + 1 :][:, usual] - moved[:, [seat]]) / error[seat, seat + 1 :][usual]
+            farthest = np.maximum(farthest, np.nan_to_num(away, nan=FAR).max(axis=1))
+    return farthest
 
 
 def draws(count: int, resamples: int, seed: int) -> Iterator[Floats]:
@@ -101,10 +204,33 @@ def draws(count: int, resamples: int, seed: int) -> Iterator[Floats]:
 
 def half_width(error: Floats, ratios: Floats, count: int, alpha: float, level: float = LEVEL) -> Floats:
     """Half the width of intervals of `count` items, from their standard errors and the resampled |t|."""
+    return _half(_multiple(ratios, count, level) * error, count, alpha, level)
+
+
+def _multiple(ratios: Floats, count: int, level: float) -> Floats:
+    """How many standard errors an interval is wide to each side."""
     student, farthest = _student(0.5 + level / 2, count - 1), _student(0.9995, count - 1)
-    multiple = np.clip(np.quantile(ratios, level, axis=0), student, max(farthest, student))
-    unseen = student * alpha * 0.5 / count * min(1.0, SMALL / count)
-    return np.sqrt((multiple * error) ** 2 + unseen**2)
+    return np.clip(np.quantile(ratios, level, axis=0), student, max(farthest, student))
+
+
+def _half(wide: Floats, count: int, alpha: float, level: float) -> Floats:
+    return np.sqrt(wide**2 + unseen(count, alpha, level) ** 2)
+
+
+def unseen(count: int, alpha: float, level: float = LEVEL) -> float:
+    """What is added, in quadrature, for the rare failure that few items do not show."""
+    return _student(0.5 + level / 2, count - 1) * alpha * 0.5 / count * min(1.0, SMALL / count)
+
+
+def _family(farthest: Floats, size: int, count: int, level: float) -> float:
+    """What the multiple of one interval has to be raised by so that `size` of them hold together."""
+    if size < 2:
+        return 1.0
+    normal = NormalDist()
+    one = normal.inv_cdf(0.5 + level / 2)
+    bonferroni = normal.inv_cdf(1 - (1 - level) / 2 / size)
+    all_ = min(max(float(np.quantile(farthest, level)), one), bonferroni)
+    return _student(normal.cdf(all_), count - 1) / _student(0.5 + level / 2, count - 1)
 
 
 def _student(at: float, freedom: int) -> float:
@@ -117,11 +243,23 @@ def _student(at: float, freedom: int) -> float:
     return float(stdtrit(freedom, at))
 
 
+def _stretch(moved: Floats, wide: float, level: float) -> float:
+    """How far resamples of a difference have to be spread so that the interval holds its share of them."""
+    usual = float(np.nanquantile(np.abs(moved), level))
+    return max(1.0, wide / usual) if usual > 1e-12 else 1.0
+
+
+def _noise(shape: tuple[int, int], count: int, alpha: float, level: float, seed: int) -> Floats:
+    """What the term for unseen failures adds to Q in each resample."""
+    one = unseen(count, alpha, level) / NormalDist().inv_cdf(0.5 + level / 2) / np.sqrt(2)
+    return np.random.default_rng([seed, 1]).standard_normal(shape) * one
+
+
 def ratio(moved: Floats, error: Floats) -> Floats:
     """|t| of each resample; one that leaves a player without any answer, or moves without an error, is far out."""
     tiny = error <= 1e-12
     found = np.divide(moved, error, out=np.zeros_like(moved), where=~tiny)
-    return np.where(np.isnan(moved) | (tiny & (moved > 1e-12)), 1e6, found)
+    return np.where(np.isnan(moved) | (tiny & (moved > 1e-12)), FAR, found)
 
 
 def _wins(q: Floats) -> Floats:

@@ -5,18 +5,16 @@ being the 95% point of the resampled |t| (never less than Student's), as everywh
 each item's part in it is known to first order (`scoring.influence`), and the mean of those parts is Q.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from mashq.analysis.bundles import bundled
-from mashq.analysis.intervals import FEWEST, draws, half_width, ratio
-from mashq.analysis.results import Floats, Results
-from mashq.analysis.scoring import influence, scores, view
+from mashq.analysis.intervals import FEWEST, RESAMPLES, draws, half_width, ratio
+from mashq.analysis.scoring import influence
 from mashq.protocol.resources import RESOURCES
-from mashq.protocol.score import ScoreRules
-
-RESAMPLES = 2000
+from mashq.protocol.results import Floats, Results
+from mashq.protocol.score import ScoreRules, by_item, final_h, scored_units, view, with_known
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,15 +80,10 @@ def _parts(condition: Condition, player: str) -> tuple[tuple[str, ...], dict[str
     """What each scored item adds to a player's H, costs and Q."""
     results = condition.results
     seat = results.players.index(player)
-    known = {name: weight for name, weight in condition.rules.weights.items() if _is_known(results, name)}
-    rules = replace(condition.rules, weights=known)
-    seen = view(results, rules.refusals, tuple(known))
-    keep = scores(results, rules.refusals)
-    h = results.h_penalised if rules.refusals == "penalised" else results.h
-    values = {name: results.costs[name][seat, keep] for name in RESOURCES}
-    return seen.items, {"h": h[seat, keep], "q": influence(seen, rules)[seat], **values}
-
-
-def _is_known(results: Results, name: str) -> bool:
-    """Whether every player has some known value of a resource."""
-    return not bool(np.isnan(results.costs[name]).all(axis=1).any())
+    rules = with_known(results, condition.rules, [])
+    seen = view(results, rules.refusals, tuple(rules.weights))
+    kept = np.isin(np.array(results.items), np.array(seen.items))
+    h_cells, cost_cells = scored_units(results, rules.refusals)
+    values = {name: by_item(results, results.costs[name].value, cost_cells)[0][seat, kept] for name in RESOURCES}
+    h = by_item(results, final_h(results), h_cells)[0][seat, kept]
+    return seen.items, {"h": h, "q": influence(seen, rules)[seat], **values}

@@ -12,8 +12,7 @@ from typing import Any, ClassVar, Literal
 from mashq.analysis.flips import envelope
 from mashq.analysis.parts import BetaStretch
 from mashq.analysis.results import Row, from_rows
-from mashq.analysis.scoring import Figures, figures, view
-from mashq.protocol.score import ScoreRules
+from mashq.protocol.score import Figures, ScoreRules, figures, view
 
 ROUNDING = 0.00015
 COUNTED = ("tokens", "calls", "reviews", "seconds")

@@ -28,7 +28,7 @@ OPTIONAL: Final = {"optional": True}
 
 @dataclass(frozen=True, slots=True)
 class Lead:
-    """How far one player is ahead of another in Q, with its 95% interval."""
+    """How far one player is ahead of another in Q, with its 95% confidence interval."""
 
     a: str
     """The player that is ahead."""
@@ -40,6 +40,10 @@ class Lead:
     """Lower end of the interval; null where there are too few items."""
     high: float | None
     """Upper end of the interval; null where there are too few items."""
+    all_low: float | None = None
+    """Lower end of the interval that holds together with those of all other differences; null as above."""
+    all_high: float | None = None
+    """Upper end of that interval."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,12 +20,11 @@ from numpy.typing import NDArray
 
 from mashq.analysis.intervals import FEWEST, half_width, ratio, resample
 from mashq.analysis.parts import Costs
-from mashq.analysis.results import Floats, Results
-from mashq.analysis.score_report import nothing_common, with_known
-from mashq.analysis.scoring import View, figures, influence, view
+from mashq.analysis.scoring import influence
 from mashq.errors import DataError
 from mashq.protocol.resources import RESOURCES
-from mashq.protocol.score import TIE, ScoreRules
+from mashq.protocol.results import Floats, Results
+from mashq.protocol.score import TIE, ScoreRules, View, figures, nothing_common, view, with_known
 
 LADDER = (30, 50, 100, 200, 500)
 MAX_COST = 1_000_000
@@ -165,11 +164,12 @@ def power(
         )
     a, b = _pair(results, seen, rules, pair, in_order=effect is not None)
     found = resample(seen, rules, [(a, b)], options.resamples, options.seed, level=options.level)
-    _, _, own, low, high = found.differences[0]
+    span = found.differences[0]
+    own, low, high = span.value, span.low, span.high
     effect = effect or Effect(own, low, high)
     at = _sampler(seen, rules, (a, b), options)
     needed, full = _confirmed(at, seen, rules, (a, b), effect.value, own, options)
-    asked = len(seen.items) / int(results.present.any(axis=0).sum())
+    asked = len(seen.items) / len(set(results.item_of[results.present.any(axis=0)].tolist()))
     said += _doubts(len(seen.items), asked, results.trials)
     return PowerReport(
         players=[results.players[a], results.players[b]],
@@ -304,7 +304,7 @@ def _in_full(
     samples = min(options.full, WORK // size // RESAMPLES)
     if samples < 20:
         return None
-    if rules.reference is not None:  # its totals are of the recorded items
+    if rules.reference is not None and not rules.per_item:  # its totals are of the recorded items
         grown = size / len(seen.items)
         rules = replace(rules, reference={name: total * grown for name, total in rules.reference.items()})
     random = np.random.default_rng([options.seed, size, 1])
@@ -313,7 +313,7 @@ def _in_full(
     for seed in seeds:
         picked = random.integers(0, len(seen.items), size)
         found = resample(_part(seen, picked), rules, [pair], RESAMPLES, seed, keep=1, level=options.level)
-        low = found.differences[0][3]
+        low = found.differences[0].low
         told += low is not None and low + shift > 0
     return InFull(samples=samples, power=told / samples)
 
@@ -344,8 +344,8 @@ def _costs(results: Results, asked: float) -> dict[str, float | None]:
     """What a match of so many items costs all its players together; None where some player's cost is unknown."""
     found: dict[str, float | None] = {}
     for name in RESOURCES:
-        values = results.costs[name]
-        unknown = np.isnan(values).all(axis=1).any()
+        values = np.where(results.present, results.costs[name].value, np.nan)
+        unknown = (np.isnan(values) & results.present).any() or np.isnan(values).all(axis=1).any()
         found[name] = None if unknown else float(np.nanmean(values, axis=1).sum() * asked * results.trials)
     return found
 

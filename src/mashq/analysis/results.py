@@ -1,23 +1,14 @@
-"""Results as arrays: players by items, from a match or from anyone's rows.
-
-Trials of an item are averaged first, so that items stay the unit. What is absent or unknown is NaN, never 0. A table
-of totals is one item that stands for all of them, and has no intervals.
-"""
+"""Results from anyone's rows, as the arrays that are scored. What is absent or unknown is NaN, never 0."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mashq.analysis.columns import OK, STATUSES, UNANSWERED, Columns, columns_of
 from mashq.errors import DataError
-from mashq.protocol.resources import RESOURCES
-from mashq.protocol.score import PlayerResult
-
-Floats = NDArray[np.float64]
-Match = Sequence[PlayerResult] | Sequence[Columns]
+from mashq.protocol.results import ABSENT, COST_NAMES, STATUSES, Cost, Floats, Results
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,50 +24,15 @@ class Row:
     where: str = ""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Results:
-    """Arrays of players x items, averaged over trials.
-
-    `h` is the mean of the usable answers (an unanswered one counts 0), NaN where there is none; `h_penalised` counts
-    refused and failed ones as 0; `answered` is the share of trials that gave an answer; `present` says whether the
-    player was asked at all; `costs` by resource, NaN where unknown.
-    """
-
-    players: tuple[str, ...]
-    items: tuple[str, ...]
-    h: Floats
-    h_penalised: Floats
-    answered: Floats
-    present: NDArray[np.bool_]
-    costs: Mapping[str, Floats]
-    trials: int = 1
-    totals: bool = False
-
-    @property
-    def usable(self) -> NDArray[np.bool_]:
-        """Where there is an answer to score."""
-        return ~np.isnan(self.h)
-
-    def only(self, players: Sequence[str]) -> "Results":
-        """The same results for some of the players."""
-        rows = np.array([self.players.index(name) for name in players])
-        return Results(
-            tuple(players),
-            self.items,
-            self.h[rows],
-            self.h_penalised[rows],
-            self.answered[rows],
-            self.present[rows],
-            {name: values[rows] for name, values in self.costs.items()},
-            self.trials,
-            self.totals,
-        )
-
-
 def from_rows(rows: Iterable[Row], *, totals: bool = False) -> Results:
-    """Results from rows; the same (player, item, trial) twice is an error."""
+    """Results from rows; the same (player, item, trial) twice is an error.
+
+    A cost missing on some rows of a player is taken to be the mean of its other rows. At its bounds it is nothing, or
+    the largest that any row has.
+    """
     players: dict[str, int] = {}
     items: dict[str, int] = {}
+    trials: dict[str, int] = {}
     seen: dict[tuple[str, str, str], str] = {}
     kept: list[Row] = []
     for row in rows:
@@ -91,89 +47,46 @@ def from_rows(rows: Iterable[Row], *, totals: bool = False) -> Results:
         seen[key] = row.where
         players.setdefault(row.player, len(players))
         items.setdefault(row.item, len(items))
+        trials.setdefault(row.trial, len(trials))
         kept.append(row)
-    shape = (len(players), len(items))
-    count, usable, answered = np.zeros(shape), np.zeros(shape), np.zeros(shape)
-    h_sum = np.zeros(shape)
-    sums = {name: np.zeros(shape) for name in RESOURCES}
-    known = {name: np.zeros(shape) for name in RESOURCES}
+    units = sorted({(items[row.item], trials[row.trial]) for row in kept})
+    place = {unit: at for at, unit in enumerate(units)}
+    named = list(trials)
+    shape = (len(players), len(units))
+    status = np.full(shape, ABSENT, dtype=np.int8)
+    h = np.full(shape, np.nan)
+    costs = {name: np.full(shape, np.nan) for name in COST_NAMES}
     for row in kept:
-        at = players[row.player], items[row.item]
-        count[at] += 1
-        answered[at] += row.status == "ok"
-        usable[at] += row.status in ("ok", "unanswered")
-        h_sum[at] += row.h if row.h is not None else 0.0
+        at = players[row.player], place[items[row.item], trials[row.trial]]
+        status[at] = STATUSES.index(row.status)
+        if row.h is not None:
+            h[at] = row.h
         for name, value in row.costs.items():
-            sums[name][at] += value
-            known[name][at] += 1
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return Results(
-            tuple(players),
-            tuple(items),
-            h=h_sum / np.where(usable > 0, usable, np.nan),
-            h_penalised=h_sum / np.where(count > 0, count, np.nan),
-            answered=answered / np.where(count > 0, count, np.nan),
-            present=count > 0,
-            costs={name: sums[name] / np.where(known[name] > 0, known[name], np.nan) for name in RESOURCES},
-            trials=int(count.max()) if kept else 0,
-            totals=totals,
-        )
+            costs[name][at] = value
+    asked = status != ABSENT
+    return Results(
+        tuple(players),
+        tuple(items),
+        np.array([item for item, _ in units], dtype=np.intp),
+        tuple(named[trial] for _, trial in units),
+        status,
+        h,
+        np.full(shape, np.nan),
+        {name: Cost.known(values) if totals else _filled(values, asked) for name, values in costs.items()},
+        np.zeros(shape),
+        totals,
+    )
 
 
-def from_match(results: Match) -> Results:
-    """Results of a played match; what belongs to no item is spread over all of them."""
-    return from_matches([results])
-
-
-def from_matches(trials: Iterable[Match]) -> Results:
-    """Results of the trials of a match, added up one at a time: the same players and items in each."""
-    tally: _Tally | None = None
-    for results in trials:
-        players = tuple(own if isinstance(own, Columns) else columns_of([own])[0] for own in results)
-        tally = tally or _Tally(tuple(own.name for own in players), players[0].items)
-        tally.add(players)
-    if tally is None:
-        raise DataError("there are no results: play the match first")
-    return tally.results()
-
-
-class _Tally:
-    """Sums over trials, players x items."""
-
-    def __init__(self, players: tuple[str, ...], items: tuple[str, ...]) -> None:
-        self._players, self._items, self._trials = players, items, 0
-        shape = (len(players), len(items))
-        self._h, self._usable, self._answered = np.zeros(shape), np.zeros(shape), np.zeros(shape)
-        self._sums = {name: np.zeros(shape) for name in RESOURCES}
-        self._known = {name: np.zeros(shape) for name in RESOURCES}
-
-    def add(self, players: Sequence[Columns]) -> None:
-        self._trials += 1
-        for seat, own in enumerate(players):
-            cells = seat, slice(len(own.items))
-            answered = own.status == OK
-            self._answered[cells] += answered
-            self._usable[cells] += answered | (own.status == UNANSWERED)
-            self._h[cells] += np.where(answered, np.nan_to_num(own.values["h"]), 0.0)
-            for name in RESOURCES:
-                total, known = own.amount(name)
-                share = own.shared.amount(name).total / max(len(own.items), 1)
-                self._sums[name][cells] += np.where(known, np.asarray(total + share, dtype=np.float64), 0.0)
-                self._known[name][cells] += known
-
-    def results(self) -> Results:
-        usable = np.where(self._usable > 0, self._usable, np.nan)
-        known = {name: np.where(count > 0, count, np.nan) for name, count in self._known.items()}
-        return Results(
-            self._players,
-            self._items,
-            h=self._h / usable,
-            h_penalised=self._h / self._trials,
-            answered=self._answered / self._trials,
-            present=np.ones(self._h.shape, dtype=bool),
-            costs={name: total / known[name] for name, total in self._sums.items()},
-            trials=self._trials,
-        )
+def _filled(values: Floats, asked: NDArray[np.bool_]) -> Cost:
+    """A cost with its holes filled, for players of whom some row has it."""
+    known = ~np.isnan(values)
+    holes = asked & ~known & known.any(axis=1, keepdims=True)
+    if not holes.any():
+        return Cost.known(values)
+    means = np.nansum(values, axis=1, keepdims=True) / np.maximum(known.sum(axis=1, keepdims=True), 1)
+    ends = np.where(holes, means, values), np.where(holes, 0.0, values), np.where(holes, values[known].max(), values)
+    return Cost(*ends)
 
 
 def check(h: float | None, status: str, costs: Mapping[str, float], where: str) -> None:

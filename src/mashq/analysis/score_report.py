@@ -1,7 +1,7 @@
-"""Everything `mashq score` says of some results."""
+"""Everything that is said of the score of some results: `mashq score`, and the result part of every other command."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Literal
@@ -10,18 +10,31 @@ import numpy as np
 
 from mashq.analysis import bundles
 from mashq.analysis.flips import chance_along, envelope, pareto, simplex_shares
-from mashq.analysis.intervals import LEVEL, Resampled, resample
+from mashq.analysis.intervals import FEWEST, LEVEL, MANY_PLAYERS, RESAMPLES, Resampled, resample
 from mashq.analysis.parts import BetaStretch, Lead, WeightStretch
-from mashq.analysis.results import Floats, Results
 from mashq.analysis.score_types import Chances, Dropped, Missing, Ranking, ScoredPlayer, ScoreReport
-from mashq.analysis.scoring import Figures, View, figures, scores, view
-from mashq.errors import DataError
-from mashq.protocol.resources import RESOURCES
-from mashq.protocol.score import TIE, Refusals, ScoreRules
+from mashq.protocol.resources import RESOURCES, TABLE
+from mashq.protocol.results import ABSENT, Floats, Results
+from mashq.protocol.score import (
+    REFUSALS,
+    Figures,
+    PlayerScore,
+    Score,
+    ScoreRules,
+    View,
+    by_item,
+    figures,
+    final_h,
+    score,
+    scored_units,
+    share,
+    some,
+    view,
+)
 
-REFUSALS: tuple[Refusals, ...] = ("intersection", "penalised", "answered")
 MAX_PAIRED = 12
 FAITHFUL = 0.5
+HEAVY, FAIR = 0.1, 3.0  # an item's part of a total that is worth a note, and at least so many times its fair part
 SIMPLEX_DRAWS = 20_000
 BETAS = tuple(round(0.01 * step, 2) for step in range(51))
 SAYING = {
@@ -33,152 +46,183 @@ SAYING = {
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How to judge: the rules of the score, how many resamples, and their seed."""
+    """How to judge: the rules of the score, how many resamples and their seed, and whether the run is over."""
 
     rules: ScoreRules
-    resamples: int = 10_000
+    resamples: int = RESAMPLES
     seed: int = 0
+    finished: bool = True
 
 
 def judge(results: Results, options: Options, notes: Sequence[str] = ()) -> ScoreReport:
-    """Score some results. Raises DataError when there is nothing to compare."""
-    notes = list(notes)
-    rules = with_known(results, options.rules, notes)
-    counted = tuple(rules.weights)
-    seen = view(results, rules.refusals, counted)
-    if not seen.items:
-        raise DataError(nothing_common(results))
+    """Score some results. Where nothing can be scored, Q is null and a note says why."""
+    result = score(results, options.rules)
+    rules = result.rules
+    seen = view(results, rules.refusals, tuple(rules.weights))
     now = figures(seen, rules)
-    q = now.q[0]
-    pairs = _pairs(q)
-    drawn = None if results.totals else resample(seen, rules, pairs, options.resamples, options.seed)
-    winner, tied = _winner(results.players, q)
-    notes += _doubts(results, seen, rules, drawn)
-    views = _views(results, rules)
-    notes += _dependence(views)
     names = results.players
-    stretches = envelope((rules.alpha * now.h[0]).tolist(), now.penalty[0].tolist())
+    pairs = _pairs(now.q[0])
+    drawn = (
+        None if results.totals or not seen.items else resample(seen, rules, pairs, options.resamples, options.seed)
+    )
+    leads = _leads(names, now.q[0], pairs, drawn)
+    clear = options.finished and _clear(result, leads)
+    views = _views(results, rules)
+    said = [*notes, *result.notes, *_doubts(results, seen, rules, drawn), *_heavy(seen, names, rules)]
+    known = [seat for seat, row in enumerate(result.players) if row.q is not None]
+    heights, slopes = (rules.alpha * now.h[0, known]).tolist(), now.penalty[0, known].tolist()
+    stretches = envelope(heights, slopes) if known else ()
     return ScoreReport(
         alpha=rules.alpha,
         beta=rules.beta,
         weights=dict(rules.weights),
-        normalise="match" if rules.reference is None else "reference",
+        normalise=normaliser(rules),
         refusals=rules.refusals,
-        items=None if results.totals else len(seen.items),
+        items=None if results.totals else result.items,
+        units=None if results.totals else result.units,
         trials=results.trials,
         level=LEVEL,
-        players=[_player(results, rules, now, drawn, seat) for seat in range(len(names))],
-        winner=winner,
-        tied=tied,
-        differences=_differences(names, q, pairs, drawn),
-        envelope=[BetaStretch(s.start, s.end, names[s.winner]) for s in stretches],
+        players=[_player(results, rules, row, drawn, seat) for seat, row in enumerate(result.players)],
+        winner=result.winner if options.finished else None,
+        tied=list(result.tied) if options.finished else [],
+        clear=clear,
+        best_set=_best_set(result, leads),
+        headline=_headline(result, leads, drawn, options, results),
+        differences=leads,
+        envelope=[BetaStretch(s.start, s.end, names[known[s.winner]]) for s in stretches],
         weight_envelopes=_weight_envelopes(names, seen, now, rules),
         simplex=_simplex(names, seen, now, rules, options.seed),
         chance_along_beta=_chance(names, drawn, rules),
-        pareto=[names[seat] for seat in pareto(now.h[0].tolist(), now.penalty[0].tolist())],
-        pareto_by=_fronts(results, rules, now),
+        pareto=[names[known[at]] for at in pareto(now.h[0, known].tolist(), now.penalty[0, known].tolist())],
+        pareto_by=_fronts(results, rules, now, known),
         views=views,
         dropped=_dropped(results),
-        notes=notes,
+        notes=[*said, *_dependence(views)],
     )
 
 
-def with_known(results: Results, rules: ScoreRules, notes: list[str]) -> ScoreRules:
-    """The rules with the resources that everyone has some known value of."""
-    weights: dict[str, float] = {}
-    for name, weight in rules.weights.items():
-        known = ~np.isnan(results.costs[name])
-        lacking = [player for player, row in zip(results.players, known, strict=True) if not row.any()]
-        if len(lacking) == len(results.players):
-            notes.append(f"{name} left out of P: the results do not have it.")
-        elif lacking:
-            notes.append(f"{name} left out of P: unknown for {_some(lacking)}.")
-        elif rules.reference is not None and name not in rules.reference:
-            notes.append(f"{name} left out of P: the reference gives no {name}.")
-        else:
-            weights[name] = weight
-            holes = int((results.present & ~known).sum())
-            if holes:
-                notes.append(f"{name} is unknown for {holes} answer(s); the totals are of the known ones.")
-    if not weights:
-        notes.append("No resource is counted: P is 0 and Q is alpha times H.")
-    return replace(rules, weights=weights)
-
-
-def nothing_common(results: Results) -> str:
-    usable = results.usable
-    fewest = min(range(len(results.players)), key=lambda seat: int(usable[seat].sum()))
-    return (
-        f"the {len(results.players)} players have no item in common that all of them answered "
-        f"({results.players[fewest]!r} answered {int(usable[fewest].sum())} of {len(results.items)}): "
-        "leave a player out with --without, or use --refusals answered"
-    )
+def normaliser(rules: ScoreRules) -> Literal["match", "reference", "per_item"]:
+    """What costs are relative to."""
+    return "match" if rules.reference is None else "per_item" if rules.per_item else "reference"
 
 
 def _pairs(q: Floats) -> list[tuple[int, int]]:
     """All pairs, the better first; among many players only the best against each other one."""
-    ranked = sorted(range(len(q)), key=lambda seat: (-q[seat], seat))
-    return list(combinations(ranked, 2)) if len(q) <= MAX_PAIRED else [(ranked[0], other) for other in ranked[1:]]
+    ranked = sorted((seat for seat in range(len(q)) if not np.isnan(q[seat])), key=lambda seat: (-q[seat], seat))
+    return list(combinations(ranked, 2)) if len(q) <= MAX_PAIRED else [(ranked[0], seat) for seat in ranked[1:]]
 
 
-def _winner(players: Sequence[str], q: Floats) -> tuple[str | None, list[str]]:
-    best = float(np.nanmax(q))
-    leaders = [name for name, value in zip(players, q, strict=True) if value > best - TIE]
-    return (leaders[0], []) if len(leaders) == 1 else (None, leaders)
+def _leads(names: Sequence[str], q: Floats, pairs: list[tuple[int, int]], drawn: Resampled | None) -> list[Lead]:
+    if drawn is None:
+        return [Lead(names[a], names[b], float(q[a] - q[b]), None, None) for a, b in pairs]
+    return [Lead(names[s.a], names[s.b], s.value, s.low, s.high, s.all_low, s.all_high) for s in drawn.differences]
 
 
-def _player(results: Results, rules: ScoreRules, now: Figures, found: Resampled | None, seat: int) -> ScoredPlayer:
-    keep = scores(results, rules.refusals)
-    totals: dict[str, float | None] = {}
-    for name in RESOURCES:
-        own = results.costs[name][seat, keep]
-        totals[name] = None if np.isnan(own).all() else _whole(float(np.nansum(own)))
-    h = results.h[seat, keep]
-    faithful = int((h[~np.isnan(h)] >= FAITHFUL).sum())
-    dollars = totals["dollars"]
-    low = None if found is None or found.low is None else float(found.low[seat])
-    high = None if found is None or found.high is None else float(found.high[seat])
-    each = None if dollars is None or not faithful or results.totals else dollars / faithful
+def _clear(result: Score, leads: Sequence[Lead]) -> bool:
+    own = [lead for lead in leads if lead.a == result.winner]
+    return bool(own) and all(lead.all_low is not None and lead.all_low > 0 for lead in own)
+
+
+def _best_set(result: Score, leads: Sequence[Lead]) -> list[str]:
+    """The leader, and who is not surely behind it."""
+    if not leads or leads[0].all_low is None:
+        return []
+    leader = leads[0].a
+    close = {lead.b for lead in leads if lead.a == leader and lead.all_low is not None and lead.all_low <= 0}
+    return [row.name for row in result.players if row.name == leader or row.name in close]
+
+
+def _headline(
+    result: Score, leads: Sequence[Lead], drawn: Resampled | None, options: Options, results: Results
+) -> str:
+    """Who leads and how sure that is."""
+    ranked = sorted(((row.q, row) for row in result.players if row.q is not None), key=lambda pair: -pair[0])
+    begin = "" if options.finished else "Not finished, so nobody has won yet. "
+    if not ranked:
+        return f"{begin}No winner: Q is undefined."
+    best, first = ranked[0]
+    if len(ranked) == 1:
+        how = "played alone" if len(result.players) == 1 else "is the only one with a score"
+        return f"{begin}{first.name} {how}: Q {best:.4f}."
+    if result.tied:
+        return f"{begin}A tie: {_and(result.tied)} have the same Q, {best:.4f}."
+    lead = leads[0]
+    if lead.low is None or drawn is None or drawn.p_win is None:
+        few = "totals have no confidence interval" if results.totals else _few(result.items)
+        return f"{begin}{lead.a} leads {lead.b} by {lead.dq:.4f} in Q; {few}."
+    ends = f"95% CI {_minus(lead.all_low or 0.0)} to {_minus(lead.all_high or 0.0)}"
+    chance = f"P(win) {_chance_said(float(drawn.p_win[results.players.index(lead.a)]))}"
+    if _clear(result, leads) and options.finished:
+        return f"Winner: {lead.a}, ahead of {lead.b} by {lead.dq:.4f} in Q ({ends}; {chance})."
+    if not options.finished:
+        return f"{begin}So far {lead.a} leads {lead.b} by {lead.dq:.4f} in Q ({ends})."
+    close = [own.b for own in leads if own.a == lead.a and own.all_low is not None and own.all_low <= 0]
+    other = "" if close[:1] == [lead.b] else f"; it cannot be told from {some(close, 3)}"
+    return f"No clear winner: {lead.a} leads {lead.b} by {lead.dq:.4f} in Q ({ends}; {chance}){other}."
+
+
+def _few(items: int) -> str:
+    return f"{items} {'item is' if items == 1 else 'items are'} too few for a confidence interval (it takes {FEWEST})"
+
+
+def _and(names: Sequence[str]) -> str:
+    return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) <= 5 else some(names)
+
+
+def _minus(value: float) -> str:
+    """A number with a true minus sign; none before zero."""
+    text = f"{value:.4f}"
+    return text.replace("-", "−") if float(text) else f"{0.0:.4f}"
+
+
+def _chance_said(chance: float) -> str:
+    """A chance with no more said than is known: all of the resamples is not certainty."""
+    return ">0.999" if chance > 0.999 else f"{chance:.3f}"
+
+
+def _player(
+    results: Results, rules: ScoreRules, row: PlayerScore, drawn: Resampled | None, seat: int
+) -> ScoredPlayer:
+    cells = scored_units(results, rules.refusals)
+    h, counts = by_item(results, final_h(results), cells[0])
+    faithful = int((h[seat][counts[seat] > 0] >= FAITHFUL).sum())
+    dollars = row.costs["dollars"]
+    low = None if drawn is None or drawn.low is None else _number(drawn.low[seat])
+    high = None if drawn is None or drawn.high is None else _number(drawn.high[seat])
     return ScoredPlayer(
-        name=results.players[seat],
-        h=_number(now.h[0, seat]),
-        answer_rate=_number(results.answered[seat][results.present[seat]].mean()),
-        costs=totals,
-        penalty=_number(now.penalty[0, seat]),
-        q=_number(now.q[0, seat]),
+        name=row.name,
+        h=row.h,
+        h_before_review=row.h_before_review,
+        answer_rate=row.answer_rate if results.present[seat].any() else None,
+        costs=row.costs,
+        charged=row.charged,
+        unknown_attempts=row.unknown_attempts,
+        penalty=_finite(row.penalty),
+        q=_finite(row.q),
+        q_min=_finite(row.q_min),
+        q_max=_finite(row.q_max),
         q_low=low,
         q_high=high,
-        p_win=None if found is None else _number(found.p_win[seat]),
-        dollars_per_faithful=each,
+        p_win=None if drawn is None or drawn.p_win is None else _number(drawn.p_win[seat]),
+        dollars_per_faithful=None if dollars is None or not faithful or results.totals else dollars / faithful,
     )
-
-
-def _differences(
-    players: Sequence[str], q: Floats, pairs: list[tuple[int, int]], found: Resampled | None
-) -> list[Lead]:
-    rows = [(a, b, float(q[a] - q[b]), None, None) for a, b in pairs] if found is None else found.differences
-    return [Lead(players[a], players[b], dq, low, high) for a, b, dq, low, high in rows]
 
 
 def _shares(seen: View, now: Figures, rules: ScoreRules) -> dict[str, Floats]:
     """Each resource's part of P before its weight, by player."""
-    found: dict[str, Floats] = {}
-    for name, cost in now.costs.items():
-        largest = float(cost.max()) if rules.reference is None else rules.reference[name] / len(seen.items)
-        found[name] = cost[0] / largest if largest > 0 else np.zeros_like(cost[0])
-    return found
+    return {name: share(cost[0], rules.each(name, max(len(seen.items), 1))) for name, cost in now.costs.items()}
 
 
 def _weight_envelopes(
     players: Sequence[str], seen: View, now: Figures, rules: ScoreRules
 ) -> dict[str, list[WeightStretch]]:
     """Who wins as the weight of one resource goes from 0 upwards, the others as they are."""
-    shares = _shares(seen, now, rules)
     out: dict[str, list[WeightStretch]] = {}
-    for name, share in shares.items():
-        height = now.q[0] + rules.beta * rules.weights[name] * share
-        found = envelope(height.tolist(), (rules.beta * share).tolist())
-        out[name] = [WeightStretch(s.start, s.end, players[s.winner]) for s in found]
+    known = np.flatnonzero(~np.isnan(now.q[0]))
+    for name, part in _shares(seen, now, rules).items() if len(known) else ():
+        height = now.q[0] + rules.beta * rules.weights[name] * part
+        found = envelope(height[known].tolist(), (rules.beta * part)[known].tolist())
+        out[name] = [WeightStretch(s.start, s.end, players[int(known[s.winner])]) for s in found]
     return out
 
 
@@ -186,18 +230,19 @@ def _simplex(
     players: Sequence[str], seen: View, now: Figures, rules: ScoreRules, seed: int
 ) -> dict[str, float] | None:
     shares = _shares(seen, now, rules)
-    if len(shares) < 2:
+    known = np.flatnonzero(~np.isnan(now.q[0]))
+    if len(shares) < 2 or not len(known):
         return None
-    matrix = np.stack(list(shares.values()), axis=1)
-    won = simplex_shares(now.h[0], matrix, rules.alpha, rules.beta, SIMPLEX_DRAWS, seed)
-    return {name: float(share) for name, share in zip(players, won, strict=True) if share > 0}
+    matrix = np.stack(list(shares.values()), axis=1)[known]
+    won = simplex_shares(now.h[0][known], matrix, rules.alpha, rules.beta, SIMPLEX_DRAWS, seed)
+    return {players[seat]: float(part) for seat, part in zip(known.tolist(), won, strict=True) if part > 0}
 
 
-def _chance(players: Sequence[str], found: Resampled | None, rules: ScoreRules) -> list[Chances] | None:
-    """The probability of each winner along beta, those with a chance of 1% somewhere."""
-    if found is None:
+def _chance(players: Sequence[str], drawn: Resampled | None, rules: ScoreRules) -> list[Chances] | None:
+    """The chance of each winner along beta, those with a chance of 1% somewhere."""
+    if drawn is None or drawn.p_win is None:
         return None
-    along = chance_along(found.h, found.penalty, rules.alpha, BETAS)
+    along = chance_along(drawn.h, drawn.penalty, rules.alpha, BETAS)
     shown = [seat for seat in range(len(players)) if along[:, seat].max() >= 0.01]
     return [
         Chances(beta=beta, p={players[seat]: float(row[seat]) for seat in shown})
@@ -205,15 +250,16 @@ def _chance(players: Sequence[str], found: Resampled | None, rules: ScoreRules) 
     ]
 
 
-def _fronts(results: Results, rules: ScoreRules, now: Figures) -> dict[str, list[str]]:
+def _fronts(results: Results, rules: ScoreRules, now: Figures, known: Sequence[int]) -> dict[str, list[str]]:
     """The accuracy-cost Pareto front of each resource that all players have."""
-    keep = scores(results, rules.refusals)
+    cells = scored_units(results, rules.refusals)[1]
     fronts: dict[str, list[str]] = {}
     for name in RESOURCES:
-        own = results.costs[name][:, keep]
-        if not np.isnan(own).all(axis=1).any():
-            cost = np.nanmean(own, axis=1) if np.isnan(own).any() else own.mean(axis=1)
-            fronts[name] = [results.players[seat] for seat in pareto(now.h[0].tolist(), cost.tolist())]
+        value = results.costs[name].value
+        if known and not (np.isnan(value) & cells)[known].any():
+            cost = np.nanmean(by_item(results, value, cells)[0][known], axis=1)
+            front = pareto(now.h[0, known].tolist(), cost.tolist())
+            fronts[name] = [results.players[known[at]] for at in front]
     return fronts
 
 
@@ -221,20 +267,20 @@ def _views(results: Results, rules: ScoreRules) -> list[Ranking]:
     """The ranking under each rule for refusals and each normaliser."""
     counted = tuple(rules.weights)
     views: list[Ranking] = []
-    whole = bool(results.usable.all() and results.present.all())
+    whole = not (results.broken | ~results.present).any()
     seen = view(results, REFUSALS[0], counted)
     for refusals in REFUSALS:
         seen = seen if whole else view(results, refusals, counted)  # where all answered all, they are the same
-        normalisers: dict[Literal["match", "median", "reference"], Mapping[str, float] | None] = {
-            "match": None,
-            "median": _median(seen),
+        normalisers: dict[Literal["match", "median", "reference", "per_item"], ScoreRules] = {
+            "match": replace(rules, reference=None),
+            "median": replace(rules, reference=_median(seen), per_item=True),
         }
         if rules.reference is not None:
-            normalisers["reference"] = rules.reference
-        for name, reference in normalisers.items():
+            normalisers[normaliser(rules)] = rules
+        for name, under in normalisers.items():
             ranking: list[str] | None = None
             if seen.items:
-                q = figures(seen, replace(rules, reference=reference)).q[0]
+                q = figures(seen, under).q[0]
                 order = sorted(range(len(q)), key=lambda seat: (math.inf if np.isnan(q[seat]) else -q[seat], seat))
                 ranking = [results.players[seat] for seat in order]
             views.append(Ranking(refusals=refusals, normalise=name, items=len(seen.items), ranking=ranking))
@@ -242,11 +288,12 @@ def _views(results: Results, rules: ScoreRules) -> list[Ranking]:
 
 
 def _median(seen: View) -> dict[str, float]:
-    """The middle player's totals, as a normaliser that no single spendthrift sets."""
+    """The middle player's mean costs, as a normaliser that no single spendthrift sets."""
     out: dict[str, float] = {}
     for name, values in seen.costs.items():
-        total = float(np.median((values * seen.cost_counts).sum(axis=1))) if seen.items else 0.0
-        out[name] = total if total > 0 else 1.0
+        counts = np.maximum(seen.cost_counts.sum(axis=1), 1)
+        each = float(np.median((values * seen.cost_counts).sum(axis=1) / counts)) if seen.items else 0.0
+        out[name] = each if each > 0 else 1.0
     return out
 
 
@@ -269,58 +316,71 @@ def _dependence(views: Sequence[Ranking]) -> list[str]:
 
 
 def _dropped(results: Results) -> Dropped:
-    """How many items are lost to the intersection, and who would give how many back by leaving."""
+    """How much is lost to the intersection, and who would give how much back by leaving."""
     if results.totals:
         return Dropped(items=0, by={})
-    usable = results.usable
-    lost = int((~usable.all(axis=0)).sum())
-    alone = {
-        name: int((~usable[seat] & np.delete(usable, seat, axis=0).all(axis=0)).sum())
-        for seat, name in enumerate(results.players)
-    }
-    missing = {name: int((~usable[seat]).sum()) for seat, name in enumerate(results.players)}
-    by = {
-        n: Missing(missing=missing[n], alone=alone[n])
-        for n in sorted(missing, key=lambda n: -missing[n])
-        if missing[n]
-    }
-    return Dropped(items=lost, by=by)
+    lost = results.broken | (results.status == ABSENT)
+    by: dict[str, Missing] = {}
+    for seat, name in enumerate(results.players):
+        alone = int((lost[seat] & ~np.delete(lost, seat, axis=0).any(axis=0)).sum())
+        by[name] = Missing(missing=int(lost[seat].sum()), alone=alone)
+    ordered = sorted((name for name in by if by[name].missing), key=lambda name: -by[name].missing)
+    return Dropped(items=int(lost.any(axis=0).sum()), by={name: by[name] for name in ordered})
 
 
-def _doubts(results: Results, seen: View, rules: ScoreRules, found: Resampled | None) -> list[str]:
+def _doubts(results: Results, seen: View, rules: ScoreRules, drawn: Resampled | None) -> list[str]:
     notes: list[str] = []
+    count = len(seen.items)
     if results.totals:
         notes.append("These are totals: without items there are no intervals and no chances of winning.")
-    elif found is not None and found.low is None:
-        notes.append(f"{len(seen.items)} items are too few for an interval.")
-    elif len(seen.items) < 30:
-        notes.append(f"Only {len(seen.items)} items: the intervals are wide, and rightly so.")
-    if found is not None:
-        notes += bundles.told(len(seen.items))
-    if results.trials > 1:
+    elif drawn is not None and drawn.low is None:
+        notes.append(f"{_few(count).capitalize()}.")
+    elif drawn is not None and count < 30:
+        notes.append(f"Only {count} items: the intervals are wide, and rightly so.")
+    if drawn is not None:
+        notes += bundles.told(count)
+    if results.trials > 1 and seen.items:
         notes.append(f"Up to {results.trials} trials of an item are averaged first: items are the unit.")
-    if len(results.players) == 1 and rules.reference is None:
-        notes.append("One player alone is its own normaliser: its penalty is always the full sum of the weights.")
-    lost = _dropped(results)
-    if rules.refusals == "intersection" and lost.items:
-        worst = [f"{name} ({row.missing})" for name, row in lost.by.items()]
+    if drawn is not None and drawn.low is not None and len(results.players) > MANY_PLAYERS:
         notes.append(
-            f"{lost.items} of {len(results.items)} items are left out because not everyone answered them; "
-            f"unanswered most by {_some(worst)}."
+            f"The best of {len(results.players)} players is partly the luckiest: the intervals of differences to the "
+            "leader hold for all players together, and the leader's own interval is widened for having been picked."
         )
-    if rules.refusals != "intersection" and not results.present.all():
+    lost = _dropped(results)
+    if rules.refusals == "intersection" and lost.items and seen.items:
+        worst = [f"{name} ({row.missing})" for name, row in lost.by.items()]
+        what = "items" if results.trials == 1 else "items (each trial counted)"
+        notes.append(
+            f"{lost.items} of {len(results.item_of)} {what} are left out because not everyone answered them; "
+            f"unanswered most by {some(worst)}."
+        )
+    if rules.refusals != "intersection" and (results.status == ABSENT).any():
         notes.append("Some players were not asked every item: means and costs are over the items each was asked.")
     return notes
 
 
-def _some(names: Sequence[str], most: int = 5) -> str:
-    more = len(names) - most
-    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
+def _heavy(seen: View, players: Sequence[str], rules: ScoreRules) -> list[str]:
+    """Costs of which one item makes a large part: their intervals hold less than they say."""
+    found: list[str] = []
+    for name, values in seen.costs.items():
+        if not TABLE[name].measures:  # counts are bounded by the rules
+            continue
+        own = values * seen.cost_counts
+        total, most = own.sum(axis=1), own.max(axis=1, initial=0.0)
+        part = np.divide(most, total, out=np.zeros_like(total), where=total > 0)
+        for seat in np.flatnonzero((part > HEAVY) & (part * seen.cost_counts.sum(axis=1) > FAIR)).tolist():
+            item = seen.items[int(own[seat].argmax())]
+            found.append(
+                f"{part[seat]:.0%} of {players[seat]}'s {name} ({TABLE[name].shown(most[seat])}, item {item})"
+            )
+    if not found or not rules.beta:
+        return []
+    return [f"One item makes {some(found, 3)}: with such a cost the intervals hold less often than 95%."]
 
 
 def _number(value: float) -> float | None:
     return float(value) if math.isfinite(value) else None
 
 
-def _whole(value: float) -> float:
-    return int(value) if value == int(value) else value
+def _finite(value: float | None) -> float | None:
+    return None if value is None else _number(value)

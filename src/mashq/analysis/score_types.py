@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
 from mashq.analysis.parts import BetaStretch, Costs, Lead, WeightStretch, flat
-from mashq.protocol.resources import RESOURCES
+from mashq.protocol.results import COST_NAMES
 from mashq.protocol.score import Refusals
 
 
@@ -17,20 +17,30 @@ class ScoredPlayer:
     """Its name."""
     h: float | None
     """Mean factuality of its answers."""
+    h_before_review: float | None
+    """Mean factuality of its first answers; null where they are not known."""
     answer_rate: float | None
-    """The share of its items that it answered."""
-    costs: Costs = field(metadata=flat(RESOURCES))
-    """Totals over the scored items."""
+    """The share of what it was asked that it answered."""
+    costs: Costs = field(metadata=flat(COST_NAMES))
+    """Totals over the scored items, each averaged over its trials, with the charges for unknown attempts."""
+    charged: Mapping[str, float]
+    """By resource, how much of the total is a charge for what is unknown; nothing where all is known."""
+    unknown_attempts: float
+    """Attempts of unknown cost."""
     penalty: float | None
     """P: its costs, each relative to the largest or to the reference, times their weights."""
     q: float | None
     """alpha * H - beta * P."""
+    q_min: float | None
+    """Q with its own unknown costs at their worst case and everyone else's at nothing."""
+    q_max: float | None
+    """Q with everyone else's unknown costs at their worst case and its own at nothing."""
     q_low: float | None
-    """Lower end of the interval of Q."""
+    """Lower end of the 95% confidence interval of Q; the leader's, of more than three, is widened for its choice."""
     q_high: float | None
     """Upper end of the interval of Q."""
     p_win: float | None
-    """The share of resampled matches in which it has the best Q."""
+    """The chance that it has the best Q, by resampled items; null where there are too few."""
     dollars_per_faithful: float | None
     """Dollars for each answer with an H of 0.5 or more."""
 
@@ -51,7 +61,7 @@ class Ranking:
 
     refusals: Refusals
     """The rule for refused and failed items."""
-    normalise: Literal["match", "median", "reference"]
+    normalise: Literal["match", "median", "reference", "per_item"]
     """What costs are relative to: the largest in the match, the median player's, or the reference."""
     items: int
     """How many items are scored."""
@@ -61,20 +71,20 @@ class Ranking:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Missing:
-    """What a player left unanswered."""
+    """What a player refused, failed or was not asked."""
 
     missing: int
-    """How many items."""
+    """How many items, each trial counted."""
     alone: int
     """How many of them everyone else answered."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dropped:
-    """Items that the rule `intersection` leaves out."""
+    """What the rule `intersection` leaves out."""
 
     items: int
-    """How many."""
+    """How many items, each trial counted."""
     by: Mapping[str, Missing]
     """By player, those with most first."""
 
@@ -91,12 +101,14 @@ class ScoreReport:
     """The weight of P."""
     weights: Mapping[str, float]
     """The resources that P counts, each with its weight."""
-    normalise: Literal["match", "reference"]
-    """What costs are relative to: the largest in the match, or fixed totals."""
+    normalise: Literal["match", "reference", "per_item"]
+    """What costs are relative to: the largest in the match, or a reference (totals, or costs per item)."""
     refusals: Refusals
     """The rule for refused and failed items."""
     items: int | None
     """How many items are scored; null for totals."""
+    units: int | None
+    """How many answers of each player: items times their trials that are scored; null for totals."""
     trials: int
     """The most trials of an item; they are averaged first."""
     level: float
@@ -104,9 +116,15 @@ class ScoreReport:
     players: Sequence[ScoredPlayer]
     """The players, in their seats."""
     winner: str | None
-    """Who has the best Q; null for a tie."""
+    """Who has the best Q; null for a tie, and while a run is being played."""
     tied: Sequence[str]
     """Who shares the best Q."""
+    clear: bool
+    """Whether it may be called the winner: the intervals of its differences to all others, together, exclude 0."""
+    best_set: Sequence[str]
+    """The players that cannot be told from the best, the best included; empty where there are too few items."""
+    headline: str
+    """Who leads and how sure that is, in a sentence."""
     differences: Sequence[Lead]
     """Differences in Q, the better player first: of all pairs, or of the best against each other one."""
     envelope: Sequence[BetaStretch]

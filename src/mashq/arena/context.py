@@ -22,7 +22,7 @@ from mashq.players.registry import agent
 from mashq.protocol.items import Item
 from mashq.protocol.moves import Move
 from mashq.protocol.resources import RATED, TABLE
-from mashq.protocol.score import results_of
+from mashq.protocol.results import results_of
 from mashq.protocol.state import MatchState
 from mashq.runs.ledger import RunLedger
 from mashq.runs.open import fold

@@ -21,7 +21,7 @@ from mashq.config import Config
 from mashq.errors import ConfigError, StoreError
 from mashq.gateway.clock import RealClock
 from mashq.gateway.types import Clock
-from mashq.protocol.score import PlayerResult
+from mashq.protocol.results import PlayerResult
 from mashq.runs.manifest import manifest as new_manifest
 from mashq.runs.manifest import stamp
 from mashq.runs.open import Season, items_in, load_season, sound

@@ -4,10 +4,10 @@ Nothing here asks a model: a simulated match draws its scores, costs and times, 
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product, zip_longest
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,15 +15,14 @@ from typing import Any
 
 from mashq.analysis.calibration.fit import Fitted, fit
 from mashq.analysis.calibration.recorded_moves import Recorded, Seen, recorded_moves
-from mashq.analysis.results import Results, from_matches
-from mashq.analysis.score_report import with_known
-from mashq.analysis.scoring import view
 from mashq.arena.match import run
 from mashq.config import Config, PlayerConfig, check, nearest
 from mashq.errors import ConfigError, DataError
 from mashq.players.external.spec import EXTERNAL
 from mashq.players.registry import spec_of
-from mashq.protocol.score import PlayerResult, ScoreRules
+from mashq.protocol.resources import FREE, MEASURES, NOTHING, Spend
+from mashq.protocol.results import ItemResult, PlayerResult, Results, from_matches
+from mashq.protocol.score import ScoreRules, view, with_known
 from mashq.runs.database import connect
 from mashq.runs.ledger import entries
 from mashq.runs.open import Played, Season, load_season
@@ -47,8 +46,15 @@ class Record:
 
     @property
     def results(self) -> Results:
-        """The results by item, averaged over trials."""
-        return from_matches(self.trials)
+        """The results by item and trial; a cost that no attempt of a player told is unknown, not its charge."""
+        untold = {
+            (player.name, measure)
+            for trial in self.trials
+            for player in trial
+            for measure in MEASURES
+            if not any(row.spend.measured(measure).known for own in self.trials for row in _rows(own, player.name))
+        }
+        return from_matches(tuple(_told(player, untold) for player in trial) for trial in self.trials)
 
     @property
     def rules(self) -> ScoreRules:
@@ -61,6 +67,23 @@ class Record:
         return len(self.lengths)
 
 
+def _rows(trial: Sequence[PlayerResult], name: str) -> Sequence[ItemResult]:
+    return next(player.items for player in trial if player.name == name)
+
+
+def _told(player: PlayerResult, untold: Collection[tuple[str, str]]) -> PlayerResult:
+    """A player's results without the charges for what it never told."""
+    measures = [measure for name, measure in untold if name == player.name]
+
+    def charge(spend: Spend) -> Spend:
+        for measure in measures if spend is not FREE else ():
+            spend = spend.put(measure, NOTHING)
+        return spend
+
+    items = tuple(replace(row, charge=charge(row.charge)) for row in player.items)
+    return replace(player, items=items, shared_charge=charge(player.shared_charge))
+
+
 def recorded(path: Path, without: Sequence[str] = ()) -> Record:
     """What a run holds of each player, but for some; one that is not a match, or is only begun, is an error."""
     season = load_season(path)
@@ -70,7 +93,7 @@ def recorded(path: Path, without: Sequence[str] = ()) -> Record:
     names = {player.name for player in config.players}
     played = list(season.fixtures_played())
     trials = tuple(tuple(result for result in match.results if result.name in names) for match in played)
-    if not played or all(row.status == "unanswered" for player in trials[0] for row in player.items):
+    if not played or all(row.status in ("unanswered", "pending") for player in trials[0] for row in player.items):
         raise DataError(f"{path} has no answers yet: play the match first")
     scored = frozenset(view(from_matches(trials), score_rules_of(config).refusals, ()).items)
     seen = [[one for one in _seen(path, match, scored) if one.result.name in names] for match in played]

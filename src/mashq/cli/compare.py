@@ -20,7 +20,7 @@ def compare(runs: tuple[Path, ...], form: Literal["table", "md", "latex"], as_js
     from mashq.report.documents.base import as_json as json_of
     from mashq.report.documents.compare import document
     from mashq.report.text.compare import text
-    from mashq.runs.open import load
+    from mashq.runs.open import load_season
 
-    found = document([load(path) for path in runs])
+    found = document([load_season(path) for path in runs])
     click.echo(json_of(found) if as_json else text(found, form))

@@ -63,10 +63,11 @@ def power(
     from mashq.report.text.power import power_text
 
     options = Options(level=level, power=wanted, seed=seed)
-    results, given, notes = read_source(source, pairs("--map", renames))
+    given = read_source(source, pairs("--map", renames))
+    results, notes = given.results, given.notes
     drawn_already = any(note.startswith("SIMULATED") for note in notes)
     notes = [note for note in notes if not note.startswith("SIMULATED")]
-    config = rules_said(given, {"alpha": None, "weights": None, "normalise": None} | rules)
+    config = rules_said(given.rules, {"alpha": None, "weights": None, "normalise": None} | rules)
     results = _without(results, without)
     pair = None if players is None else _pair(players, results.players)
     found = analysed(results, config, pair, options, notes)

@@ -19,15 +19,27 @@ def rescore(run: Path, names: tuple[str, ...], form: Literal["table", "md", "lat
       mashq rescore runs/first --detector hhem --detector exact-match
     """
     from mashq.detectors import base
+    from mashq.errors import ConfigError
     from mashq.gateway.backends.weights import cache_dir
+    from mashq.report.documents import match, trials
     from mashq.report.documents.base import as_json as json_of
-    from mashq.report.documents.match import document
+    from mashq.report.documents.columns import trials_of
     from mashq.report.text.rescore import text
-    from mashq.runs.open import load
+    from mashq.runs.open import Played, load_season
     from mashq.runs.rescore import cache_file, rescored
     from mashq.runs.score_cache import Cached
 
-    played = load(run)
-    found = [document(played)]
-    found += [document(rescored(played, Cached(base.load(name), cache_file(cache_dir())))) for name in names]
+    season = load_season(run)
+    if season.kind != "match":
+        raise ConfigError(f"{run} is a {season.kind}, and rescore is for matches and their trials: give one of those")
+    several = season.manifest.get("season", {}).get("trials", 1) > 1
+
+    def document(played: list[Played]) -> match.Match | trials.Trials:
+        return trials.document(season, played) if several else match.document(played[0])
+
+    before = trials_of(season)
+    found = [document(before)]
+    for name in names:
+        judge = Cached(base.load(name), cache_file(cache_dir()))
+        found.append(document([rescored(played, judge) for played in before]))
     click.echo(json_of(found) if as_json else text(found, form))

@@ -3,6 +3,7 @@
 import json
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from mashq.protocol.score import ScoreRules
 
 FAILED = 1
+RESAMPLES = 10_000  # as everywhere: `analysis.intervals`, which is too slow to load for --help
 DEFAULTS: dict[str, float] = {"tokens": 1.0, "calls": 1.0, "reviews": 1.0, "seconds": 1.0}
 
 
@@ -30,16 +32,19 @@ DEFAULTS: dict[str, float] = {"tokens": 1.0, "calls": 1.0, "reviews": 1.0, "seco
     "--resources", metavar="NAME,…", help="Which resources P counts; the run's, or tokens,calls,reviews,seconds."
 )
 @click.option(
-    "--normalise", metavar="match|reference:FILE", help="Costs relative to the largest, or to a file's totals."
+    "--normalise",
+    metavar="match|reference:FILE",
+    help="Costs relative to the largest, or to a file's totals or costs per item.",
 )
 @click.option("--refusals", type=click.Choice(["intersection", "penalised", "answered"]), help="Refused items.")
 @click.option("--without", multiple=True, metavar="PLAYER", help="Leave a player out.")
 @click.option("--seed", default=0, show_default=True, help="Seed of the resampling.")
-@click.option("--resamples", default=10_000, show_default=True, type=click.IntRange(100, 1_000_000))
+@click.option("--resamples", default=RESAMPLES, show_default=True, type=click.IntRange(100, 1_000_000))
 @click.option(
     "--fail-if", "conditions", multiple=True, metavar="CONDITION", help="Exit with 1 if true: 'q(A) < q(B)'."
 )
 @click.option("--format", "form", type=click.Choice(["table", "md", "latex"]), default="table", show_default=True)
+@click.option("--best-set", "best_set", is_flag=True, help="Only the players that cannot be told from the best.")
 @click.option("--all", "everyone", is_flag=True, help="Show every player, not only the first 40.")
 @click.option("--json", "as_json", is_flag=True, help="Print the document and nothing else.")
 def score(
@@ -50,6 +55,7 @@ def score(
     resamples: int,
     conditions: tuple[str, ...],
     form: Literal["table", "md", "latex"],
+    best_set: bool,
     everyone: bool,
     as_json: bool,
     **rules: Any,
@@ -71,7 +77,8 @@ def score(
     from mashq.report.text.score import score_text
 
     wanted = [parse(text) for text in conditions]
-    results, given, notes = read_source(source, pairs("--map", renames))
+    given = read_source(source, pairs("--map", renames))
+    results = given.results
     from mashq.config import nearest
 
     for name in without:
@@ -79,36 +86,45 @@ def score(
             raise ConfigError(f"--without {name!r}: there is no such player{nearest(name, results.players)}")
     if without:
         results = results.only([name for name in results.players if name not in without])
-    options = Options(rules_said(given, rules), resamples, seed)
-    document = judge(results, options, notes)
-    click.echo(json_of(document) if as_json else score_text(document, form, everyone))
+    options = Options(rules_said(given.rules, rules), resamples, seed, given.finished)
+    document = judge(results, options, given.notes)
+    click.echo(json_of(document) if as_json else score_text(document, form, everyone=everyone, best_set=best_set))
     true = [condition.text for condition in wanted if holds(condition, document.players)]
     if true:
         click.echo(f"mashq: failed: {'; '.join(true)}", err=True)
         sys.exit(FAILED)
 
 
-def read_source(source: Path, renames: dict[str, str]) -> "tuple[Results, ScoreRules, list[str]]":
-    """The results, the rules they came with, and notes."""
-    from mashq.analysis.results import from_matches
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Results, the rules they came with, notes on them, and whether their run is over."""
+
+    results: "Results"
+    rules: "ScoreRules"
+    notes: list[str]
+    finished: bool = True
+
+
+def read_source(source: Path, renames: dict[str, str]) -> Source:
+    """The results of a run or of a file."""
     from mashq.protocol.score import ScoreRules
     from mashq.runs.result_files import read
 
     if not source.is_dir():
         results, notes = read(source, renames)
-        return results, ScoreRules(weights=dict(DEFAULTS)), notes
-    from mashq.report.documents.columns import results_of
+        return Source(results, ScoreRules(weights=dict(DEFAULTS)), notes)
+    from mashq.report.documents.columns import season_results, trials_of
     from mashq.runs.open import load_season
     from mashq.runs.setup import score_rules_of
 
     season = load_season(source)
     if season.kind != "match":
         raise ConfigError(f"{source} is a {season.kind}, not one match: 'mashq show {source}' has its tables")
-    notes = [] if season.finished else ["This match is not finished: items not yet answered count 0."]
+    notes: list[str] = []
     if season.manifest["simulated"]:
         notes.append("SIMULATED: no real model answered some of this; those scores, costs and times are drawn.")
-    begun = (results_of(played) for played in season.fixtures_played())
-    return from_matches(begun), score_rules_of(season.config), notes
+    results = season_results(trials_of(season))
+    return Source(results, score_rules_of(season.config), notes, season.finished)
 
 
 def rules_said(given: "ScoreRules", said: dict[str, Any]) -> "ScoreRules":
@@ -121,11 +137,11 @@ def rules_said(given: "ScoreRules", said: dict[str, Any]) -> "ScoreRules":
         weights = {_resource(name): given.weights.get(name, 1.0) for name in names}
     for name, text in pairs("--weights", (said["weights"] or "").split(",") if said["weights"] else ()).items():
         weights[_resource(name)] = _positive(name, text)
-    reference = given.reference
+    reference, per_item = given.reference, given.per_item
     if said["normalise"] is not None:
-        reference = _reference(said["normalise"])
+        reference, per_item = _reference(said["normalise"])
     changed = {name: said[name] for name in ("alpha", "beta", "refusals") if said[name] is not None}
-    return replace(given, weights=weights, reference=reference, **changed)
+    return replace(given, weights=weights, reference=reference, per_item=per_item, **changed)
 
 
 def _resource(name: str) -> str:
@@ -149,20 +165,25 @@ def _positive(name: str, text: str) -> float:
     return value
 
 
-def _reference(text: str) -> dict[str, float] | None:
+def _reference(text: str) -> tuple[dict[str, float] | None, bool]:
+    """What costs are relative to, and whether per item."""
     if text == "match":
-        return None
+        return None, False
     kind, _, name = text.partition(":")
     if kind != "reference" or not name:
         raise ConfigError(f"--normalise {text!r}: write match, or reference:FILE")
     try:
-        document: Any = json.loads(Path(name).read_text("utf-8"))
-        pairs: dict[str, Any] = dict(document)
+        document: dict[str, Any] = dict(json.loads(Path(name).read_text("utf-8")))
+        per_item = "per_item" in document
+        pairs: dict[str, Any] = dict(document["per_item"]) if per_item else document
+        if per_item and len(document) > 1:
+            raise ValueError("per_item stands beside totals")
     except (OSError, ValueError, TypeError) as error:
         raise ConfigError(
-            f'the reference {name} cannot be read ({error}): it is JSON such as {{"tokens": 1e6}}'
+            f'the reference {name} cannot be read ({error}): it is JSON such as {{"tokens": 1e6}} for totals, or '
+            '{"per_item": {"tokens": 600}}'
         ) from None
-    return {_resource(key): _positive(key, str(value)) for key, value in pairs.items()}
+    return {_resource(key): _positive(key, str(value)) for key, value in pairs.items()}, per_item
 
 
 def pairs(option: str, texts: Sequence[str]) -> dict[str, str]:

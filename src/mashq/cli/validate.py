@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from mashq.analysis.validation.agreement import Validation
     from mashq.protocol.items import Item
     from mashq.report.annotation_sheet import SheetRow
-    from mashq.runs.open import Played
+    from mashq.runs.open import Played, Season
 
 
 @click.group()
@@ -46,15 +46,15 @@ def sample(run: Path, number: int, seed: int, out: Path) -> None:
       mashq validate sample runs/first -n 100 -o sheet
     """
     from mashq.report.annotation_sheet import sheet_csv, sheet_html
-    from mashq.runs.open import load
+    from mashq.runs.open import load_season
 
     if out.exists():
         raise ConfigError(f"{out} exists already: choose a new folder with -o")
-    played = load(run)
-    rows, key = _sampled(played, number, seed)
+    season = load_season(run)
+    rows, key = _sampled(season, number, seed)
     files = {
         "sheet.csv": "\ufeff" + sheet_csv(rows),
-        "sheet.html": sheet_html(rows, played.config.task.kind),
+        "sheet.html": sheet_html(rows, season.config.task.kind),
         "key.json": json.dumps(key, indent=1, ensure_ascii=False) + "\n",
     }
     try:
@@ -125,28 +125,29 @@ def report(
     click.echo(json_of(document) if as_json else validation_text(document, form))
 
 
-def _sampled(played: "Played", number: int, seed: int) -> "tuple[list[SheetRow], dict[str, Any]]":
-    """The rows of the sheet in their order, and the key to them."""
+def _sampled(season: "Season", number: int, seed: int) -> "tuple[list[SheetRow], dict[str, Any]]":
+    """The rows of the sheet in their order, and the key to them: answers of all matches that the run is made of."""
     import numpy as np
 
     from mashq.analysis.validation.sampling import spread
     from mashq.report.annotation_sheet import SheetRow, opaque
     from mashq.runs.annotations import FORMAT, KIND
 
-    answers = list(_answers(played))
+    played = list(season.fixtures_played())
+    answers = [(one.fixture.id, *answer) for one in played for answer in _answers(one)]
     if not answers:
-        raise DataError(f"{played.path} has no answer with a score: play it, or sample another run")
-    players, items, scores = [a[0] for a in answers], [a[1].id for a in answers], [a[3] for a in answers]
-    digest = json.dumps([played.manifest["started"], played.manifest["digests"]["items"]])
+        raise DataError(f"{season.path} has no answer with a score: play it, or sample another run")
+    players, items, scores = [a[1] for a in answers], [a[2].id for a in answers], [a[4] for a in answers]
+    digest = json.dumps([season.manifest["started"], season.manifest["digests"]["items"]])
     rows: list[SheetRow] = []
     key: dict[str, Any] = {}
     for picked in spread(players, items, scores, number, np.random.default_rng(seed)):
-        player, item, answer, h = answers[picked.at]
-        name = opaque(seed, digest, item.id, player)
+        match, player, item, answer, h = answers[picked.at]
+        name = opaque(seed, digest, item.id, player if len(played) == 1 else json.dumps([match, player]))
         rows.append(SheetRow(name, item.text, answer, item.reference))
-        key[name] = {"item": item.id, "player": player, "h": h, "weight": picked.weight}
-    about = {name: played.manifest[name] for name in ("detector", "simulated")}
-    whole = {"kind": KIND, "format": FORMAT, "run": str(played.path), "seed": seed, "answers": len(answers)}
+        key[name] = {"match": match, "item": item.id, "player": player, "h": h, "weight": picked.weight}
+    about = {name: season.manifest[name] for name in ("detector", "simulated")}
+    whole = {"kind": KIND, "format": FORMAT, "run": str(season.path), "seed": seed, "answers": len(answers)}
     return rows, whole | about | {"rows": key}
 
 
@@ -154,7 +155,7 @@ def _answers(played: "Played") -> "Iterator[tuple[str, Item, str, float]]":
     """Every answer with a score: player, item, text, and the judge's score."""
     for player in played.state.players:
         for at, work in zip(player.order, player.items, strict=True):
-            h = work.h if work.judged is None else work.judged
+            h = work.judge_h
             if work.status == "ok" and h is not None:
                 yield player.name, played.state.items[at], work.text, h
 

@@ -115,6 +115,12 @@ class RulesConfig(Strict):
     show_seconds: bool = True
 
 
+class PerItem(Strict):
+    """A reference per item: what a resource is relative to, for each scored item."""
+
+    per_item: dict[Resource, float] = Field(min_length=1)
+
+
 class ScoreConfig(Strict):
     """How the match is scored."""
 
@@ -122,12 +128,19 @@ class ScoreConfig(Strict):
     beta: float | None = Field(default=None, ge=0, le=1e9)
     resources: list[Resource] = list(COUNTED)
     weights: dict[Resource, float] = {}
-    normalise: Literal["match"] | dict[Resource, float] = "match"
+    normalise: Literal["match"] | PerItem | dict[Resource, float] = "match"
     refusals: Literal["intersection", "penalised", "answered"] = "intersection"
+
+    @property
+    def reference(self) -> dict[Resource, float] | None:
+        """What costs are relative to, in totals or per item; None: the largest in the match."""
+        if self.normalise == "match":
+            return None
+        return self.normalise.per_item if isinstance(self.normalise, PerItem) else self.normalise
 
     @model_validator(mode="after")
     def _positive(self) -> Self:
-        reference = {} if self.normalise == "match" else self.normalise
+        reference = self.reference or {}
         stray = sorted(set(self.weights) - set(self.resources))
         if stray:
             raise ValueError(f"weights names {stray[0]}, which resources does not list: add it there")

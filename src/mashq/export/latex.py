@@ -3,12 +3,12 @@
 from pathlib import Path
 
 from mashq.analysis import score_report
-from mashq.analysis.results import from_matches
 from mashq.analysis.score_report import judge
 from mashq.errors import ConfigError
 from mashq.export.base import Options, What
 from mashq.export.files import text_to
 from mashq.report.documents import trials
+from mashq.report.documents.columns import season_results, trials_of
 from mashq.report.text import trials as trials_text
 from mashq.report.text.score import sentences, table
 from mashq.report.text.tables import latex, prose, written
@@ -46,10 +46,8 @@ def document(season: Season) -> str:
         tabular, comments = written(trials_text.table(found), "latex"), prose(trials_text.sentences(found), "latex")
         what = f"{found.trials} trials of {found.items} items, means ± standard deviation over trials"
     else:
-        found = judge(
-            from_matches(played.results for played in season.fixtures_played()),
-            score_report.Options(score_rules_of(season.config), RESAMPLES),
-        )
+        results = season_results(trials_of(season))
+        found = judge(results, score_report.Options(score_rules_of(season.config), finished=season.finished))
         tabular, comments = written(table(found, everyone=True), "latex"), prose(sentences(found), "latex")
         what = f"{found.items} items"
     detector = season.manifest["detector"]

@@ -6,6 +6,7 @@ straight from the run's file, one at a time; what was said in them (prompts, rep
 """
 
 import json
+import math
 import sqlite3
 from collections.abc import Collection, Generator, Iterator
 from contextlib import contextmanager
@@ -14,8 +15,10 @@ from typing import Any
 
 from mashq.errors import ConfigError, StoreError
 from mashq.export.files import Cell, Kind, Table
-from mashq.protocol.resources import RESOURCES, TABLE, Amount
-from mashq.protocol.score import ItemResult, PlayerResult, ScoreRules
+from mashq.protocol.resources import TABLE
+from mashq.protocol.results import COST_NAMES, ItemResult, PlayerResult
+from mashq.protocol.results import columns_of as result_columns
+from mashq.protocol.score import ScoreRules
 from mashq.runs.database import RATED_COLUMNS, columns_of, connect
 from mashq.runs.open import Season
 from mashq.runs.reading import DATABASE
@@ -149,7 +152,6 @@ def _declared(season: Season) -> list[str]:
 def player_rows(player: PlayerResult, trial: int) -> Iterator[tuple[Cell, ...]]:
     """The rows of one player in a match, without what names the match."""
     count = len(player.items)
-    tokens_in, tokens_out = player.shared.tokens_in.total, player.shared.tokens_out.total
     for item, costs in zip(player.items, _costs(player), strict=True):
         yield (
             player.name,
@@ -157,13 +159,10 @@ def player_rows(player: PlayerResult, trial: int) -> Iterator[tuple[Cell, ...]]:
             trial,
             item.h if item.status == "ok" else None,
             item.status,
-            _cost(item.spend.tokens_in, tokens_in / count),
-            _cost(item.spend.tokens_out, tokens_out / count),
-            costs["tokens"],
-            costs["calls"],
-            costs["reviews"],
-            costs["seconds"],
-            costs["dollars"],
+            *(
+                costs[name]
+                for name in ("tokens_in", "tokens_out", "tokens", "calls", "reviews", "seconds", "dollars")
+            ),
             *_beside(item, player, count),
         )
 
@@ -221,16 +220,12 @@ def _query(run: Path, select: str, column: str, matches: Collection[str], order:
 
 
 def _costs(player: PlayerResult) -> Iterator[dict[str, Cell]]:
-    """What each item of a player took of each resource, with its share of what belongs to no item."""
-    share = {name: player.shared.amount(name).total / max(1, len(player.items)) for name in RESOURCES}
-    unrated = player.unrated
-    for item in player.items:
-        yield {name: None if name in unrated else _cost(item.spend.amount(name), share[name]) for name in RESOURCES}
-
-
-def _cost(amount: Amount, share: float) -> Cell:
-    """The known sum with its share; None when nothing of it is known. The same sum as the analysis makes."""
-    return _whole(amount.total + share) if amount.is_known else None
+    """What each item of a player took of each resource as it is scored: with its share of what belongs to no item and
+    the charge for what is unknown; None where there is neither."""
+    own = result_columns([player])[0]
+    costs = {name: own.cost(name).value.tolist() for name in COST_NAMES}
+    for at in range(len(player.items)):
+        yield {name: None if math.isnan(values[at]) else _whole(values[at]) for name, values in costs.items()}
 
 
 def _whole(value: float) -> Cell:

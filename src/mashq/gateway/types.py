@@ -10,7 +10,8 @@ PLAY = 1000  # an agent that plays an item several times numbers its calls PLAY 
 Count = int | Unknown
 Measure = float | Unknown
 Costs = Mapping[str, Measure]
-Kind = Literal["ok", "refused", "http", "timeout", "dropped", "unreachable", "unparsable", "missing"]
+Kind = Literal["ok", "refused", "http", "timeout", "dropped", "left", "unreachable", "unparsable", "missing"]
+LEFT = "the agent left before the end of the stream"
 
 REFEREE = "referee"  # whose attempts the ledger keeps under this name: the judge's
 

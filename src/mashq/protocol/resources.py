@@ -39,6 +39,11 @@ class Resource:
         """Whether it is worked out from tokens by a rate."""
         return bool(self.rate)
 
+    def shown(self, amount: float) -> str:
+        """An amount of it in words."""
+        number = f"{amount:,.{self.digits}f}"
+        return f"${number}" if self.unit == "$" else f"{number} {self.unit}"
+
 
 TABLE: Final = {
     row.name: row

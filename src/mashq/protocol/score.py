@@ -1,86 +1,92 @@
-"""H, P and Q: what a match was worth.
+"""H, P and Q: what a match, or the trials of one, were worth.
 
     H = mean of the judge's score over the scored items (an unanswered item is 0)
-    P = sum over the counted resources of weight * own total / largest total in the match (or a reference total)
+    P = sum over the counted resources of weight * own total / largest total in the match (or a reference)
     Q = alpha * H - beta * P
 
-Totals are the known sums; `q_min` and `q_max` put the attempts whose cost is unknown at their reserved worst case
-and at nothing, in the way that hurts or helps a player most.
+The unit is an item in a trial. A rule for refusals says which units count; an item is the mean of its units that
+count, so that an item of many trials weighs no more than another; H is the mean over items, and a total the sum over
+items. A match that is not finished is scored over what each player has played. Costs that some attempts did not tell
+are charged (`results.Cost`); `q_min` and `q_max` put those attempts at their worst case and at nothing, in the way that
+hurts or helps a player most.
 """
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import compress
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mashq.protocol.resources import COUNTED, FREE, RATED, RESOURCES, TABLE, Amount, Spend, Unknown
+from mashq.protocol.resources import COUNTED, TABLE
+from mashq.protocol.results import ABSENT, COST_NAMES, OK, Floats, Match, Results, from_match
 from mashq.protocol.state import MatchState
 
 Refusals = Literal["intersection", "penalised", "answered"]
-ResultStatus = Literal["ok", "refused", "failed", "unanswered"]
+Bounds = Literal["value", "low", "high"]
+REFUSALS: tuple[Refusals, ...] = ("intersection", "penalised", "answered")
 TIE = 1e-9
-Floats = NDArray[np.float64]
-
-
-@dataclass(frozen=True, slots=True)
-class ItemResult:
-    """How one player did on one item. `guide` and `guide_first` are the guide's scores where it is not the judge."""
-
-    item: str
-    status: ResultStatus
-    h: float | None
-    h_first: float | None
-    spend: Spend
-    guide: float | None = None
-    guide_first: float | None = None
-    length: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class PlayerResult:
-    """A player's items, and what it spent on no item in particular (charged to all evenly)."""
-
-    name: str
-    items: tuple[ItemResult, ...]
-    shared: Spend = FREE
-    threshold: float = 0.0
-    max_reviews: int = 0
-    stopped: str | None = None
-
-    @property
-    def unrated(self) -> frozenset[str]:
-        """The rated resources of which nothing is known though there were attempts: unknown for every item."""
-        spends = [row.spend for row in self.items]
-        if not any(spend.attempts for spend in spends):
-            return frozenset()
-        return frozenset(name for name in RATED if not any(spend.measured(name).known for spend in spends))
 
 
 @dataclass(frozen=True, slots=True)
 class ScoreRules:
-    """How a match is scored. `reference` totals replace the largest of the match when given."""
+    """How a match is scored. A `reference` replaces the largest totals of the match: totals, or costs `per_item`."""
 
     alpha: float = 1.0
     beta: float = 0.1
     weights: Mapping[str, float] = field(default_factory=lambda: {name: TABLE[name].weight for name in COUNTED})
     reference: Mapping[str, float] | None = None
     refusals: Refusals = "intersection"
+    per_item: bool = False
+
+    @property
+    def named(self) -> tuple[str, ...]:
+        """The resources that have a weight."""
+        return tuple(name for name, weight in self.weights.items() if weight != 0)
+
+    def each(self, name: str, items: float) -> float | None:
+        """What a resource is relative to, per item of so many; None: the largest in the match."""
+        if self.reference is None:
+            return None
+        return self.reference[name] if self.per_item else self.reference[name] / items
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class View:
+    """What a rule for refusals scores: values and how often they count, players x items (only those that count)."""
+
+    items: tuple[str, ...]
+    h: Floats
+    h_counts: Floats
+    costs: Mapping[str, Floats]
+    cost_counts: Floats
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Figures:
+    """H, P and Q, resamples x players (one row for the results themselves), and the mean costs behind P."""
+
+    h: Floats
+    penalty: Floats
+    q: Floats
+    costs: Mapping[str, Floats]
 
 
 @dataclass(frozen=True, slots=True)
 class PlayerScore:
-    """One row of the result. None is unknown or undefined, never zero."""
+    """One row of the result. None is unknown or undefined, never zero.
+
+    `costs` are totals by name; `charged` is how much of a total is a charge for attempts that did not tell.
+    """
 
     name: str
     h: float | None
     h_before_review: float | None
     answer_rate: float
-    totals: Mapping[str, Amount]
-    tokens_in: Amount
-    tokens_out: Amount
+    costs: Mapping[str, float | None]
+    charged: Mapping[str, float]
     unknown_attempts: float
     penalty: float | None
     q: float | None
@@ -89,41 +95,26 @@ class PlayerScore:
 
 
 @dataclass(frozen=True, slots=True)
-class Score:
-    """The result of a match. `dropped` names the players that cost the match each item left out."""
+class DroppedUnit:
+    """An item, in a trial where there are several, that some players refused or failed or were not asked."""
 
+    item: str
+    trial: str
+    by: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """The result. `rules` has the resources that count; `dropped` names the players that cost each unit left out."""
+
+    rules: ScoreRules
     players: tuple[PlayerScore, ...]
     items: int
+    units: int
     winner: str | None
     tied: tuple[str, ...]
-    dropped: tuple[tuple[str, tuple[str, ...]], ...]
+    dropped: tuple[DroppedUnit, ...]
     notes: tuple[str, ...]
-
-
-def results_of(state: MatchState) -> tuple[PlayerResult, ...]:
-    """The per-item results of a match as it stands, by the judge; items not handled yet are unanswered."""
-    out: list[PlayerResult] = []
-    for player in state.players:
-        rows: list[ItemResult | None] = [None] * len(state.items)
-        for at, work in zip(player.order, player.items, strict=True):
-            status: ResultStatus = "unanswered" if work.status == "pending" else work.status
-            apart = work.judged is not None
-            first = work.h_first if work.judged_first is None else work.judged_first
-            rows[at] = ItemResult(
-                state.items[at].id,
-                status,
-                work.judged if apart else work.h,
-                first,
-                work.spend,
-                work.h if apart else None,
-                work.h_first if apart else None,
-                len(work.text),
-            )
-        items = tuple(row for row in rows if row is not None)
-        out.append(
-            PlayerResult(player.name, items, player.shared, player.threshold, player.max_reviews, player.stopped)
-        )
-    return tuple(out)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,14 +127,18 @@ class Standing:
 
 
 def standings(state: MatchState, rules: ScoreRules) -> tuple[Standing, ...]:
-    """The players' scores so far, cheap enough to ask for after every move."""
-    totals = [{name: player.spend.amount(name) for name in _named(rules)} for player in state.players]
-    counted = tuple(n for n in _named(rules) if rules.reference is None or n in rules.reference)
-    h = [player.average_h for player in state.players]
-    penalty, q = _scored(h, totals, counted, rules)
+    """The players' scores so far by the judge and the known costs, cheap enough to ask for after every move."""
+    counted = tuple(n for n in rules.named if rules.reference is None or n in rules.reference)
+    h = np.array([player.average_judge_h or 0.0 for player in state.players])
+    handled = [max(player.answered, 1) if rules.per_item else 1 for player in state.players]
+    costs = {
+        name: np.array([float(player.spend.amount(name).total) / n for player, n in zip(state.players, handled)])
+        for name in counted
+    }
+    penalty, q = reduce(h, costs, rules)
     return tuple(
-        Standing(own, float(p), None if own is None else float(worth))
-        for own, p, worth in zip(h, penalty, q, strict=True)
+        Standing(player.average_judge_h, float(p), None if player.average_judge_h is None else float(worth))
+        for player, p, worth in zip(state.players, penalty, q, strict=True)
     )
 
 
@@ -156,154 +151,218 @@ def share(costs: Floats, reference: float | None = None) -> Floats:
     return np.where((costs > 0) & (largest > 0), ratio, 0.0)
 
 
-def reduce(h: Floats, costs: Mapping[str, Floats], rules: ScoreRules, units: float = 1.0) -> tuple[Floats, Floats]:
+def reduce(h: Floats, costs: Mapping[str, Floats], rules: ScoreRules, items: float = 1.0) -> tuple[Floats, Floats]:
     """P and Q from H and the counted costs: the one place where they are worked out.
 
-    Arrays have the players on their last axis; any axes before it (resamples) are scored side by side. `units` is how
+    Arrays have the players on their last axis; any axes before it (resamples) are scored side by side. `items` is how
     many items a cost has to be multiplied by to be a total, where costs are means per item.
     """
     penalty = np.zeros(np.shape(h))
     for name, own in costs.items():
-        reference = None if rules.reference is None else rules.reference[name] / units
-        penalty = penalty + rules.weights[name] * share(own, reference)
+        penalty = penalty + rules.weights[name] * share(own, rules.each(name, items))
     return penalty, rules.alpha * h - rules.beta * penalty if rules.beta else rules.alpha * h
 
 
-def _scored(
-    h: Sequence[float | None], totals: Sequence[Mapping[str, Amount]], counted: tuple[str, ...], rules: ScoreRules
-) -> tuple[Floats, Floats]:
-    """P and Q of the known totals; an unknown H counts 0."""
-    costs = {name: np.array([float(own[name].total) for own in totals]) for name in counted}
-    return reduce(np.array([own or 0.0 for own in h]), costs, rules)
+def scored_units(results: Results, refusals: Refusals) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Where H counts and where costs count under a rule for refusals, players x units.
+
+    A unit that a player has yet to come to counts for the others alone.
+    """
+    present, broken = results.present, results.broken
+    if refusals == "intersection":
+        whole = ~(broken | (results.status == ABSENT)).any(axis=0)
+        return present & whole, present & whole
+    return (present & ~broken if refusals == "answered" else present), present
 
 
-def _bound(
-    seat: int,
-    h: float | None,
-    totals: Sequence[Mapping[str, Amount]],
-    counted: tuple[str, ...],
-    rules: ScoreRules,
-    *,
-    own: bool,
-) -> float:
-    """Q of a player with its own unknown attempts, or all others', at their worst case; the rest at nothing."""
-    at_worst = [(at == seat) == own for at in range(len(totals))]
-    costs = {
-        name: np.array(
-            [
-                float(amounts[name].total + (amounts[name].worst if worst else 0))
-                for amounts, worst in zip(totals, at_worst, strict=True)
-            ]
-        )
-        for name in counted
-    }
-    _, q = reduce(np.full(len(totals), h or 0.0), costs, rules)
-    return float(q[seat])
+def by_item(results: Results, values: Floats, cells: NDArray[np.bool_]) -> tuple[Floats, Floats]:
+    """The mean of each item over its units that count, players x items, NaN where none does; and how many do."""
+    if len(results.item_of) == len(results.items):
+        counts = cells.astype(np.float64)
+        return np.where(cells, values, np.nan), counts
+    shape = len(results.players), len(results.items)
+    sums, counts = np.zeros(shape), np.zeros(shape)
+    filled = np.where(cells, values, 0.0)
+    for seat in range(shape[0]):
+        sums[seat] = np.bincount(results.item_of, filled[seat], shape[1])
+        counts[seat] = np.bincount(results.item_of, cells[seat], shape[1])
+    with np.errstate(invalid="ignore"):
+        return np.divide(sums, counts, out=np.full(shape, np.nan), where=counts > 0), counts
 
 
-def score(results: Sequence[PlayerResult], rules: ScoreRules) -> Score:
-    """Score a match."""
-    count = len(results[0].items)
-    dropped = _dropped(results)
-    left_out = {item for item, _ in dropped} if rules.refusals == "intersection" else set[str]()
-    scored = count - len(left_out)
-    spends = [_spend(result, left_out) for result in results]
-    totals = [{name: spend.amount(name) for name in _named(rules)} for spend in spends]
-    notes: list[str] = []
-    counted = _counted(totals, rules, results, notes)
-    rows: list[PlayerScore] = []
-    accuracy = [_accuracy(result, left_out, rules.refusals) for result in results]
-    penalties, worths = _scored([h for h, _ in accuracy], totals, counted, rules)
-    sure = not any(own[name].unknown for own in totals for name in counted)
-    for seat, (result, (h, before)) in enumerate(zip(results, accuracy, strict=True)):
-        usable = h is not None and scored > 0
-        penalty, q = float(penalties[seat]), float(worths[seat])
-        lowest = q if sure else _bound(seat, h, totals, counted, rules, own=True)
-        highest = q if sure else _bound(seat, h, totals, counted, rules, own=False)
-        rows.append(
-            PlayerScore(
-                name=result.name,
-                h=h,
-                h_before_review=before,
-                answer_rate=sum(row.status == "ok" for row in result.items) / count if count else 0.0,
-                totals={name: spends[seat].amount(name) for name in RESOURCES},
-                tokens_in=spends[seat].tokens_in,
-                tokens_out=spends[seat].tokens_out,
-                unknown_attempts=spends[seat].unknown,
-                penalty=penalty if usable else None,
-                q=q if usable else None,
-                q_min=lowest if usable else None,
-                q_max=highest if usable else None,
-            )
-        )
-    if rules.refusals == "intersection" and count and not scored:
-        notes.append(
-            "Q is undefined: no item was answered by every player (every one was refused or failed by some)."
-        )
-    winner, tied = _winner(rows)
-    notes += _doubts(rows, counted, rules)
-    return Score(tuple(rows), scored, winner, tied, dropped, tuple(notes))
+def view(results: Results, refusals: Refusals, counted: Sequence[str], costs_at: Bounds = "value") -> View:
+    """What a rule for refusals scores, with the costs as charged or at one of their bounds."""
+    h_cells, cost_cells = scored_units(results, refusals)
+    h, h_counts = by_item(results, final_h(results), h_cells)
+    found = {name: by_item(results, getattr(results.costs[name], costs_at), cost_cells)[0] for name in counted}
+    cost_counts = by_item(results, np.zeros(results.h.shape), cost_cells)[1]
+    keep = np.asarray(((h_counts > 0) | (cost_counts > 0)).any(axis=0))
+    items = results.items if keep.all() else tuple(compress(results.items, keep.tolist()))
+    return View(
+        items,
+        np.nan_to_num(h[:, keep]),
+        (h_counts[:, keep] > 0).astype(np.float64),
+        {name: np.where(np.isnan(values[:, keep]), 0.0, values[:, keep]) for name, values in found.items()},
+        (cost_counts[:, keep] > 0).astype(np.float64),
+    )
 
 
-def _named(rules: ScoreRules) -> tuple[str, ...]:
-    return tuple(name for name, weight in rules.weights.items() if weight != 0)
+def final_h(results: Results) -> Floats:
+    """H of every unit as it counts: 0 where there is no answer."""
+    return np.where(results.status == OK, np.nan_to_num(results.h), 0.0)
 
 
-def _dropped(results: Sequence[PlayerResult]) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """Every item some player refused or failed, with those players."""
-    out: list[tuple[str, tuple[str, ...]]] = []
-    for rows in zip(*(result.items for result in results), strict=True):
-        guilty = tuple(r.name for r, row in zip(results, rows, strict=True) if row.status in ("refused", "failed"))
-        if guilty:
-            out.append((rows[0].item, guilty))
-    return tuple(out)
+def figures(seen: View, rules: ScoreRules, weights: Floats | None = None) -> Figures:
+    """Score every row of `weights` (resamples x items: how often each was drawn); None is the results as they are."""
+    drawn = np.ones((1, len(seen.items))) if weights is None else weights
+    h = _mean(drawn, seen.h, seen.h_counts)[0]
+    costs: dict[str, Floats] = {}
+    total: Floats | None = None
+    for name, values in seen.costs.items():
+        costs[name], total = _mean(drawn, values, seen.cost_counts, total)
+    penalty, q = reduce(h, costs, rules, max(len(seen.items), 1))
+    return Figures(h, penalty, q, costs)
 
 
-def _spend(result: PlayerResult, left_out: set[str]) -> Spend:
-    """All a player spent on the scored items, with its share of what belongs to no item."""
-    total = Spend()
-    kept = 0
-    for row in result.items:
-        if row.item not in left_out:
-            total += row.spend
-            kept += 1
-    return total + result.shared.share(kept / len(result.items) if result.items else 1)
+def _mean(drawn: Floats, values: Floats, counts: Floats, total: Floats | None = None) -> tuple[Floats, Floats]:
+    """The mean over the items that count, by resample and player, NaN where none was drawn; and how many count."""
+    if (counts == 1).all():
+        all_ = np.asarray(drawn.sum(axis=1, keepdims=True)) if total is None else total
+        with np.errstate(invalid="ignore"):
+            return drawn @ values.T / all_, all_
+    own = drawn @ counts.T if total is None else total
+    return np.divide(drawn @ (values * counts).T, own, out=np.full(own.shape, np.nan), where=own > 0), own
 
 
-def _accuracy(result: PlayerResult, left_out: set[str], rule: Refusals) -> tuple[float | None, float | None]:
-    """Mean H after and before review over the items this rule scores."""
-    after: list[float] = []
-    before: list[float] = []
-    for row in result.items:
-        if row.item in left_out or (rule == "answered" and row.status in ("refused", "failed")):
-            continue
-        after.append(row.h if row.status == "ok" and row.h is not None else 0.0)
-        before.append(row.h_first if row.status == "ok" and row.h_first is not None else 0.0)
-    if not after:
-        return None, None
-    return math.fsum(after) / len(after), math.fsum(before) / len(before)
-
-
-def _counted(
-    totals: Sequence[Mapping[str, Amount]],
-    rules: ScoreRules,
-    results: Sequence[PlayerResult],
-    notes: list[str],
-) -> tuple[str, ...]:
-    """The resources that enter P: all but those of which some player has no known value at all."""
-    counted: list[str] = []
-    for name in _named(rules):
-        lacking = [r.name for r, own in zip(results, totals, strict=True) if isinstance(own[name].value, Unknown)]
-        if lacking:
-            notes.append(f"{name} left out of P: unknown for {', '.join(lacking)}.")
+def with_known(results: Results, rules: ScoreRules, notes: list[str]) -> ScoreRules:
+    """The rules with the resources whose cost is known, or charged, wherever the score needs it."""
+    weights: dict[str, float] = {}
+    cells = scored_units(results, rules.refusals)[1]
+    for name in rules.named:
+        unknown = np.isnan(results.costs[name].value)
+        lacks = np.asarray((unknown & cells).any(axis=1) | (unknown | ~results.present).all(axis=1))
+        lacking = list(compress(results.players, lacks.tolist()))
+        if not cells.any():
+            weights[name] = rules.weights[name]
+        elif lacking and len(lacking) == len(results.players):
+            notes.append(f"{name} left out of P: the results do not have it.")
+        elif lacking:
+            notes.append(f"{name} left out of P: unknown for {some(lacking)}.")
         elif rules.reference is not None and name not in rules.reference:
             notes.append(f"{name} left out of P: the reference gives no {name}.")
         else:
-            counted.append(name)
-    return tuple(counted)
+            weights[name] = rules.weights[name]
+    if not weights:
+        notes.append("No resource is counted: P is 0 and Q is alpha times H.")
+    return replace(rules, weights=weights)
 
 
-def _winner(rows: Sequence[PlayerScore]) -> tuple[str | None, tuple[str, ...]]:
+def score(results: Results | Match, rules: ScoreRules) -> Score:
+    """Score a match, or the trials of one."""
+    table = results if isinstance(results, Results) else from_match(results)
+    notes: list[str] = []
+    rules = with_known(table, rules, notes)
+    counted = tuple(rules.weights)
+    seen = view(table, rules.refusals, counted)
+    now = figures(seen, rules)
+    before = _before_review(table, rules.refusals)
+    bounds = _bounds(table, rules, seen, now)
+    rows: list[PlayerScore] = []
+    for seat, name in enumerate(table.players):
+        usable = bool(seen.h_counts[seat].any())
+        costs, charged = _totals(table, rules.refusals, seat)
+        asked = int(table.present[seat].sum())
+        rows.append(
+            PlayerScore(
+                name=name,
+                h=float(now.h[0, seat]) if usable else None,
+                h_before_review=before[seat] if usable else None,
+                answer_rate=int(table.answered[seat].sum()) / asked if asked else 0.0,
+                costs=costs,
+                charged=charged,
+                unknown_attempts=_whole(
+                    float(table.unknown[seat, scored_units(table, rules.refusals)[1][seat]].sum())
+                ),
+                penalty=float(now.penalty[0, seat]) if usable else None,
+                q=float(now.q[0, seat]) if usable else None,
+                q_min=float(bounds[0][seat]) if usable else None,
+                q_max=float(bounds[1][seat]) if usable else None,
+            )
+        )
+    units = int(scored_units(table, rules.refusals)[1].any(axis=0).sum())
+    winner, tied = winner_of(rows)
+    notes += _doubts(table, rows, rules, len(seen.items))
+    return Score(rules, tuple(rows), len(seen.items), units, winner, tied, dropped_units(table), tuple(notes))
+
+
+def _before_review(results: Results, refusals: Refusals) -> list[float | None]:
+    """Mean H of the first answers; None where none is known."""
+    first = np.where(results.status == OK, np.nan_to_num(results.h_first), 0.0)
+    h, counts = by_item(results, first, scored_units(results, refusals)[0])
+    told = np.asarray((~np.isnan(results.h_first)).any(axis=1) | ~results.answered.any(axis=1))
+    return [
+        float(h[seat][counts[seat] > 0].mean()) if told[seat] and counts[seat].any() else None
+        for seat in range(len(results.players))
+    ]
+
+
+def _totals(results: Results, refusals: Refusals, seat: int) -> tuple[dict[str, float | None], dict[str, float]]:
+    """Sums over items of their means over trials, by name: None where not all is known; and what was charged."""
+    one = results.only([results.players[seat]])
+    cells = scored_units(results, refusals)[1][[seat]]
+    costs: dict[str, float | None] = {}
+    charged: dict[str, float] = {}
+    for name in COST_NAMES:
+        cost = one.costs[name]
+        if (np.isnan(cost.value) & cells).any() or not cells.any() or name not in results.costs:
+            costs[name] = None
+            continue
+        total = float(np.nansum(by_item(one, cost.value, cells)[0]))
+        costs[name] = _whole(total) if math.isfinite(total) else None
+        if cost.estimated:
+            more = total - float(np.nansum(by_item(one, cost.low, cells)[0]))
+            if more or (cost.high != cost.low)[cells].any():
+                charged[name] = more
+    return costs, charged
+
+
+def _bounds(results: Results, rules: ScoreRules, seen: View, now: Figures) -> tuple[Floats, Floats]:
+    """The lowest and the highest Q of each player, with its own unknown attempts at worst and the others' at nothing,
+    and the other way around."""
+    if not any(results.costs[name].estimated for name in rules.weights):
+        return now.q[0], now.q[0]
+    low, high = (view(results, rules.refusals, tuple(rules.weights), at) for at in ("low", "high"))
+    means = {at: _means(part) for at, part in (("low", low), ("high", high))}
+    lowest, highest = now.q[0].copy(), now.q[0].copy()
+    for seat in range(len(results.players)):
+        for out, own, others in ((lowest, "high", "low"), (highest, "low", "high")):
+            costs = {name: values.copy() for name, values in means[others].items()}
+            for name, values in costs.items():
+                values[seat] = means[own][name][seat]
+            out[seat] = reduce(now.h[0], costs, rules, max(len(seen.items), 1))[1][seat]
+    return lowest, highest
+
+
+def _means(seen: View) -> dict[str, Floats]:
+    """Mean costs by player, which may be without a bound."""
+    counts = np.maximum(seen.cost_counts.sum(axis=1), 1)
+    return {
+        name: np.where(seen.cost_counts > 0, values, 0.0).sum(axis=1) / counts for name, values in seen.costs.items()
+    }
+
+
+def dropped_units(results: Results) -> tuple[DroppedUnit, ...]:
+    """Every unit that some player refused or failed, or was not asked while another was, with those players."""
+    lost = results.broken | (results.status == ABSENT)
+    out: list[DroppedUnit] = []
+    for unit in np.flatnonzero(lost.any(axis=0)).tolist():
+        by = tuple(compress(results.players, lost[:, unit].tolist()))
+        out.append(DroppedUnit(results.items[int(results.item_of[unit])], results.trial_of[unit], by))
+    return tuple(out)
+
+
+def winner_of(rows: Sequence[PlayerScore]) -> tuple[str | None, tuple[str, ...]]:
+    """Who has the highest Q, or who share it."""
     known = [(row.q, row.name) for row in rows if row.q is not None]
     if not known:
         return None, ()
@@ -312,25 +371,73 @@ def _winner(rows: Sequence[PlayerScore]) -> tuple[str | None, tuple[str, ...]]:
     return (leaders[0], ()) if len(leaders) == 1 else (None, leaders)
 
 
-def _doubts(rows: Sequence[PlayerScore], counted: tuple[str, ...], rules: ScoreRules) -> list[str]:
+def nothing_common(results: Results) -> str:
+    """Why no unit is scored."""
+    answered = (results.present & ~results.broken).sum(axis=1)
+    fewest = int(np.argmin(answered))
+    if not results.present.any():
+        return "Q is undefined: no item has been played yet."
+    return (
+        f"Q is undefined: no item was answered by every player (of {len(results.item_of)}, "
+        f"{results.players[fewest]} answered {answered[fewest]}): leave a player out with --without, or use "
+        "--refusals answered."
+    )
+
+
+def _doubts(results: Results, rows: Sequence[PlayerScore], rules: ScoreRules, items: int) -> list[str]:
     """Sentences a reader must not miss."""
     notes: list[str] = []
+    if not items and len(results.items):
+        notes.append(nothing_common(results))
+    if results.unfinished:
+        done = [f"{name} {int(own.sum())}" for name, own in zip(results.players, results.present, strict=True)]
+        notes.append(
+            f"Not finished: each player is scored over what it has played so far (of {len(results.item_of)} items: "
+            f"{some(done)})."
+        )
     if len(rows) == 1 and rules.reference is None:
         notes.append("One player alone is its own normaliser: its penalty is always the full sum of the weights.")
-    unknown = [row for row in rows if any(row.totals[name].unknown for name in counted)]
-    if not unknown:
+    if rules.reference is not None and not rules.per_item and dropped_units(results):
+        notes.append(
+            "The reference is in totals, and items were left out: P is lower than over all items, and not comparable "
+            "with a match that scores another number of them. A reference per_item is."
+        )
+    return [*notes, *_unknown_costs(rows, rules)]
+
+
+def _unknown_costs(rows: Sequence[PlayerScore], rules: ScoreRules) -> list[str]:
+    """What unknown costs leave open."""
+    notes: list[str] = []
+    estimated = [row for row in rows if any(name in row.charged for name in rules.weights)]
+    if not estimated:
         return notes
-    spans = ", ".join(f"{row.name} {row.q_min:.4f} to {row.q_max:.4f}" for row in unknown if row.q is not None)
-    notes.append(f"The cost of some attempts is unknown, which leaves Q between: {spans or 'unknown'}.")
+    spans = [f"{row.name} {row.q_min:.4f} to {row.q_max:.4f}" for row in estimated if row.q is not None]
+    charges = [
+        f"{row.name} {', '.join(f'{TABLE[n].shown(row.charged[n])}' for n in rules.weights if n in row.charged)}"
+        for row in estimated
+    ]
+    notes.append(
+        f"Some costs are unknown and are estimated in the totals ({'; '.join(charges)}), which leaves Q between: "
+        f"{', '.join(spans) or 'unknown'}."
+    )
     best = max((row.q for row in rows if row.q is not None), default=None)
     if best is None or len(rows) == 1:
         return notes
     leaders = [row for row in rows if row.q is not None and best - row.q < TIE]
     floor = min(row.q_min for row in leaders if row.q_min is not None)
-    others = [row for row in rows if row.q is not None and row.q_max is not None and row not in leaders]
-    rivals = [row.name for row in others if row.q_max is not None and row.q_max >= floor]
+    rivals = [row.name for row in rows if row.q_max is not None and row not in leaders and row.q_max >= floor]
     if rivals:
         notes.append(f"The unknown costs could change the winner: {', '.join(rivals)} could still win.")
     elif len(leaders) > 1:
         notes.append("The unknown costs could break the tie.")
     return notes
+
+
+def some(names: Sequence[str], most: int = 5) -> str:
+    """The first few names, and how many more there are."""
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
+
+
+def _whole(value: float) -> float:
+    return int(value) if math.isfinite(value) and value == int(value) else value

@@ -20,11 +20,9 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
-from mashq.analysis.score_report import with_known
-from mashq.analysis.scoring import figures, view
 from mashq.errors import ConfigError, MashqError, StoreError
 from mashq.protocol.resources import RESOURCES
-from mashq.protocol.score import ScoreRules, reduce
+from mashq.protocol.score import ScoreRules, figures, reduce, view, with_known
 from mashq.report.annotation_sheet import policy
 from mashq.report.html.chapters import banners, title
 from mashq.report.html.facts import Facts
@@ -207,7 +205,7 @@ def _index(boards: Sequence[Board], leagues: Sequence[Any], others: Sequence[Any
 def ranking(board: Board) -> list[tuple[int, Entry, float, float | None]]:
     """The players of a match, best first: place, entry, P and Q at the match's own beta."""
     whole = dict.fromkeys(board.weights, 1.0)
-    rules = ScoreRules(alpha=board.alpha, beta=board.beta, weights=board.weights, reference=whole)
+    rules = ScoreRules(alpha=board.alpha, beta=board.beta, weights=board.weights, reference=whole, per_item=True)
     h = np.array([np.nan if entry.h is None else entry.h for entry in board.entries])
     shares = {name: np.array([entry.shares[name] for entry in board.entries]) for name in board.weights}
     penalty, q = reduce(h, shares, rules)

@@ -14,13 +14,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mashq.analysis.columns import COSTS, PARTS, SCORES, STATUSES, Columns, is_exact
-from mashq.protocol.resources import RATED
-from mashq.protocol.score import PlayerResult
+from mashq.protocol.resources import MEASURES, RATED
+from mashq.protocol.results import COUNTS, SCORES, STATUSES, Columns, PlayerResult
+from mashq.runs import charges
 from mashq.runs.database import AMOUNTS
 from mashq.runs.reading import reading
 from mashq.runs.results import read_seats, there
 
+STORED = ("", "_known", "_unknown", "_worst")
+COSTS = (*COUNTS, *AMOUNTS)
+EXACT = 2.0**53  # beyond it a float has no room for the last digit of a count
 USUAL: tuple[dict[str, str], ...] = (  # columns that are read together, or not at all where all hold this
     {"status": "'ok'"},
     {"guide": "NULL", "guide_first": "NULL"},
@@ -31,7 +34,7 @@ USUAL: tuple[dict[str, str], ...] = (  # columns that are read together, or not 
         **{f"tokens_{way}_{part}": "0" for way in ("in", "out") for part in ("unknown", "worst")},
     },
     {"seconds_known": "calls", "seconds_unknown": "0", "seconds_worst": "0"},
-    *({f"{name}{part}": "0" for part in PARTS} for name in RATED),
+    *({f"{name}{part}": "0" for part in STORED} for name in RATED),
 )
 DEFAULTS = {name: usual for group in USUAL for name, usual in group.items()}
 CODED = "CASE status " + " ".join(f"WHEN '{status}' THEN {at}" for at, status in enumerate(STATUSES)) + " END"
@@ -60,7 +63,11 @@ def read_columns(path: Path, match: str) -> tuple[Columns, ...] | None:
         found = _read(connection, match, len(seats), len(items), odd)
     if found is None or not _possible(found):
         return None
-    return tuple(_columns(seat, at, items, found) for at, seat in enumerate(seats))
+    players = tuple(_columns(seat, at, items, found) for at, seat in enumerate(seats))
+    if not any(player.has_unknown for player in players):
+        return players
+    with reading(path) as connection:
+        return charges.read(connection, match).on_columns(players)
 
 
 def _items(connection: sqlite3.Connection) -> tuple[str, ...] | None:
@@ -104,13 +111,21 @@ def _possible(found: Block) -> bool:
         values = found[name]
         if np.isnan(values).any() or (not name.endswith("_worst") and np.isinf(values).any()):
             return False
-        if not all(is_exact(row) for row in values):
+        if not all(_is_exact(row) for row in values):
             return False
     return True
 
 
+def _is_exact(values: NDArray[np.float64]) -> bool:
+    """Whether floats can hold these and their sums to the last digit; those without a bound aside."""
+    finite = values if np.isfinite(values).all() else values[np.isfinite(values)]
+    return not len(finite) or float(np.abs(finite).max()) * len(finite) < EXACT
+
+
 def _columns(seat: PlayerResult, at: int, items: tuple[str, ...], found: Block) -> Columns:
     values: dict[str, Any] = {name: found[name][at] for name in (*SCORES, *COSTS)}
+    none = np.broadcast_to(np.float64(0), len(items))
+    values |= {name + part: none for name in MEASURES for part in ("_charged", "_covered")}
     return Columns(
         seat.name,
         items,

@@ -56,6 +56,10 @@ CREATE TABLE IF NOT EXISTS spent (
   match TEXT NOT NULL, player TEXT NOT NULL, purpose TEXT NOT NULL, opened INTEGER, closed INTEGER,
   unresolved INTEGER, failed INTEGER, tokens NUMERIC, seconds REAL, waited REAL,
   PRIMARY KEY (match, player, purpose)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS charges (
+  match TEXT NOT NULL, player TEXT NOT NULL, item TEXT, measure TEXT NOT NULL, charged REAL NOT NULL,
+  attempts INTEGER NOT NULL);
+CREATE INDEX IF NOT EXISTS charges_by_match ON charges (match);
 CREATE TABLE IF NOT EXISTS marks (
   match TEXT PRIMARY KEY, base INTEGER NOT NULL, upto INTEGER NOT NULL, boot TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS lost (match TEXT NOT NULL, attempts INTEGER NOT NULL, noticed REAL NOT NULL);

@@ -16,12 +16,13 @@ from mashq.protocol import replay as replaying
 from mashq.protocol.items import Item
 from mashq.protocol.moves import Move
 from mashq.protocol.replay import BadMove, Delta
-from mashq.protocol.score import PlayerResult, results_of
+from mashq.protocol.results import PlayerResult, results_of
 from mashq.protocol.state import MatchState
 from mashq.runs.manifest import read_match
 from mashq.runs.reading import (
     check_record,
     read_attempts,
+    read_charges,
     read_items,
     read_matches,
     read_moves,
@@ -75,7 +76,7 @@ class Played:
         """The results by item: the rows written when it ended, or as the state has them."""
         found = None if self.changed is not None else read_results(self.path, self.fixture.id)
         if found is None:
-            return results_of(self.state)
+            return read_charges(self.path, self.fixture.id).on(results_of(self.state))
         return fitted(self.path, self.fixture, found)
 
     @cached_property

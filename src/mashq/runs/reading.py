@@ -15,8 +15,8 @@ from mashq.gateway.types import Call, Entry
 from mashq.protocol import moves
 from mashq.protocol.items import Item
 from mashq.protocol.resources import RATED
-from mashq.protocol.score import PlayerResult
-from mashq.runs import results
+from mashq.protocol.results import PlayerResult
+from mashq.runs import charges, results
 from mashq.runs.database import columns_of, connect
 from mashq.runs.ledger import entries
 from mashq.runs.schema import check_file
@@ -69,7 +69,14 @@ def read_matches(path: Path) -> dict[str, bool]:
 def read_results(path: Path, match: str) -> tuple[PlayerResult, ...] | None:
     """The results of a match that has ended, by item; None before."""
     with reading(path) as connection:
-        return results.read(connection, match)
+        found = results.read(connection, match)
+        return None if found is None else charges.read(connection, match).on(found)
+
+
+def read_charges(path: Path, match: str) -> charges.Charges:
+    """What the attempts of unknown cost of a match are charged."""
+    with reading(path) as connection:
+        return charges.read(connection, match)
 
 
 def read_left(path: Path, match: str) -> Left:

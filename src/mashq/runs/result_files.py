@@ -9,10 +9,11 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, cast
 
-from mashq.analysis.results import Results, Row, check, from_rows
+from mashq.analysis.results import Row, check, from_rows
 from mashq.config import nearest
 from mashq.errors import ConfigError, DataError
 from mashq.protocol.resources import RESOURCES
+from mashq.protocol.results import Results
 from mashq.tasks.rows import read_rows
 
 COSTS = ("tokens", "tokens_in", "tokens_out", *(name for name in RESOURCES if name != "tokens"))

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from mashq.protocol.resources import MEASURES, NOTHING, Amount, Spend
-from mashq.protocol.score import ItemResult, PlayerResult
+from mashq.protocol.results import ItemResult, PlayerResult
 from mashq.runs.database import AMOUNTS, Statement, columns_of
 
 COUNTS = ("calls", "unresolved", "failed", "unknown", "reviews", "waited")

@@ -17,7 +17,7 @@ from mashq.errors import StoreError
 from mashq.gateway.types import Kind
 from mashq.protocol.moves import KINDS
 from mashq.protocol.resources import COUNTS, MAX_COST, MEASURES, RATED
-from mashq.protocol.score import ResultStatus
+from mashq.protocol.results import ResultStatus
 from mashq.runs.database import columns_of
 
 Place = Annotated[int, Field(ge=0)]
@@ -162,6 +162,17 @@ class SpentRow(Row):
     waited: Count
 
 
+class ChargeRow(Row):
+    """What the attempts of unknown cost are charged, by player, item and measure, in a match that has ended."""
+
+    match: str
+    player: str
+    item: str | None
+    measure: Annotated[str, Field(json_schema_extra={"enum": list(MEASURES)})]
+    charged: Count
+    attempts: Place
+
+
 class MarkRow(Row):
     """The id that no attempt of a match may pass."""
 
@@ -201,6 +212,7 @@ ROWS: Mapping[str, type[Row]] = {
     "seats": SeatRow,
     "results": ResultRow,
     "spent": SpentRow,
+    "charges": ChargeRow,
     "marks": MarkRow,
     "lost": LostRow,
 }

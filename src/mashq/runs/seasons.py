@@ -24,8 +24,9 @@ import numpy as np
 from mashq.analysis.pairings import swiss
 from mashq.config import Config, changed
 from mashq.errors import ConfigError
+from mashq.protocol.results import PlayerResult
 from mashq.protocol.rules import default_order
-from mashq.protocol.score import PlayerResult, score
+from mashq.protocol.score import score
 from mashq.runs.setup import score_rules_of
 
 FREE = ("score.alpha", "score.beta", "score.weights", "score.normalise", "score.refusals")  # no player is told these

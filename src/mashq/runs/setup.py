@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from mashq.config import Config, PlayerConfig
+from mashq.config import Config, PerItem, PlayerConfig
 from mashq.errors import StoreError
 from mashq.gateway.model import trial_seed
 from mashq.players import prompts
@@ -45,7 +45,8 @@ def score_rules_of(config: Config) -> ScoreRules:
         alpha=said.alpha,
         beta=config.beta,
         weights={name: said.weights.get(name, TABLE[name].weight or 1.0) for name in said.resources},
-        reference=None if said.normalise == "match" else said.normalise,
+        reference=said.reference,
+        per_item=isinstance(said.normalise, PerItem),
         refusals=said.refusals,
     )
 

@@ -10,14 +10,15 @@ manifest  it is as it was written
 
 import hashlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from mashq.gateway.types import REFEREE, spend_of
 from mashq.protocol.game import to_move
 from mashq.protocol.resources import Spend
-from mashq.protocol.score import results_of
+from mashq.protocol.results import results_of
+from mashq.runs.charges import worked_out
 from mashq.runs.ledger import entries
 from mashq.runs.manifest import DIGEST, manifest_digest
 from mashq.runs.open import Played, read_season
@@ -127,7 +128,9 @@ def _tally(path: Path, match: str) -> str:
 
 
 def _results(played: Played) -> str:
-    stored, folded = read_results(played.path, played.fixture.id), results_of(played.state)
+    with reading(played.path) as connection:
+        charges = worked_out(connection, played.fixture.id)
+    stored, folded = read_results(played.path, played.fixture.id), charges.on(results_of(played.state))
     if to_move(played.state):
         return "its moves do not come to an end"
     if stored is None or stored == folded:  # one of an earlier version has no rows
@@ -135,5 +138,6 @@ def _results(played: Played) -> str:
     for row, own in zip(stored or (), folded, strict=False):
         for one, other in zip(row.items, own.items, strict=False):
             if one != other:
-                return f"{own.name}, item {other.item}: the row is not what its moves come to"
+                what = "moves come" if replace(one, charge=other.charge) != other else "attempts of unknown cost come"
+                return f"{own.name}, item {other.item}: the row is not what its {what} to"
     return "the rows are not what the moves come to"

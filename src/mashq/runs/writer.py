@@ -19,8 +19,8 @@ from mashq.gateway.types import Clock
 from mashq.protocol import moves
 from mashq.protocol.game import Ruling
 from mashq.protocol.items import Item
-from mashq.protocol.score import PlayerResult
-from mashq.runs import results
+from mashq.protocol.results import PlayerResult
+from mashq.runs import charges, results
 from mashq.runs.database import Writer
 from mashq.runs.ledger import RunLedger, Sink, boot_id
 from mashq.runs.manifest import DIGEST, MANIFEST, manifest_digest, read_manifest
@@ -172,6 +172,8 @@ class MatchRecord:
         for statement, values in results.statements(self.match, found):
             self.sink.put(statement, values)
         self.sink.put(COUNTED, (self.match,))
+        for statement, values in charges.statements(self.match):
+            self.sink.put(statement, values)
         self.sink.put(ENDED, (self.clock.now(), self.match))
         self.sink.put("DELETE FROM marks WHERE match = ?", (self.match,))
         await self.sink.synced()

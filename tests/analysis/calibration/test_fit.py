@@ -19,11 +19,11 @@ import mashq
 from mashq.analysis.calibration.copula import correlation, edges, shares, table
 from mashq.analysis.calibration.fit import Fitted, fit
 from mashq.analysis.calibration.fit_check import likeness
-from mashq.analysis.results import Floats
 from mashq.arena.simulation import Record, placeholders, recorded, settings, simulated, with_more
 from mashq.config import check, parse
 from mashq.errors import ConfigError, DataError
 from mashq.players.external.spec import EXTERNAL
+from mashq.protocol.results import REFUSED, Floats
 from mashq.report.documents.base import plain
 from mashq.report.documents.calibrate import Calibration
 from mashq.report.text.calibrate import likeness_text
@@ -350,8 +350,8 @@ def test_too_little_to_compare_is_said(played: Callable[..., Record]) -> None:
     found = plain(document)
     assert found["like"] is None and {row["inside"] for row in found["rows"]} == {None}
     assert "too few items" in likeness_text(document, "table")
-    nothing = replace(record.results, h=np.full_like(record.results.h, np.nan))
-    with pytest.raises(DataError, match="no item in common"):
+    nothing = replace(record.results, status=np.full_like(record.results.status, REFUSED))
+    with pytest.raises(DataError, match="no item was answered by every player"):
         likeness(nothing, [nothing], record.rules, {})
 
 

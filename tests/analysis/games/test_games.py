@@ -26,8 +26,8 @@ from mashq.analysis.games.bimatrix import (
 )
 from mashq.analysis.games.dominance import Removed, dominance
 from mashq.analysis.games.uncertainty import uncertain_equilibria
-from mashq.analysis.results import Floats
 from mashq.errors import DataError
+from mashq.protocol.results import Floats
 
 CHICKEN = np.array([[0.0, 7.0], [2.0, 6.0]])
 WHEEL = np.array([[0.0, -1.0, 1.0], [1.0, 0.0, -1.0], [-1.0, 1.0, 0.0]])

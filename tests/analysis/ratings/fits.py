@@ -7,7 +7,7 @@ import numpy as np
 
 from mashq.analysis.ratings.bradley_terry import Strengths, fit_pairs
 from mashq.analysis.ratings.plackett_luce import Contest, Ranking, contest, fit_orders, untied
-from mashq.analysis.results import Floats
+from mashq.protocol.results import Floats
 
 
 def bradley_terry(wins: Floats, ties: Floats | None, names: Sequence[str]) -> Strengths:

@@ -16,7 +16,7 @@ from mashq.analysis.ratings import plackett_luce as ratings_orders
 from mashq.analysis.ratings.bradley_terry import SPREAD, TIE_SPREAD, Strengths, fit_pairs
 from mashq.analysis.ratings.newton import climb
 from mashq.analysis.ratings.plackett_luce import contest, fit_orders, untied
-from mashq.analysis.results import Floats
+from mashq.protocol.results import Floats
 from tests.analysis.ratings.fits import bradley_terry, plackett_luce
 
 NAMES = "ABCDEFGHIJ"

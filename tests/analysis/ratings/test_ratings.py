@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from mashq.analysis.intervals import draws
 from mashq.analysis.ratings.fit import Game, Ratings, game, rate
 from mashq.analysis.ratings.outcomes import contests, pair_outcomes, soft_contests, soft_pair_outcomes
-from mashq.analysis.results import Floats, Row, from_rows
-from mashq.analysis.scoring import figures, view
+from mashq.analysis.results import Row, from_rows
 from mashq.errors import DataError
-from mashq.protocol.score import TIE, ScoreRules
+from mashq.protocol.results import Floats
+from mashq.protocol.score import TIE, ScoreRules, figures, view
 from tests.analysis.ratings.fits import bradley_terry
 
 RULES = ScoreRules(weights={"tokens": 1.0})

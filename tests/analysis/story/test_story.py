@@ -12,7 +12,8 @@ from mashq.protocol.game import initial
 from mashq.protocol.moves import Choice
 from mashq.protocol.replay import replay
 from mashq.protocol.resources import MEASURES
-from mashq.protocol.score import ScoreRules, results_of, standings
+from mashq.protocol.results import results_of
+from mashq.protocol.score import ScoreRules, standings
 from tests.protocol.strategies import Replayed, replayed
 
 RULES = Rules(threshold=0.8)

@@ -12,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats  # pyright: ignore[reportMissingTypeStubs]
 
-from mashq.analysis.results import Floats
 from mashq.analysis.validation.agreement import (
     Estimate,
     Measure,
@@ -28,6 +27,7 @@ from mashq.analysis.validation.agreement import (
     validate,
 )
 from mashq.analysis.validation.sampling import spread
+from mashq.protocol.results import Floats
 from mashq.report.documents.base import plain
 
 scipy: Any = stats

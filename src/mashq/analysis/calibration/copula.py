@@ -12,7 +12,7 @@ from statistics import NormalDist
 
 import numpy as np
 
-from mashq.analysis.results import Floats
+from mashq.protocol.results import Floats
 
 FEWEST_COMMON = 5
 POINTS, TERMS, ROUNDS = 4000, 24, 300

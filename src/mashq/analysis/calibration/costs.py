@@ -9,9 +9,9 @@ from scipy import optimize  # pyright: ignore[reportMissingTypeStubs]
 
 from mashq.analysis.calibration.copula import correlation, shares, table
 from mashq.analysis.calibration.recorded_moves import Recorded, Seen
-from mashq.analysis.results import Floats
 from mashq.gateway.types import Call, Entry
 from mashq.protocol.resources import Amount, Unknown
+from mashq.protocol.results import Floats
 
 PURPOSES = ("answer", "decision", "review")
 MAX_COST = 20

@@ -9,17 +9,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from mashq.analysis.intervals import LEVEL, resample
-from mashq.analysis.results import Floats, Results
-from mashq.analysis.score_report import nothing_common, with_known
-from mashq.analysis.scoring import View, figures, view
+from mashq.analysis.intervals import LEVEL, RESAMPLES, resample
 from mashq.errors import DataError
-from mashq.protocol.score import ScoreRules
+from mashq.protocol.results import Floats, Results
+from mashq.protocol.score import ScoreRules, View, figures, nothing_common, view, with_known
 
 COSTS = ("tokens", "calls", "reviews", "seconds")
 FIGURES = ("h", "q", *COSTS)
 CLOSE = 1e-9
-RESAMPLES = 4000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,7 +107,7 @@ def likeness(
 
 def _view(results: Results, rules: ScoreRules) -> View:
     """What is scored, with the costs that are known, whether P counts them or not."""
-    known = tuple(name for name in COSTS if not np.isnan(results.costs[name]).all(axis=1).any())
+    known = tuple(name for name in COSTS if not (np.isnan(results.costs[name].value) & results.present).any())
     return view(results, rules.refusals, tuple(dict.fromkeys((*rules.weights, *known))))
 
 

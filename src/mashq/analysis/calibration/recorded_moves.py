@@ -9,7 +9,7 @@ from mashq.players.base import AgentSpec
 from mashq.protocol.game import observe
 from mashq.protocol.moves import Answer, Decision, Rewrite
 from mashq.protocol.replay import Delta
-from mashq.protocol.score import ItemResult, PlayerResult
+from mashq.protocol.results import ItemResult, PlayerResult
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from mashq.analysis.games.supports import vertices
-from mashq.analysis.results import Floats
 from mashq.errors import DataError
+from mashq.protocol.results import Floats
 
 LIMIT = 1e-9
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from mashq.analysis.games.bimatrix import LIMIT, Bimatrix
 from mashq.analysis.games.linear_programs import secure
-from mashq.analysis.results import Floats
+from mashq.protocol.results import Floats
 
 Side = Literal["row", "column"]
 

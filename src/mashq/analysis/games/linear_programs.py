@@ -4,7 +4,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from mashq.analysis.results import Floats
+from mashq.protocol.results import Floats
 
 PRECISE = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
 

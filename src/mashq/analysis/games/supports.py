@@ -12,8 +12,8 @@ from math import comb
 import numpy as np
 from numpy.typing import NDArray
 
-from mashq.analysis.results import Floats
 from mashq.errors import DataError
+from mashq.protocol.results import Floats
 
 Flags = NDArray[np.bool_]
 Ints = NDArray[np.intp]

@@ -6,8 +6,8 @@ import numpy as np
 
 from mashq.analysis.games.supports import TINY, Flags, Ints, level, scaled, sets, systems
 from mashq.analysis.intervals import LEVEL
-from mashq.analysis.results import Floats
 from mashq.errors import DataError
+from mashq.protocol.results import Floats
 
 MAX_SYSTEMS = 20_000_000
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mashq.analysis.ratings.newton import climb
-from mashq.analysis.results import Floats
+from mashq.protocol.results import Floats
 
 Ints = NDArray[np.intp]
 SPREAD = 3.0

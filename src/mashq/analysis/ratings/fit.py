@@ -29,10 +29,9 @@ from mashq.analysis.ratings.bradley_terry import Fit, Strengths, fit_pairs, poin
 from mashq.analysis.ratings.notes import doubts
 from mashq.analysis.ratings.outcomes import Game, contests, pair_outcomes, soft_contests, soft_pair_outcomes
 from mashq.analysis.ratings.plackett_luce import fit_orders
-from mashq.analysis.results import Floats
-from mashq.analysis.scoring import View, figures
 from mashq.errors import DataError
-from mashq.protocol.score import ScoreRules
+from mashq.protocol.results import Floats
+from mashq.protocol.score import ScoreRules, View, figures
 
 RESAMPLES = 2000
 EQUAL = 1e-9

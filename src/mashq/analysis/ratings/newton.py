@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from mashq.analysis.results import Floats
+from mashq.protocol.results import Floats
 
 Objective = Callable[[Floats], tuple[Floats, Floats, Floats]]
 STEPS = 100

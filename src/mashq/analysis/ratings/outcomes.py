@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from mashq.analysis.ratings.bradley_terry import Ints
 from mashq.analysis.ratings.plackett_luce import Contest, contest, untied
-from mashq.analysis.results import Floats
+from mashq.protocol.results import Floats
 from mashq.protocol.score import TIE
 
 PARTNERS = 64

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from mashq.analysis.ratings.bradley_terry import CHUNK, SPREAD, Fit, Ints
 from mashq.analysis.ratings.newton import climb
-from mashq.analysis.results import Floats
+from mashq.protocol.results import Floats
 
 Ranking = Sequence[Sequence[int]]
 MAX_ORDERS = 120

@@ -2,7 +2,10 @@
 
 from collections.abc import Mapping
 
-from mashq.protocol.score import Floats, ScoreRules, reduce
+import numpy as np
+
+from mashq.protocol.results import Floats
+from mashq.protocol.score import ScoreRules, reduce
 
 
 def counted_by(rules: ScoreRules) -> tuple[str, ...]:
@@ -14,6 +17,10 @@ def counted_by(rules: ScoreRules) -> tuple[str, ...]:
     )
 
 
-def scores_so_far(rules: ScoreRules, h: Floats, totals: Mapping[str, Floats]) -> tuple[Floats, Floats]:
-    """P and Q from mean H (NaN before the first answer) and known totals, players on the last axis."""
-    return reduce(h, {name: totals[name] for name in counted_by(rules)}, rules)
+def scores_so_far(
+    rules: ScoreRules, h: Floats, totals: Mapping[str, Floats], handled: Floats
+) -> tuple[Floats, Floats]:
+    """P and Q from mean H (NaN before the first answer) and known totals over so many items handled, players on the
+    last axis."""
+    each = np.maximum(handled, 1.0) if rules.per_item else 1.0
+    return reduce(h, {name: totals[name] / each for name in counted_by(rules)}, rules)

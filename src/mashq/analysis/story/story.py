@@ -139,13 +139,13 @@ class Story:
         """Note what decides who leads: each player's mean H and its counted costs."""
         for player in state.players:
             h = player.average_judge_h
-            self._unscored.append(UNANSWERED if h is None else h)
+            self._unscored.extend((UNANSWERED if h is None else h, player.answered))
             self._unscored.extend([player.spend.amount(name).total for name in self._counted])
 
     def _all_reigns(self, ended: bool) -> list[Reign]:
         """The times in the lead; with `ended`, the round at hand counts as if it were over."""
         self._reigns = self._led(self._reigns, self._scored)
-        self._scored += len(self._unscored) // (len(self._players) * (1 + len(self._counted)))
+        self._scored += len(self._unscored) // (len(self._players) * (2 + len(self._counted)))
         del self._unscored[:]
         if not ended:
             return self._reigns
@@ -156,10 +156,10 @@ class Story:
 
     def _led(self, reigns: Sequence[Reign], first: int) -> list[Reign]:
         """The times in the lead, on through the rounds that are not scored yet, from the round `first`."""
-        shape = (-1, len(self._players), 1 + len(self._counted))
+        shape = (-1, len(self._players), 2 + len(self._counted))
         rows = np.array(self._unscored, dtype=np.float64).reshape(shape)
-        totals = {name: rows[:, :, 1 + at] for at, name in enumerate(self._counted)}
-        _, scores = scores_so_far(self._rules, rows[:, :, 0], totals)
+        totals = {name: rows[:, :, at] for at, name in enumerate(self._counted, start=2)}
+        _, scores = scores_so_far(self._rules, rows[:, :, 0], totals, rows[:, :, 1])
         led = list(reigns)
         names = [own.name for own in self._players]
         for round_, own in enumerate(scores.tolist(), first):

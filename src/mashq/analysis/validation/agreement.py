@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from mashq.analysis.intervals import FEWEST, LEVEL, draws
 from mashq.analysis.parts import flat, named
-from mashq.analysis.results import Floats
+from mashq.protocol.results import Floats
 
 Measure = Callable[[Floats], Floats]
 Metric = Literal["interval", "nominal"]

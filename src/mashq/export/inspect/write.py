@@ -15,9 +15,6 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import IO
 
-from mashq.analysis.results import from_matches
-from mashq.analysis.score_report import with_known
-from mashq.analysis.scoring import figures, view
 from mashq.config import Config
 from mashq.errors import ConfigError, DataError
 from mashq.export.base import Options, What
@@ -25,6 +22,8 @@ from mashq.export.files import Cell, place
 from mashq.export.inspect.sample import SCORER, Document, Usage, sample_of, summary_of, usage_of
 from mashq.export.tables import RESULTS, chosen, player_rows, reading
 from mashq.protocol.items import Item
+from mashq.protocol.score import score
+from mashq.report.documents.columns import season_results
 from mashq.runs.open import Season, load_season
 from mashq.runs.reading import read_items
 from mashq.runs.seasons import Fixture
@@ -103,16 +102,8 @@ def _scored(season: Season, fixtures: Sequence[Fixture]) -> dict[str, Document]:
     if len({tuple(player.name for player in fixture.config.players) for fixture in fixtures}) > 1:
         return {}
     rules = score_rules_of(fixtures[0].config)
-    results = from_matches(season.played(fixture).results for fixture in fixtures)
-    rules = with_known(results, rules, [])
-    seen = view(results, rules.refusals, tuple(rules.weights))
-    if not seen.items:
-        return {}
-    now = figures(seen, rules)
-    return {
-        name: {"h": float(now.h[0, at]), "penalty": float(now.penalty[0, at]), "q": float(now.q[0, at])}
-        for at, name in enumerate(results.players)
-    }
+    found = score(season_results([season.played(fixture) for fixture in fixtures]), rules)
+    return {row.name: {"h": row.h, "penalty": row.penalty, "q": row.q} for row in found.players if row.q is not None}
 
 
 class _Eval:

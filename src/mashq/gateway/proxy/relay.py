@@ -3,7 +3,7 @@
 A reply is passed on whatever it is, errors with their status and Retry-After included, so that the agent's own client
 decides what to do next. What the agent never sees is a key: every body is cleared of it. A stream is forwarded event
 by event as it comes; when either side leaves before its end the other is cut off, and the attempt is recorded as
-dropped.
+dropped, or as left where it was the agent that went.
 """
 
 import json
@@ -18,7 +18,7 @@ from mashq.gateway import prices
 from mashq.gateway.backends.http import MAX_BYTES, NOTHING, HttpBackend
 from mashq.gateway.model import Endpoint
 from mashq.gateway.proxy.grants import Grant
-from mashq.gateway.types import Call, Outcome, Request
+from mashq.gateway.types import LEFT, Call, Outcome, Request
 from mashq.gateway.wire.base import Answered, Asked, BadRequest, Served, StreamReader
 from mashq.gateway.wire.sse import Cutter, TooLong
 
@@ -97,7 +97,7 @@ class _Passing:
             if cutter.rest.strip():
                 await self._forward(out, reader, cutter.rest)
         except AgentLeft:
-            return self._backend.lost("dropped", "the agent left before the end of the stream", started)
+            return self._backend.lost("left", LEFT, started)
         except TooLong as error:
             return self._backend.lost("unparsable", str(error), started)
         self._whole = True

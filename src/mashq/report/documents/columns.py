@@ -1,8 +1,11 @@
-"""The results of matches as columns, from their rows where these are all there, else from a fold of the moves."""
+"""The results of matches, from their rows where these are all there, else from a fold of the moves."""
 
-from mashq.analysis.columns import Columns, columns_of
+from collections.abc import Sequence
+
+from mashq.protocol.results import Columns, Results, columns_of, from_matches
 from mashq.runs.columns import read_columns
 from mashq.runs.open import Played, Season
+from mashq.runs.reading import read_matches
 
 
 def results_of(played: Played) -> tuple[Columns, ...]:
@@ -18,3 +21,15 @@ def ended_results(season: Season, match: str) -> tuple[Columns, ...]:
     """The results of a match that has ended."""
     found = read_columns(season.path, match)
     return columns_of(season.results(match)) if found is None else found
+
+
+def trials_of(season: Season) -> list[Played]:
+    """The trials of a match that are scored: those that have ended, or the first as it stands where none has."""
+    ended = read_matches(season.path)
+    played = list(season.fixtures_played())
+    return [one for one in played if ended.get(one.fixture.id, season.finished)] or played[:1]
+
+
+def season_results(trials: Sequence[Played]) -> Results:
+    """The trials of a match as one."""
+    return from_matches(results_of(played) for played in trials)

@@ -4,11 +4,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, cast
 
+import numpy as np
+
 from mashq.analysis.parts import Costs, flat
+from mashq.analysis.score_report import Options, judge
+from mashq.analysis.score_types import ScoreReport
 from mashq.errors import ConfigError
-from mashq.report.documents import match
+from mashq.players.registry import reviews_allowed
+from mashq.protocol.results import Results
+from mashq.protocol.score import Refusals, view
 from mashq.report.documents.base import COSTS
-from mashq.runs.open import Played
+from mashq.report.documents.columns import season_results, trials_of
+from mashq.runs.open import Season
+from mashq.runs.reading import read_items
+from mashq.runs.setup import score_rules_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,11 +27,17 @@ class ComparedRun:
     run: str
     """The run directory."""
     items: int
-    """How many items are scored."""
+    """How many items are compared: those that every run scores."""
+    scored: int
+    """How many items it scores by itself."""
+    trials: int
+    """The most trials of an item."""
     winner: str | None
     """Who has the best Q; null for a tie, and while the match is being played."""
     tied: Sequence[str]
     """Who shares the best Q."""
+    clear: bool
+    """Whether it may be called the winner: the intervals of its differences to all others, together, exclude 0."""
     simulated: bool
     """Whether some player was not a real model."""
 
@@ -43,6 +58,10 @@ class ComparedFigures:
     """P."""
     q: float | None
     """alpha * H - beta * P."""
+    q_low: float | None
+    """Lower end of the 95% confidence interval of Q; null where there are too few items."""
+    q_high: float | None
+    """Upper end of that interval."""
     T: float
     """The score below which it is recommended to review."""
     R: int
@@ -71,41 +90,103 @@ class Comparison:
     """The players that all of them have."""
     settings: Mapping[str, Sequence[Any]]
     """The settings in which they differ, each with its value in each run."""
+    notes: Sequence[str]
+    """What a reader must not miss."""
 
 
-def document(played: Sequence[Played]) -> Comparison:
-    """The comparison of some matches."""
-    matches = [match.document(one) for one in played]
-    by_name = [{player.name: player for player in found.players} for found in matches]
-    common = [name for name in by_name[0] if all(name in players for players in by_name)]
-    if not common:
+def document(seasons: Sequence[Season]) -> Comparison:
+    """The comparison of some matches, each with all its trials, over the items that all of them score."""
+    for season in seasons:
+        if season.kind != "match":
+            raise ConfigError(
+                f"{season.path} is a {season.kind}, and compare is for matches and their trials: 'mashq report' sets "
+                "whole seasons side by side"
+            )
+    each = [season_results(trials_of(season)) for season in seasons]
+    rules = [score_rules_of(season.config) for season in seasons]
+    names = [name for name in each[0].players if all(name in results.players for results in each)]
+    if not names:
         raise ConfigError("these runs have no player in common: compare runs of the same players")
+    scored = [
+        _scored(season, results, own.refusals) for season, results, own in zip(seasons, each, rules, strict=True)
+    ]
+    common = scored[0].intersection(*scored[1:])
+    if not common and any(scored):
+        raise ConfigError("these runs have no scored item in common: compare runs over the same items")
+    reports = [
+        judge(_only(season, results, common), Options(own, finished=season.finished))
+        for season, results, own in zip(seasons, each, rules, strict=True)
+    ]
     return Comparison(
         runs=[
             ComparedRun(
-                run=found.run, items=found.items, winner=found.winner, tied=found.tied, simulated=found.simulated
+                run=str(season.path),
+                items=report.items or 0,
+                scored=len(own),
+                trials=report.trials,
+                winner=report.winner,
+                tied=report.tied,
+                clear=report.clear,
+                simulated=season.manifest["simulated"],
             )
-            for found in matches
+            for season, report, own in zip(seasons, reports, scored, strict=True)
         ],
-        players=[ComparedPlayer(name=n, runs=[_figures(players[n]) for players in by_name]) for n in common],
-        settings=_settings(played),
+        players=[
+            ComparedPlayer(
+                name=name,
+                runs=[_figures(season, report, name) for season, report in zip(seasons, reports, strict=True)],
+            )
+            for name in names
+        ],
+        settings=_settings(seasons),
+        notes=_notes(seasons, scored, len(common)),
     )
 
 
-def _figures(player: match.MatchPlayer) -> ComparedFigures:
+def _scored(season: Season, results: Results, refusals: Refusals) -> set[tuple[str, str]]:
+    """The items that a run scores, by id and text: the same id may stand for another text elsewhere."""
+    texts = {item.id: item.text for item in read_items(season.path)}
+    return {(item, texts[item]) for item in view(results, refusals, ()).items}
+
+
+def _only(season: Season, results: Results, common: set[tuple[str, str]]) -> Results:
+    texts = {item.id: item.text for item in read_items(season.path)}
+    kept = np.array([(item, texts[item]) in common for item in results.items], dtype=bool)
+    return results if kept.all() else results.some_units(kept[results.item_of])
+
+
+def _notes(seasons: Sequence[Season], scored: Sequence[set[tuple[str, str]]], common: int) -> list[str]:
+    notes: list[str] = []
+    if any(len(own) != common for own in scored):
+        told = ", ".join(f"{season.path.name} {len(own)}" for season, own in zip(seasons, scored, strict=True))
+        notes.append(f"Compared over the {common} items that every run scores (by itself: {told}).")
+    notes += [
+        f"{season.path} is not finished: each player is scored over what it has played so far."
+        for season in seasons
+        if not season.finished
+    ]
+    return notes
+
+
+def _figures(season: Season, report: ScoreReport, name: str) -> ComparedFigures:
+    row = next(player for player in report.players if player.name == name)
+    player = next(player for player in season.config.players if player.name == name)
+    rules = season.config.rules
     return ComparedFigures(
         model=player.model,
-        h=player.score.h,
-        h_before_review=player.score.h_before_review,
-        costs={name: player.score.costs[name] for name in COSTS},
-        penalty=player.score.penalty,
-        q=player.score.q,
-        T=player.T,
-        R=player.R,
+        h=row.h,
+        h_before_review=row.h_before_review,
+        costs={cost: row.costs[cost] for cost in COSTS},
+        penalty=row.penalty,
+        q=row.q,
+        q_low=row.q_low,
+        q_high=row.q_high,
+        T=rules.T if player.T is None else player.T,
+        R=rules.R if (own := reviews_allowed(player)) is None else own,
     )
 
 
-def _settings(played: Sequence[Played]) -> dict[str, list[Any]]:
+def _settings(played: Sequence[Season]) -> dict[str, list[Any]]:
     """The settings in which the runs differ, each with its values."""
     every = [flattened(one.config.model_dump(mode="json")) | {"detector": _detector(one)} for one in played]
     keys = sorted({key for settings in every for key in settings})
@@ -116,7 +197,7 @@ def _settings(played: Sequence[Played]) -> dict[str, list[Any]]:
     }
 
 
-def _detector(played: Played) -> str:
+def _detector(played: Season) -> str:
     return f"{played.manifest['detector']['name']} {played.manifest['detector']['version']}"
 
 

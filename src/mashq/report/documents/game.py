@@ -12,10 +12,9 @@ from mashq.analysis.games.uncertainty import uncertain_equilibria
 from mashq.analysis.intervals import draws
 from mashq.analysis.paired import Condition, Difference, differences
 from mashq.analysis.parts import flat
-from mashq.analysis.results import Floats, Results, from_matches
-from mashq.analysis.scoring import figures, view
 from mashq.errors import DataError
-from mashq.protocol.score import ScoreRules
+from mashq.protocol.results import Floats, Results, from_matches
+from mashq.protocol.score import ScoreRules, figures, view
 from mashq.report.documents.base import DetectorVersion, SeasonDocument
 from mashq.report.documents.columns import ended_results
 from mashq.report.documents.seasons import all_drawn
@@ -232,7 +231,9 @@ def _payoffs(count: int, meetings: Meetings, rules: ScoreRules) -> tuple[Floats,
 
 
 def _q(results: Results, rules: ScoreRules) -> tuple[Floats, Floats]:
-    known = {name: w for name, w in rules.weights.items() if not np.isnan(results.costs[name]).all(axis=1).any()}
+    known = {
+        name: w for name, w in rules.weights.items() if not np.isnan(results.costs[name].value).all(axis=1).any()
+    }
     own = replace(rules, weights=known)
     seen = view(results, rules.refusals, tuple(known))
     if not seen.items:

@@ -7,23 +7,17 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from mashq.analysis.bundles import told as bundling_notes
-from mashq.analysis.columns import Columns, scored
 from mashq.analysis.parts import OPTIONAL, BetaStretch, Costs, Lead, flat
-from mashq.analysis.results import from_match
-from mashq.analysis.score_report import Options, judge
-from mashq.errors import DataError
+from mashq.analysis.score_report import Options, judge, normaliser
+from mashq.analysis.score_types import ScoredPlayer
 from mashq.gateway.types import REFEREE
-from mashq.protocol.resources import Amount, Unknown
-from mashq.protocol.score import PlayerScore, Refusals, Score, ScoreRules
+from mashq.protocol.results import Columns, Results, from_match
+from mashq.protocol.score import REFUSALS, PlayerScore, Refusals, Score, ScoreRules, dropped_units, score
 from mashq.report.documents.base import MEASURED, DetectorVersion
 from mashq.report.documents.columns import results_of
 from mashq.runs.open import Played
 from mashq.runs.reading import read_last_error, read_lost, read_refusals, read_unstated
 from mashq.runs.setup import score_rules_of
-
-RESAMPLES = 2000
-REFUSALS: tuple[Refusals, ...] = ("intersection", "penalised", "answered")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +31,9 @@ class PlayerFigures:
     answer_rate: float
     """The share of items that it answered."""
     costs: Costs = field(metadata=flat(MEASURED))
-    """What it spent on the scored items."""
+    """What it spent on the scored items, with the charges for attempts of unknown cost."""
+    charged: Mapping[str, float]
+    """By resource, how much of the total is such a charge; nothing where all is known."""
     unknown_attempts: float
     """Attempts whose cost is unknown."""
     penalty: float | None
@@ -48,6 +44,16 @@ class PlayerFigures:
     """Q with its own unknown attempts at their worst case and everyone else's at nothing."""
     q_max: float | None
     """Q with everyone else's unknown attempts at their worst case and its own at nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Interval:
+    """A 95% confidence interval; null where there are too few items."""
+
+    low: float | None
+    """Its lower end."""
+    high: float | None
+    """Its upper end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,8 +174,8 @@ class Match:
     """What the items are."""
     guide: str
     """Whose score the players were shown."""
-    normalise: Literal["match", "reference"]
-    """What costs are relative to: the largest in the match, or fixed totals."""
+    normalise: Literal["match", "reference", "per_item"]
+    """What costs are relative to: the largest in the match, or a reference (totals, or costs per item)."""
     refusals: Refusals
     """The rule for refused and failed items."""
     simulated: bool
@@ -180,14 +186,22 @@ class Match:
     """The players, in their seats."""
     differences: Sequence[Lead]
     """Differences in Q, the better player first."""
+    intervals: Mapping[str, Interval]
+    """By player, the 95% confidence interval of its Q."""
     p_win: Mapping[str, float | None]
-    """By player, the share of resampled matches in which it has the best Q."""
+    """By player, the chance that it has the best Q, by resampled items; null where there are too few."""
     envelope: Sequence[BetaStretch]
     """Who leads at which beta."""
     winner: str | None
     """Who has the best Q; null for a tie, and while the match is being played."""
     tied: Sequence[str]
     """Who shares the best Q."""
+    clear: bool
+    """Whether it may be called the winner: the intervals of its differences to all others, together, exclude 0."""
+    best_set: Sequence[str]
+    """The players that cannot be told from the best, the best included; empty where there are too few items."""
+    headline: str
+    """Who leads and how sure that is, in a sentence."""
     attempts: Attempts
     """How the attempts ended, over all items."""
     referee: RefereeBill | None
@@ -211,36 +225,43 @@ class ReviewSpend:
 def document(played: Played) -> Match:
     """The result of a match as it stands."""
     rules = score_rules_of(played.config)
-    results = results_of(played)
-    result = scored(results, rules)
-    doubt = _doubt(results, rules)
+    columns = results_of(played)
+    results = from_match(columns)
+    report = judge(results, Options(rules, finished=played.finished))
+    dropped = dropped_units(results)
     return Match(
         run=str(played.path),
         finished=played.finished,
-        items=result.items,
+        items=report.items or 0,
         alpha=rules.alpha,
         beta=rules.beta,
         task=played.config.task.kind,
         guide=played.manifest.get("guide", "judge"),
-        normalise="match" if rules.reference is None else "reference",
+        normalise=normaliser(rules),
         refusals=rules.refusals,
         simulated=played.manifest["simulated"],
         detector=DetectorVersion(**played.manifest["detector"]),
-        players=[_player(played, own, row) for own, row in zip(results, result.players, strict=True)],
-        differences=doubt.differences,
-        p_win=doubt.p_win,
-        envelope=doubt.envelope,
-        winner=result.winner if played.finished else None,
-        tied=list(result.tied) if played.finished else [],
-        attempts=_attempts(played.attempts, [row.name for row in result.players]),
+        players=[_player(played, own, row) for own, row in zip(columns, report.players, strict=True)],
+        differences=report.differences,
+        intervals={row.name: Interval(low=row.q_low, high=row.q_high) for row in report.players},
+        p_win={row.name: row.p_win for row in report.players},
+        envelope=report.envelope,
+        winner=report.winner,
+        tied=report.tied,
+        clear=report.clear,
+        best_set=report.best_set,
+        headline=report.headline,
+        attempts=_attempts(played.attempts, [own.name for own in columns]),
         referee=_referee(played.attempts),
-        dropped=[DroppedItem(item=item, by=list(by)) for item, by in result.dropped],
-        views=[
-            _view(rule, scored(results, replace(rules, refusals=rule)) if result.dropped else result)
-            for rule in REFUSALS
-        ],
-        notes=[*result.notes, *doubt.notes, *_troubles(played, results)],
+        dropped=[DroppedItem(item=unit.item, by=list(unit.by)) for unit in dropped],
+        views=refusal_views(results, rules),
+        notes=[*report.notes, *_troubles(played, columns)],
     )
+
+
+def refusal_views(results: Results, rules: ScoreRules) -> list[RefusalView]:
+    """The score under each rule for refusals."""
+    return [_view(rule, score(results, replace(rules, refusals=rule))) for rule in REFUSALS]
 
 
 def review_spend(played: Played) -> dict[str, ReviewSpend]:
@@ -253,7 +274,7 @@ def review_spend(played: Played) -> dict[str, ReviewSpend]:
     }
 
 
-def _player(played: Played, own: Columns, row: PlayerScore) -> MatchPlayer:
+def _player(played: Played, own: Columns, row: ScoredPlayer) -> MatchPlayer:
     config = next(player for player in played.config.players if player.name == row.name)
     h_guide, before, overfit = _guided(own)
     return MatchPlayer(
@@ -284,57 +305,24 @@ def _guided(player: Columns) -> tuple[float | None, float | None, float | None]:
     return after, before, after - before - gained
 
 
-@dataclass(frozen=True, slots=True)
-class _Doubt:
-    """How sure a result is."""
-
-    differences: Sequence[Lead] = ()
-    p_win: Mapping[str, float | None] = field(default_factory=dict[str, float | None])
-    envelope: Sequence[BetaStretch] = ()
-    notes: Sequence[str] = ()
-
-
-def _doubt(results: Sequence[Columns], rules: ScoreRules) -> _Doubt:
-    """Intervals of the differences, chances of winning, and who leads at which beta."""
-    if not results[0].items:
-        return _Doubt()
-    try:
-        report = judge(from_match(results), Options(rules, resamples=RESAMPLES))
-    except DataError:
-        return _Doubt()
-    chances = {player.name: player.p_win for player in report.players}
-    return _Doubt(report.differences, chances, report.envelope, bundling_notes(report.items or 0))
-
-
-def figures(row: PlayerScore) -> PlayerFigures:
+def figures(row: ScoredPlayer | PlayerScore) -> PlayerFigures:
     """One player's score as a document has it."""
-    amounts = {"tokens_in": row.tokens_in, "tokens_out": row.tokens_out, **row.totals}
     return PlayerFigures(
         h=row.h,
         h_before_review=row.h_before_review,
-        answer_rate=row.answer_rate,
-        costs={name: _plain(amounts[name]) for name in MEASURED},
+        answer_rate=row.answer_rate or 0.0,
+        costs={name: row.costs[name] for name in MEASURED},
+        charged=row.charged,
         unknown_attempts=row.unknown_attempts,
-        penalty=_finite(row.penalty),
-        q=_finite(row.q),
-        q_min=_finite(row.q_min),
-        q_max=_finite(row.q_max),
+        penalty=row.penalty,
+        q=row.q,
+        q_min=row.q_min,
+        q_max=row.q_max,
     )
 
 
-def _plain(amount: Amount) -> float | None:
-    value = amount.value
-    if isinstance(value, Unknown) or not math.isfinite(value):
-        return None
-    return int(value) if value == int(value) and value < 2**53 else value
-
-
-def _finite(value: float | None) -> float | None:
-    return value if value is not None and math.isfinite(value) else None
-
-
 def _view(rule: Refusals, result: Score) -> RefusalView:
-    players = {row.name: ViewedPlayer(h=row.h, q=_finite(row.q)) for row in result.players}
+    players = {row.name: ViewedPlayer(h=row.h, q=row.q) for row in result.players}
     return RefusalView(refusals=rule, items=result.items, winner=result.winner, players=players)
 
 

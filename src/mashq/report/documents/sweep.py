@@ -6,14 +6,12 @@ from typing import Any, ClassVar
 
 from mashq.analysis.paired import Condition, Difference, differences
 from mashq.analysis.parts import Costs, flat
-from mashq.analysis.results import from_matches
 from mashq.analysis.score_report import Options, judge
 from mashq.analysis.score_types import ScoredPlayer
 from mashq.config import changed
-from mashq.errors import DataError
+from mashq.protocol.results import from_matches
 from mashq.report.documents.base import COSTS, DetectorVersion, SeasonDocument
 from mashq.report.documents.columns import ended_results
-from mashq.report.documents.match import RESAMPLES
 from mashq.report.documents.seasons import all_drawn
 from mashq.runs.open import Season
 from mashq.runs.reading import read_matches
@@ -69,6 +67,10 @@ class Cell:
     """Who has the best Q; null for a tie."""
     tied: Sequence[str]
     """Who shares the best Q."""
+    clear: bool
+    """Whether it may be called the winner: the intervals of its differences to all others, together, exclude 0."""
+    headline: str
+    """Who leads and how sure that is, in a sentence."""
     players: Sequence[SweepPlayer]
     """The players, in their seats."""
     notes: Sequence[str]
@@ -125,16 +127,15 @@ def document(season: Season) -> Sweep:
 
 
 def _cell(settings: Mapping[str, Any], now: Condition, first: Condition | None, trials: int) -> Cell:
-    try:
-        report = judge(now.results, Options(now.rules, resamples=RESAMPLES))
-    except DataError as nothing:
-        return Cell(settings=settings, trials=trials, items=0, winner=None, tied=[], players=[], notes=[str(nothing)])
+    report = judge(now.results, Options(now.rules))
     return Cell(
         settings=settings,
         trials=trials,
         items=report.items,
         winner=report.winner,
         tied=report.tied,
+        clear=report.clear,
+        headline=report.headline,
         players=[
             _player(player, {} if first is None else differences(now, first, player.name))
             for player in report.players

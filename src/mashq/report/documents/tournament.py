@@ -9,11 +9,10 @@ import numpy as np
 from mashq.analysis.parts import OPTIONAL, Costs, flat
 from mashq.analysis.ratings.fit import Ratings, game, rate
 from mashq.analysis.ratings.outcomes import Game
-from mashq.analysis.results import Results, from_matches
-from mashq.analysis.scoring import figures, view
 from mashq.errors import DataError
 from mashq.protocol.resources import RESOURCES
-from mashq.protocol.score import TIE, ScoreRules, reduce
+from mashq.protocol.results import Results, from_matches
+from mashq.protocol.score import TIE, ScoreRules, figures, reduce, view
 from mashq.report.documents.base import DetectorVersion, SeasonDocument
 from mashq.report.documents.columns import ended_results
 from mashq.report.documents.seasons import all_drawn
@@ -150,7 +149,9 @@ def _meetings(season: Season) -> list[Meeting]:
 def _games(meetings: list[Meeting], rules: ScoreRules, notes: list[str]) -> list[Game]:
     games: list[Game] = []
     for seats, results in meetings:
-        known = {name: w for name, w in rules.weights.items() if not np.isnan(results.costs[name]).all(axis=1).any()}
+        known = {
+            name: w for name, w in rules.weights.items() if not np.isnan(results.costs[name].value).all(axis=1).any()
+        }
         own = replace(rules, weights=known)
         seen = view(results, rules.refusals, tuple(known))
         if not seen.items:
@@ -177,7 +178,9 @@ def _means(meetings: list[Meeting], rules: ScoreRules, players: int) -> tuple[di
         h = figures(seen, replace(rules, weights={})).h[0] if seen.items else np.full(len(seats), np.nan)
         for at, seat in enumerate(seats):
             costs = {
-                name: float(np.nansum(results.costs[name][at])) for name in RESOURCES if _known(results, name, at)
+                name: float(np.nansum(results.costs[name].value[at]))
+                for name in RESOURCES
+                if _known(results, name, at)
             }
             rows[seat].append({"h": float(h[at]), **costs})
     means = [_Mean(_average(own, "h"), {name: _average(own, name) for name in RESOURCES}) for own in rows]
@@ -201,7 +204,7 @@ def _average(rows: Sequence[Mapping[str, float]], name: str) -> float | None:
 
 
 def _known(results: Results, name: str, at: int) -> bool:
-    return not bool(np.isnan(results.costs[name][at]).all())
+    return not bool(np.isnan(results.costs[name].value[at]).all())
 
 
 def _player(name: str, seat: int, rated: Ratings, mean: _Mean) -> RatedPlayer:

@@ -1,33 +1,32 @@
-"""The trials of a match: mean and standard deviation over trials, and the interval over items.
+"""The trials of a match: one score over all of them, and how much a repeat differs.
 
-The standard deviation says how much a repeat differs; it is not how sure the result is, for all trials share their
-items. The interval is: an item's part in Q is averaged over the trials first, then items are resampled.
+An item is averaged over its trials first, then the match is scored, as everywhere. The standard deviation over trials
+says how much a repeat differs; it is not how sure the result is, for all trials share their items. The interval is.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from statistics import fmean, stdev
+from statistics import stdev
 from typing import ClassVar, Literal
 
-from mashq.analysis import bundles
-from mashq.analysis.columns import Columns, scored
-from mashq.analysis.flips import envelope
 from mashq.analysis.parts import BetaStretch, Costs, Lead, flat
-from mashq.analysis.repeats import Repeats, repeats
-from mashq.protocol.score import TIE, Refusals, ScoreRules
+from mashq.analysis.score_report import Options, judge, normaliser
+from mashq.analysis.score_types import Dropped, ScoredPlayer
+from mashq.protocol.results import from_match, from_matches
+from mashq.protocol.score import PlayerScore, Refusals, score
 from mashq.report.documents.base import MEASURED, DetectorVersion
-from mashq.report.documents.columns import ended_results
-from mashq.report.documents.match import AttemptCounts, PlayerFigures, counted, figures
+from mashq.report.documents.columns import results_of, trials_of
+from mashq.report.documents.match import AttemptCounts, RefusalView, counted, refusal_views
 from mashq.report.documents.seasons import all_drawn
-from mashq.runs.open import Season
-from mashq.runs.reading import read_attempts, read_matches
+from mashq.runs.open import Played, Season
+from mashq.runs.reading import read_attempts
 from mashq.runs.setup import score_rules_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrialFigures:
-    """A statistic over trials of a player's figures; null where a trial does not know one."""
+    """A player's figures over trials; null where one is not known."""
 
     h: float | None
     """Of the mean factuality of its final answers."""
@@ -54,15 +53,17 @@ class TrialsPlayer:
     agent: str
     """What kind of agent it is."""
     mean: TrialFigures = field(metadata=flat())
-    """The means over trials."""
+    """Its score: every item averaged over its trials."""
+    charged: Mapping[str, float]
+    """By resource, how much of the total is a charge for attempts of unknown cost."""
     sd: TrialFigures
     """Standard deviations over trials: how much a repeat differs, not how sure the mean is."""
     q_low: float | None
-    """Lower end of the interval of its mean Q."""
+    """Lower end of the 95% confidence interval of its Q."""
     q_high: float | None
-    """Upper end of the interval of its mean Q."""
+    """Upper end of that interval."""
     p_win: float | None
-    """The share of resamples of the items in which it has the best mean Q."""
+    """The chance that it has the best Q, by resampled items."""
     wins: int
     """In how many trials it has the best Q."""
 
@@ -82,13 +83,15 @@ class Trials:
     planned: int
     """How many there are to be."""
     items: int
-    """How many items a trial has."""
+    """How many items are scored."""
+    units: int
+    """How many answers of each player are scored: items times their trials that count."""
     alpha: float
     """The weight of H."""
     beta: float
     """The weight of P."""
-    normalise: Literal["match", "reference"]
-    """What costs are relative to: the largest in the match, or fixed totals."""
+    normalise: Literal["match", "reference", "per_item"]
+    """What costs are relative to: the largest in the match, or a reference (totals, or costs per item)."""
     refusals: Refusals
     """The rule for refused and failed items."""
     simulated: bool
@@ -100,111 +103,101 @@ class Trials:
     players: Sequence[TrialsPlayer]
     """The players, in their seats."""
     winner: str | None
-    """Who has the best mean Q; null for a tie."""
+    """Who has the best Q; null for a tie, and while the run is being played."""
     tied: Sequence[str]
-    """Who shares the best mean Q."""
+    """Who shares the best Q."""
+    clear: bool
+    """Whether it may be called the winner: the intervals of its differences to all others, together, exclude 0."""
+    best_set: Sequence[str]
+    """The players that cannot be told from the best, the best included; empty where there are too few items."""
+    headline: str
+    """Who leads and how sure that is, in a sentence."""
     differences: Sequence[Lead]
-    """Differences in mean Q, the better player first."""
+    """Differences in Q, the better player first."""
     envelope: Sequence[BetaStretch]
-    """Who has the best mean Q at which beta."""
+    """Who leads at which beta."""
+    dropped: Dropped
+    """What not everyone answered."""
+    views: Sequence[RefusalView]
+    """The score under each rule for refusals."""
     attempts: AttemptCounts
     """How the attempts ended, over all trials."""
     notes: Sequence[str]
     """What a reader must not miss."""
 
 
-def document(season: Season) -> Trials:
-    """The result of a match played several times."""
+def document(season: Season, changed: Sequence[Played] | None = None) -> Trials:
+    """The result of a match played several times; `changed` are its trials under another judge."""
     rules = score_rules_of(season.config)
-    ended = [match for match, over in read_matches(season.path).items() if over]
-    each: list[Sequence[PlayerFigures]] = []
-    wins: Counter[str] = Counter()
-    found = repeats(_scored_each(season, ended, rules, each, wins), rules)
-    players = [
-        TrialsPlayer(
-            name=player.name,
-            model=player.model,
-            agent=player.agent,
-            mean=_over([trial[seat] for trial in each], _mean),
-            sd=_over([trial[seat] for trial in each], _spread),
-            q_low=None if found is None else found.q[seat].low,
-            q_high=None if found is None else found.q[seat].high,
-            p_win=None if found is None else float(found.p_win[seat]),
-            wins=wins[player.name],
-        )
-        for seat, player in enumerate(season.config.players)
-    ]
-    best = _best(players)
+    played = trials_of(season) if changed is None else changed
+    matches = [results_of(one) for one in played]
+    results = from_matches(matches)
+    report = judge(results, Options(rules, finished=season.finished))
+    each = [score(from_match(match), rules) for match in matches]
+    wins = Counter(trial.winner for trial in each)
+    over = sum(one.finished for one in played)
+    same = len({repr([(row.h, row.penalty) for row in trial.players]) for trial in each}) == 1
+    alike = ["All trials are the same: at temperature 0 a repeat tells nothing new."] if over > 1 and same else []
     return Trials(
         run=str(season.path),
         finished=season.finished,
-        trials=len(ended),
+        trials=over,
         planned=season.manifest["season"]["trials"],
-        items=season.manifest["items"],
+        items=report.items or 0,
+        units=report.units or 0,
         alpha=rules.alpha,
         beta=rules.beta,
-        normalise="match" if rules.reference is None else "reference",
+        normalise=normaliser(rules),
         refusals=rules.refusals,
         simulated=season.manifest["simulated"],
         drawn=all_drawn(season.config),
-        detector=DetectorVersion(**season.manifest["detector"]),
-        players=players,
-        winner=best[0] if len(best) == 1 else None,
-        tied=best if len(best) > 1 else [],
-        differences=[] if found is None else _differences(found),
-        envelope=[] if found is None else _envelope(found, rules.alpha),
+        detector=DetectorVersion(**played[0].manifest["detector"]),
+        players=[
+            TrialsPlayer(
+                name=player.name,
+                model=player.model,
+                agent=player.agent,
+                mean=_figures(row),
+                charged=row.charged,
+                sd=_spread([trial.players[seat] for trial in each]),
+                q_low=row.q_low,
+                q_high=row.q_high,
+                p_win=row.p_win,
+                wins=wins[player.name],
+            )
+            for seat, (player, row) in enumerate(zip(season.config.players, report.players, strict=True))
+        ],
+        winner=report.winner,
+        tied=report.tied,
+        clear=report.clear,
+        best_set=report.best_set,
+        headline=report.headline,
+        differences=report.differences,
+        envelope=report.envelope,
+        dropped=report.dropped,
+        views=refusal_views(results, rules),
         attempts=counted(read_attempts(season.path)),
-        notes=_notes(season.manifest["items"], each, found),
+        notes=[*report.notes, *alike],
     )
 
 
-def _scored_each(
-    season: Season,
-    matches: Sequence[str],
-    rules: ScoreRules,
-    each: list[Sequence[PlayerFigures]],
-    wins: Counter[str],
-) -> Iterator[Sequence[Columns]]:
-    """The results of every trial, one at a time; its figures and its winner are put down on the way."""
-    for match in matches:
-        results = ended_results(season, match)
-        result = scored(results, rules)
-        each.append([figures(row) for row in result.players])
-        if result.winner is not None:
-            wins[result.winner] += 1
-        yield results
+def _figures(row: ScoredPlayer) -> TrialFigures:
+    return TrialFigures(
+        h=row.h,
+        h_before_review=row.h_before_review,
+        answer_rate=row.answer_rate,
+        costs={name: row.costs[name] for name in MEASURED},
+        penalty=row.penalty,
+        q=row.q,
+    )
 
 
-def _notes(items: int, each: Sequence[Sequence[PlayerFigures]], found: Repeats | None) -> list[str]:
-    notes = [] if found is not None else ["No trial has a score yet."]
-    if items < 30:
-        notes.append(f"Only {items} items: the intervals are wide, and rightly so.")
-    notes += [] if found is None else bundles.told(items)
-    if len(each) > 1 and len({repr([(row.h, row.penalty) for row in trial]) for trial in each}) == 1:
-        notes.append("All trials are the same: at temperature 0 a repeat tells nothing new.")
-    return notes
+def _spread(trials: Sequence[PlayerScore]) -> TrialFigures:
+    """Standard deviations over trials."""
 
-
-def _differences(found: Repeats) -> list[Lead]:
-    names = found.players
-    return [Lead(names[a], names[b], one.value, one.low, one.high) for a, b, one in found.differences]
-
-
-def _envelope(found: Repeats, alpha: float) -> list[BetaStretch]:
-    stretches = envelope((alpha * found.h).tolist(), found.penalty.tolist())
-    return [BetaStretch(s.start, s.end, found.players[s.winner]) for s in stretches]
-
-
-def _best(players: Sequence[TrialsPlayer]) -> list[str]:
-    """Who has the highest mean Q."""
-    known = {player.name: player.mean.q for player in players if player.mean.q is not None}
-    return [name for name, q in known.items() if q > max(known.values()) - TIE]
-
-
-def _over(trials: Sequence[PlayerFigures], statistic: Callable[[Sequence[float]], float | None]) -> TrialFigures:
     def over(values: Sequence[float | None]) -> float | None:
         known = [value for value in values if value is not None]
-        return statistic(known) if known and len(known) == len(values) else None
+        return stdev(known) if len(known) == len(values) > 1 else None
 
     return TrialFigures(
         h=over([trial.h for trial in trials]),
@@ -214,11 +207,3 @@ def _over(trials: Sequence[PlayerFigures], statistic: Callable[[Sequence[float]]
         penalty=over([trial.penalty for trial in trials]),
         q=over([trial.q for trial in trials]),
     )
-
-
-def _mean(values: Sequence[float]) -> float:
-    return fmean(values)
-
-
-def _spread(values: Sequence[float]) -> float | None:
-    return stdev(values) if len(values) > 1 else None

@@ -7,8 +7,8 @@ from typing import ClassVar
 import numpy as np
 
 from mashq.analysis.paired import Condition, Difference, differences
-from mashq.analysis.results import Results, from_matches
-from mashq.protocol.score import ScoreRules
+from mashq.protocol.results import Results, from_matches
+from mashq.protocol.score import ScoreRules, by_item, final_h, scored_units
 from mashq.report.documents.base import DetectorVersion, SeasonDocument
 from mashq.report.documents.columns import ended_results
 from mashq.report.documents.seasons import all_drawn
@@ -66,7 +66,7 @@ def document(season: Season) -> Vision:
             for (condition, seats), found in results.items()
             if at in seats and (condition != "alone" or seats == (at,))
         }
-        means = {condition: _means(found, player.name) for condition, found in own.items()}
+        means = {condition: _means(found, rules, player.name) for condition, found in own.items()}
         players.append(VisionPlayer(name=player.name, means=means, changes=_changes(own, rules, player.name)))
     return Vision(
         run=str(season.path),
@@ -91,13 +91,15 @@ def _changes(own: Mapping[str, Results], rules: ScoreRules, player: str) -> dict
     return steps
 
 
-def _means(results: Results, player: str) -> dict[str, float]:
-    """Means per item."""
+def _means(results: Results, rules: ScoreRules, player: str) -> dict[str, float]:
+    """Means per item, over what the rule for refusals scores."""
     seat = results.players.index(player)
+    cells = scored_units(results, rules.refusals)
     means: dict[str, float] = {}
     for name in MEANS:
-        values = results.h[seat] if name == "h" else results.costs[name][seat]
-        known = values[~np.isnan(values)]
+        values = final_h(results) if name == "h" else results.costs[name].value
+        own = by_item(results, values, cells[name != "h"])[0][seat]
+        known = own[~np.isnan(own)]
         if len(known):
             means[name] = float(known.mean())
     return means

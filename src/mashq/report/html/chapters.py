@@ -4,9 +4,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from mashq.analysis.intervals import METHOD
 from mashq.report.documents import seasons
 from mashq.report.html import sections, sections_games, sections_more, sections_seasons
-from mashq.report.html.facts import RESAMPLES, Facts
+from mashq.report.html.facts import Facts
 from mashq.report.html.methods import methods
 from mashq.report.html.parts import Chapter, Section, Verdict
 from mashq.report.html.verdicts import verdict
@@ -19,12 +20,7 @@ KINDS: dict[str, Callable[[Any], tuple[Verdict, list[Section]]]] = {
     "game": sections_games.game,
     "vision": sections_games.vision,
 }
-MATCH = (
-    "Intervals: items are drawn with replacement, all players' scores and costs of an item together, "
-    f"{RESAMPLES:,} times (seed 0), and Q is recomputed with its normaliser each time; the interval is a symmetric "
-    "bootstrap-t. Trials of an item are averaged first. The bands over beta use 1,000 resamples at "
-    "each of 17 values of beta."
-)
+MATCH = f"{METHOD} The bands over beta use 1,000 resamples at each of 17 values of beta."
 SEASON = "Intervals: items are drawn with replacement, all players' scores and costs of an item together (seed 0)."
 
 

@@ -1,7 +1,7 @@
 """All that a report says of a match or of its trials, as numbers: made once, shown by the sections and the charts."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -10,23 +10,21 @@ import numpy as np
 
 from mashq.analysis.flips import pareto
 from mashq.analysis.intervals import resample
-from mashq.analysis.results import Floats, Results, from_matches
-from mashq.analysis.score_report import Options, judge, with_known
+from mashq.analysis.score_report import Options, judge
 from mashq.analysis.score_types import ScoreReport
-from mashq.analysis.scoring import View, figures, influence, view
-from mashq.errors import DataError
+from mashq.analysis.scoring import influence
 from mashq.protocol.resources import RESOURCES
-from mashq.protocol.score import PlayerResult, ScoreRules, reduce
+from mashq.protocol.results import STATUSES, Cost, Floats, Results
+from mashq.protocol.score import ScoreRules, View, by_item, figures, reduce, scored_units, view, with_known
+from mashq.report.documents.columns import season_results, trials_of
 from mashq.report.documents.match import Match
 from mashq.report.documents.match import document as match_document
 from mashq.report.documents.trials import Trials
 from mashq.report.documents.trials import document as trials_document
 from mashq.report.html.events import Course, course_of, review_costs
 from mashq.runs.open import Played, Season
-from mashq.runs.reading import read_matches
 from mashq.runs.setup import score_rules_of
 
-RESAMPLES = 10_000
 BAND_RESAMPLES = 1000
 BAND_STEPS = 16
 BINS = 10
@@ -118,14 +116,14 @@ class Facts:
     @cached_property
     def before(self) -> Results:
         """The results as if nobody had reviewed: first answers, without the known cost of the reviews."""
-        first = from_matches(_firsts(self._results()))
-        spent = review_costs(self.season.path, self.matches, self.names, self.results.items)
-        costs = {name: np.maximum(first.costs[name] - spent[name], 0.0) for name in RESOURCES}
-        costs["reviews"] = np.zeros_like(first.costs["reviews"])
-        return replace(first, costs=costs)
-
-    def _results(self) -> Iterator[Sequence[PlayerResult]]:
-        return (played.results for played in _begun(self.season, self.matches))
+        found = self.results
+        spent = review_costs(self.season.path, self.matches, self.names, found.items)
+        costs = {
+            name: Cost.known(np.maximum(found.costs[name].value - spent[name][:, found.item_of], 0.0))
+            for name in RESOURCES
+        }
+        costs["reviews"] = Cost.known(np.zeros_like(found.h))
+        return replace(found, h=found.h_first, costs={**found.costs, **costs})
 
     @cached_property
     def review_effects(self) -> list[ReviewEffect]:
@@ -142,12 +140,12 @@ class Facts:
     def without_reviews(self) -> tuple[Floats, Floats]:
         """H and P of each player if it alone had not reviewed: costs relative to the match as it was played."""
         seen = view(self.before, self.rules.refusals, tuple(self.rules.weights))
-        totals = {
-            name: float(cost.max()) * len(self.seen.items)
-            for name, cost in figures(self.seen, self.rules).costs.items()
-        }
-        reference = self.rules.reference or {name: total if total > 0 else 1.0 for name, total in totals.items()}
-        found = figures(seen, replace(self.rules, reference=reference))
+        under = self.rules
+        if under.reference is None:
+            most = {name: float(cost.max()) for name, cost in figures(self.seen, under).costs.items()}
+            each = {name: largest if largest > 0 else 1.0 for name, largest in most.items()}
+            under = replace(under, reference=each, per_item=True)
+        found = figures(seen, under)
         return found.h[0], found.penalty[0]
 
     @cached_property
@@ -189,7 +187,7 @@ class Facts:
         pull = (parts[a] - parts[b] - (q[a] - q[b])) / count
         order: list[int] = np.argsort(-np.abs(pull), kind="stable").tolist()
         found: list[Decisive] = []
-        tokens = self.results.costs["tokens"][:, self.kept]
+        tokens = self._means("tokens")
         for at in order[:12]:
             weights = np.ones((1, count))
             weights[0, at] = 0.0
@@ -235,59 +233,40 @@ class Facts:
 
     def cost(self, name: str) -> Floats | None:
         """A resource's mean an item over the scored items by player; None where somebody's is not known at all."""
-        own = self.results.costs[name][:, self.kept]
+        own = self._means(name)
         return None if not own.size or np.isnan(own).all(axis=1).any() else np.nanmean(own, axis=1)
+
+    def _means(self, name: str) -> Floats:
+        """A resource by player and scored item; NaN where it is not known, or does not count."""
+        cells = scored_units(self.results, self.rules.refusals)[1]
+        return by_item(self.results, self.results.costs[name].value, cells)[0][:, self.kept]
 
 
 def q_of(rules: ScoreRules, beta: float, h: float, penalty: float) -> float:
     """Q of an H and a P at another beta."""
     whole = {"P": 1.0}
-    changed = replace(rules, beta=beta, weights=whole, reference=whole)
+    changed = replace(rules, beta=beta, weights=whole, reference=whole, per_item=True)
     return float(reduce(np.array([h]), {"P": np.array([penalty])}, changed)[1][0])
 
 
-def facts(season: Season, changed: Played | None = None) -> Facts:
-    """The facts of a match, or of the trials that have ended; `changed` is a match under another judge."""
-    ended = [match for match, over in read_matches(season.path).items() if over]
-    fixtures = list(season.fixtures())
-    matches = tuple(fixture.id for fixture in fixtures if fixture.id in ended) or (fixtures[0].id,)
-    statuses: dict[str, Counter[str]] = {player.name: Counter() for player in season.config.players}
-
-    def counted(results: Sequence[PlayerResult]) -> Sequence[PlayerResult]:
-        for player in results:
-            statuses[player.name].update(row.status for row in player.items)
-        return results
-
-    begun = list(_begun(season, matches)) if changed is None else [changed]
-    results = from_matches(counted(played.results) for played in begun)
+def facts(season: Season, changed: Sequence[Played] | None = None) -> Facts:
+    """The facts of a match, or of the trials that have ended; `changed` are those under another judge."""
+    begun = trials_of(season) if changed is None else list(changed)
+    results = season_results(begun)
+    statuses = {
+        name: Counter({status: int((own == at).sum()) for at, status in enumerate(STATUSES)})
+        for name, own in zip(results.players, results.status, strict=True)
+    }
     given = score_rules_of(season.config)
-    judged, why = None, ""
-    try:
-        judged = judge(results, Options(given, RESAMPLES))
-    except DataError as nothing:
-        why = str(nothing)
+    judged = judge(results, Options(given, finished=season.finished))
+    why = "" if judged.items else next((note for note in judged.notes if note.startswith("Q is")), judged.headline)
+    matches = tuple(played.fixture.id for played in begun)
     rules = with_known(results, given, [])
-    return Facts(season, _document(season), begun[0], matches, results, statuses, rules, judged, why)
+    kept = judged if judged.items else None
+    return Facts(season, _document(season), begun[0], matches, results, statuses, rules, kept, why)
 
 
 def _document(season: Season) -> Match | Trials:
     if season.manifest.get("season", {}).get("trials", 1) > 1:
         return trials_document(season)
     return match_document(next(season.fixtures_played()))
-
-
-def _begun(season: Season, matches: Sequence[str]) -> Iterator[Played]:
-    wanted = set(matches)
-    return (season.played(fixture) for fixture in season.fixtures() if fixture.id in wanted)
-
-
-def _firsts(every: Iterator[Sequence[PlayerResult]]) -> Iterator[Sequence[PlayerResult]]:
-    """The results with every answer as it was before its reviews."""
-    for results in every:
-        yield [
-            replace(
-                player,
-                items=tuple(replace(row, h=row.h_first if row.status == "ok" else None) for row in player.items),
-            )
-            for player in results
-        ]

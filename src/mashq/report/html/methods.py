@@ -5,10 +5,13 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
+from mashq.analysis.score_report import normaliser
 from mashq.report.html.parts import Block, Code, Prose, Quotes, Section, Table
 from mashq.report.text.formatting import safe
+from mashq.report.text.score import relative_to
 from mashq.report.text.tables import Grid
 from mashq.runs.open import Season
+from mashq.runs.setup import score_rules_of
 
 PAPER = "MAS-HQ, arXiv 2607.24063"
 DIGEST = 16
@@ -41,7 +44,7 @@ def _told(season: Season, resamples: str) -> Iterator[str]:
     judge = f"scored by {safe(detector['name'])} {safe(detector['version'], 60)}"
     if all(player.model.startswith("simulated/") for player in config.players):
         judge = "drawn by the simulation (no detector ran)"
-    relative = "the largest total in the match" if score.normalise == "match" else "a fixed reference"
+    relative = relative_to(normaliser(score_rules_of(config)))
     yield (
         f"The match follows the protocol of {PAPER}: in each round every player answers the next item of its own "
         "order, decides whether to review its worst answer, and pays for every call. "
@@ -58,7 +61,8 @@ def _told(season: Season, resamples: str) -> Iterator[str]:
     yield resamples
     yield (
         "Costs are from a ledger that is written before each request leaves; retries and failed attempts are "
-        "counted, and what is not known is shown as ?, never as 0."
+        "counted. The cost of an attempt that did not tell it is estimated and marked with ~; what cannot be estimated "
+        "is shown as ?, never as 0."
     )
 
 

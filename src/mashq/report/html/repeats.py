@@ -10,21 +10,6 @@ LEFT_OUT = ("calls", "dollars")
 MORE_DIGITS = {"reviews": 1}  # of means over trials
 
 
-def two_ways(facts: Facts, document: Trials) -> list[str]:
-    """The mean of the trials' Q beside the Q of items averaged over trials, which everything else here is."""
-    said = "Everything else in this report averages an item over its trials first, then scores, as mashq score does."
-    first = next(iter(document.differences), None)
-    if first is None or first.low is None:
-        return [said]
-    known = labels(facts.names)
-    lead = (
-        f"By the mean Q of the trials {known[first.a]} leads {known[first.b]} by {first.dq:.4f} (95%: "
-        f"{first.low:.4f} to {first.high:.4f})."
-    )
-    differ = document.winner != facts.report.winner
-    return [f"{lead} {said}" + (" The two ways do not have the same winner." if differ else "")]
-
-
 def table(facts: Facts, document: Trials) -> Grid:
     """Means and standard deviations over the trials."""
     known = labels(facts.names)

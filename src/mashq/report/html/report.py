@@ -7,6 +7,7 @@ from pathlib import Path
 from mashq.detectors import base
 from mashq.errors import ConfigError
 from mashq.gateway.backends.weights import cache_dir
+from mashq.report.documents.columns import trials_of
 from mashq.report.html.chapters import match_chapter, season_chapter
 from mashq.report.html.compare import comparison
 from mashq.report.html.facts import Facts, facts
@@ -37,14 +38,12 @@ def report(runs: Sequence[Path], detectors: Sequence[str] = ()) -> Report:
     matches: list[Facts] = []
     for number, path in enumerate(runs, start=1):
         season = load_season(path)
-        if detectors and season.manifest.get("season", {}).get("trials", 1) > 1:
-            raise ConfigError(f"{path} has several trials: --detector is for reports of single matches")
         if season.kind == "match":
             own = facts(season)
             matches.append(own)
             chapters.append(match_chapter(own, f"run{number}", _judges(season, own, detectors)))
         elif detectors:
-            raise ConfigError(f"{path} is a {season.kind}: --detector is for reports of single matches")
+            raise ConfigError(f"{path} is a {season.kind}: --detector is for reports of matches and their trials")
         else:
             chapters.append(season_chapter(season, f"run{number}"))
     return Report(chapters, comparison(chapters, matches) if len(chapters) > 1 else None, matches)
@@ -53,6 +52,6 @@ def report(runs: Sequence[Path], detectors: Sequence[str] = ()) -> Report:
 def _judges(season: Season, own: Facts, detectors: Sequence[str]) -> list[Facts]:
     found: list[Facts] = []
     for name in detectors:
-        changed = rescored(own.played, Cached(base.load(name), cache_file(cache_dir())))
-        found.append(facts(season, changed))
+        judge = Cached(base.load(name), cache_file(cache_dir()))
+        found.append(facts(season, [rescored(played, judge) for played in trials_of(season)]))
     return found

@@ -25,22 +25,23 @@ def result(facts: Facts) -> Section:
     over = facts.document.finished
     shown = judged if over else replace(judged, winner=None, tied=[])
     caption = (
-        "The result, best Q first; ★ won." if over else "How it stands, best Q first; what is not answered counts 0."
+        "The result, best Q first; ★ leads."
+        if over
+        else "How it stands, best Q first, each player over what it has played so far."
     )
     blocks: list[Block] = [Table("result", tables.table(shown, everyone=True), caption)]
     if judged.differences:
-        said = "Differences in Q, paired by item: sure where the 95% interval leaves zero out."
+        said = "Differences in Q, paired by item, with 95% CIs that hold for all pairs together."
         blocks.append(Table("differences", tables.differences(judged), said))
     if isinstance(facts.document, Trials):
         blocks.append(
             Table(
                 "trials",
                 repeats.table(facts, facts.document),
-                "Means ± standard deviation over the trials, and trials won.",
+                "Every item averaged over its trials, ± the standard deviation over trials, and trials won.",
             )
         )
-        blocks.append(Prose(repeats.two_ways(facts, facts.document)))
-    said = [line for line in tables.sentences(judged) if over or not line.startswith(("Winner:", "A tie:"))]
+    said = list(tables.sentences(judged))
     noted = [f"Note: {note}" for note in facts.document.notes if note not in judged.notes]
     return Section("result", "The result", [*blocks, Prose([*said, *noted], listed=True)])
 
@@ -100,7 +101,7 @@ def _lead(facts: Facts, known: dict[str, str]) -> Iterator[Figure]:
         return
     a, b = (known[facts.names[seat]] for seat in facts.top)
     rows = [
-        {"beta": row["beta"], "lead": row["lead"][2], "low": row["lead"][3], "high": row["lead"][4]}
+        {"beta": row["beta"], "lead": row["lead"].value, "low": row["lead"].low, "high": row["lead"].high}
         for row in facts.band
     ]
     names = [known[name] for name in drawn(facts)]
@@ -150,7 +151,7 @@ def fronts(facts: Facts) -> Section:
             if p in shown and by[p].h is not None
         ]
         on = ", ".join(sorted(front))
-        caption = f"H against {title}. Not beaten in both (dashed): {on}."
+        caption = f"H against {title}. Pareto front (dashed): {on}."
         blocks.append(
             Figure(f"front-{name.lower()}", charts.front(rows, names, title, form), caption, caption, small=True)
         )

@@ -138,7 +138,12 @@ def sensitivity(facts: Facts, judges: Sequence[Facts]) -> Section:
     return Section("sensitivity", "What depends on a choice", blocks)
 
 
-_NORMALISERS = {"match": "the largest in the match", "median": "the median player", "reference": "the reference"}
+_NORMALISERS = {
+    "match": "the largest in the match",
+    "median": "the median player",
+    "reference": "the reference totals",
+    "per_item": "the reference per item",
+}
 
 
 def _judges(facts: Facts, others: Sequence[Facts]) -> list[Block]:

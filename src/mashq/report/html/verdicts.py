@@ -36,7 +36,7 @@ def verdict(facts: Facts) -> Verdict:
     if not facts.document.finished:
         there = sum(count["ok"] for count in facts.statuses.values())
         asked = sum(sum(count.values()) for count in facts.statuses.values())
-        said = f"{there:,} of {asked:,} answers are there; what is not answered yet counts 0 in what follows."
+        said = f"{there:,} of {asked:,} answers are there; each player is scored over what it has played so far."
         return Verdict("Not finished: nobody has won yet", [said])
     players = sorted(judged.players, key=lambda p: -(p.q if p.q is not None else -9e9))
     return Verdict(
@@ -53,14 +53,15 @@ def _headline(judged: ScoreReport, known: dict[str, str]) -> str:
         return f"A tie between {', '.join(known[name] for name in judged.tied)}"
     if len(judged.players) == 1:
         return f"{known[judged.players[0].name]} played alone"
-    return f"{known[judged.winner or '']} wins"
+    leader = known[judged.differences[0].a]
+    return f"{leader} wins" if judged.clear else f"No clear winner: {leader} leads"
 
 
 def _mark(judged: ScoreReport) -> str:
     first = next(iter(judged.differences), None)
     if first is None or first.low is None or judged.tied:
         return ""
-    return "sure" if first.low > 0 else "unsure"
+    return "sure" if judged.clear else "unsure"
 
 
 def _sentences(facts: Facts, judged: ScoreReport, known: dict[str, str]) -> Iterator[str]:
@@ -75,15 +76,11 @@ def _sentences(facts: Facts, judged: ScoreReport, known: dict[str, str]) -> Iter
         f"Q {number(a.q, 4)} against {number(b.q, 4)} ({known[b.name]}); in H {number(a.h, 4)} against "
         f"{number(b.h, 4)}, in cost P {number(a.penalty, 3)} against {number(b.penalty, 3)}."
     )
-    if first.low is None:
-        yield f"{judged.items} items are too few to say how sure that is."
-    else:
-        few = "So few items leave the interval wide: more" if (judged.items or 0) < FEW else "More"
-        more = "" if first.low > 0 else f" {few} items would tell."
-        yield (
-            f"The lead of {first.dq:.4f} has the 95% interval {first.low:.4f} to {first.high:.4f}; "
-            f"{known[a.name]} wins {share(a.p_win or 0.0)} of resampled matches.{more}"
-        )
+    yield judged.headline
+    if len(judged.best_set) > 1 and len(judged.players) > 2:
+        yield f"Cannot be told from the best: {', '.join(known[name] for name in judged.best_set)}."
+    if first.low is not None and not judged.clear and (judged.items or 0) < FEW:
+        yield "So few items leave the interval wide: more items would tell."
     yield _where(judged, known)
     if isinstance(facts.document, Trials) and facts.document.trials:
         wins = {player.name: player.wins for player in facts.document.players}
@@ -94,7 +91,8 @@ def _where(judged: ScoreReport, known: dict[str, str]) -> str:
     """Who would win at another beta."""
     stretches = judged.envelope
     if len(stretches) == 1:
-        return f"{known[stretches[0].winner]} wins whatever cost weighs (at every beta)."
+        names = [known[name] for name in judged.tied or [stretches[0].winner]]
+        return f"{' and '.join(names)} {'tie' if judged.tied else 'leads'} whatever cost weighs (at every beta)."
     parts: list[str] = []
     for stretch in stretches[:6]:
         start, end, name = stretch.beta_from, stretch.beta_to, known[stretch.winner]
@@ -103,7 +101,7 @@ def _where(judged: ScoreReport, known: dict[str, str]) -> str:
         else:
             parts.append(f"{name} above {start:.4g}" if end is None else f"{name} from {start:.4g} to {end:.4g}")
     more = "" if len(stretches) <= 6 else f" and {len(stretches) - 6} more"
-    return f"The winner depends on beta: {', '.join(parts)}{more}. This run weighs cost with beta {judged.beta:g}."
+    return f"The leader depends on beta: {', '.join(parts)}{more}. This run weighs cost with beta {judged.beta:g}."
 
 
 def _tile(player: ScoredPlayer, judged: ScoreReport, known: dict[str, str]) -> Tile:

@@ -6,7 +6,7 @@ from pathlib import Path
 from mashq.report.documents.compare import Comparison
 from mashq.report.text.formatting import cost, cost_columns, number, safe
 from mashq.report.text.seasons import SIMULATED
-from mashq.report.text.tables import Format, Grid, prose, written
+from mashq.report.text.tables import Format, Grid, half, prose, written
 
 
 def text(document: Comparison, form: Format = "table") -> str:
@@ -25,17 +25,19 @@ def table(document: Comparison) -> Grid:
             *(cost(name, figures.costs[name]) for name in costs),
             number(figures.penalty, 3),
             number(figures.q, 4),
+            half(figures.q_low, figures.q_high),
         ]
         for player in document.players
         for run, figures in zip(document.runs, player.runs, strict=True)
     ]
-    return Grid(["player", "run", "H before → after", *costs, "P", "Q"], rows, left=2)
+    return Grid(["player", "run", "H before → after", *costs, "P", "Q", "± 95%"], rows, left=2)
 
 
 def sentences(document: Comparison) -> Iterator[str]:
     """The settings in which the runs differ."""
     if any(run.simulated for run in document.runs):
         yield SIMULATED
+    yield from (f"Note: {safe(note, 400)}" for note in document.notes)
     if not document.settings:
         yield "The runs have the same settings."
         return

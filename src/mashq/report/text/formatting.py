@@ -2,7 +2,7 @@
 
 import math
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from mashq.analysis.parts import Costs
 from mashq.protocol.resources import TABLE
@@ -30,7 +30,10 @@ def dollars(value: float | None) -> str:
     """Dollars, with enough digits to tell small sums apart."""
     if value is None:
         return "?"
-    return f"{value:,.2f}" if value >= 10 else f"{value:.4f}"
+    if value >= 10:
+        return f"{value:,.2f}"
+    digits = 4 if value >= 0.001 or value <= 0 else min(12, 1 - math.floor(math.log10(value)))
+    return f"{value:.{digits}f}"
 
 
 def cost(name: str, value: float | None, digits: int | None = None) -> str:
@@ -39,6 +42,11 @@ def cost(name: str, value: float | None, digits: int | None = None) -> str:
         return dollars(value)
     own = TABLE[name].digits if name in TABLE else 0
     return number(value, own if digits is None else digits)
+
+
+def charged(name: str, value: float | None, charges: Mapping[str, float], digits: int | None = None) -> str:
+    """The same, marked as an estimate where a part of it is a charge for what is unknown."""
+    return ("~" if name in charges and value is not None else "") + cost(name, value, digits)
 
 
 def is_shown(name: str, costs: Iterable[Costs], always: Sequence[str] = ("dollars",)) -> bool:

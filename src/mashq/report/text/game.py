@@ -37,7 +37,7 @@ def payoffs(document: Game, when: str, game: Solved) -> Grid:
         [name, *(f"{number(q, 4)} ± {half(game.low[i][j], game.high[i][j])}" for j, q in enumerate(game.payoffs[i]))]
         for i, name in enumerate(names)
     ]
-    return Grid(["", *names], rows, f"Q of the row against the column, vision: {when}", wide=True)
+    return Grid(["", *names], rows, f"Q of the row against the column, vision: {when}")
 
 
 def _solution(game: Solved) -> Iterator[str]:
@@ -82,7 +82,7 @@ def disclosure(document: Game) -> Grid:
     ]
     headings = ["vision", "policy", "against", "seat", "ΔQ", "ΔH", "Δreviews an item", "Δtokens an item"]
     title = "The price of disclosure: with snapshots shown minus without, paired by item"
-    return Grid(headings, rows, title, left=3, wide=True)
+    return Grid(headings, rows, title, left=3)
 
 
 def _change(value: Difference | None, digits: int) -> str:

@@ -10,9 +10,9 @@ from rich.text import Text
 from mashq.players.registry import recorded_spec
 from mashq.protocol.resources import TABLE
 from mashq.report.documents.base import MEASURED
-from mashq.report.documents.match import Match, MatchPlayer, ReviewSpend
-from mashq.report.text.formatting import cost, is_shown, number, safe
-from mashq.report.text.score import flips
+from mashq.report.documents.match import Match, MatchPlayer, RefusalView, ReviewSpend
+from mashq.report.text.formatting import charged, is_shown, number, safe
+from mashq.report.text.score import leads, relative_to
 
 NARROWEST = 100
 
@@ -67,7 +67,7 @@ def _columns(players: Sequence[MatchPlayer]) -> dict[str, str]:
 def _cost(player: MatchPlayer, name: str) -> str:
     if name == "reviews" and recorded_spec(player.agent).reviews == "unseen":
         return "n/a"
-    return cost(name, player.score.costs[name])
+    return charged(name, player.score.costs[name], player.score.charged)
 
 
 def _sentences(document: Match, reviews: Mapping[str, ReviewSpend]) -> Iterable[str]:
@@ -75,7 +75,7 @@ def _sentences(document: Match, reviews: Mapping[str, ReviewSpend]) -> Iterable[
     by = f"scored by {safe(document.detector.name)} {safe(document.detector.version)}"
     if all(player.model.startswith("simulated/") for player in players):
         by = "scored as drawn (no detector ran)"
-    relative = "the largest in the match" if document.normalise == "match" else "a fixed reference"
+    relative = relative_to(document.normalise)
     yield (
         f"{document.items} items {by}; Q = {document.alpha:g}·H − {document.beta:g}·P, costs relative to {relative}, "
         f"refusals: {document.refusals}."
@@ -91,11 +91,10 @@ def _sentences(document: Match, reviews: Mapping[str, ReviewSpend]) -> Iterable[
             f"The referee's own bill, charged to nobody: {bill.opened} calls, {number(bill.tokens)} tokens, "
             f"{number(bill.seconds, 1)} s."
         )
-    if document.finished:
-        yield _verdict(document)
-        yield from _sure(document)
-    else:
-        yield f"This match is not finished, so nobody has won yet: mashq resume {safe(document.run)}"
+    yield safe(document.headline, 600)
+    yield from _figures(document)
+    if not document.finished:
+        yield f"To go on: mashq resume {safe(document.run)}"
     yield _bought(players, reviews)
     rates = [f"{safe(p.name)} {p.score.answer_rate:.1%}" for p in players if p.score.answer_rate < 1]
     if rates:
@@ -123,36 +122,20 @@ def _guides(document: Match) -> Iterator[str]:
             )
 
 
-def _sure(document: Match) -> Iterator[str]:
-    """How sure the verdict is, and where it would be another."""
-    first = next(iter(document.differences), None)
-    if first is not None and first.low is not None:
-        chance = None if document.winner is None else document.p_win.get(document.winner)
-        won = "" if chance is None else f"; it wins {chance:.0%} of resampled matches"
-        won += " (few items make the interval wide)" if document.items < 30 else ""
-        yield f"The lead of {first.dq:.4f} has the 95% interval {first.low:.4f} to {first.high:.4f}{won}."
-    if len(document.envelope) > 1:
-        yield flips("beta", document.envelope)
-
-
-def _verdict(document: Match) -> str:
-    ranked = sorted(
-        ((player.score.q, player) for player in document.players if player.score.q is not None),
-        key=lambda pair: -pair[0],
-    )
-    if not ranked:
-        return "No winner: Q is undefined."
-    q, first = ranked[0]
-    if document.tied:
-        return f"A tie between {', '.join(safe(name) for name in document.tied)} at Q {q:.4f}."
-    if len(ranked) == 1:
-        how = "played alone" if len(document.players) == 1 else "is the only one with a score"
-        return f"{safe(first.name)} {how}: Q {q:.4f}."
-    other, second = ranked[1]
-    return (
-        f"Winner: {safe(first.name)}, with Q {q:.4f} against {other:.4f} ({safe(second.name)}); "
-        f"in H {first.score.h:.4f} against {second.score.h:.4f}."
-    )
+def _figures(document: Match) -> Iterator[str]:
+    """The first two beside each other, and where the leader would be another."""
+    by = {player.name: player.score for player in document.players}
+    lead = next(iter(document.differences), None)
+    if lead is not None and not document.tied:
+        a, b = by[lead.a], by[lead.b]
+        yield (
+            f"Q {number(a.q, 4)} against {number(b.q, 4)}; in H {number(a.h, 4)} against {number(b.h, 4)}, in P "
+            f"{number(a.penalty, 3)} against {number(b.penalty, 3)}."
+        )
+    if len(document.best_set) > 1 and len(document.players) > 2:
+        yield f"Cannot be told from the best: {', '.join(safe(name) for name in document.best_set)}."
+    if len(document.envelope) > 1 or (document.tied and document.envelope):
+        yield leads(document)
 
 
 def _bought(players: Sequence[MatchPlayer], reviews: Mapping[str, ReviewSpend]) -> str:
@@ -179,7 +162,12 @@ def _views(document: Match) -> Iterator[str]:
         for name in dropped.by:
             blamed[name] = blamed.get(name, 0) + 1
     yield f"Refused or failed items: {', '.join(f'{safe(name)} {count}' for name, count in blamed.items())}."
-    for view in document.views:
+    yield from refusal_views(document.views)
+
+
+def refusal_views(views: Sequence[RefusalView]) -> Iterator[str]:
+    """The score under each rule for refusals."""
+    for view in views:
         figures = ", ".join(
             f"{safe(name)} Q {number(row.q, 4)} (H {number(row.h, 4)})" for name, row in view.players.items()
         )

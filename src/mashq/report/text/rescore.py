@@ -2,23 +2,24 @@
 
 from collections.abc import Iterator, Sequence
 
-from mashq.report.documents.match import Match
+from mashq.report.documents.match import Match, PlayerFigures
+from mashq.report.documents.trials import TrialFigures, Trials
 from mashq.report.text.formatting import number, safe
 from mashq.report.text.tables import Format, Grid, prose, written
 
 
-def text(documents: Sequence[Match], form: Format = "table") -> str:
+def text(documents: Sequence[Match | Trials], form: Format = "table") -> str:
     """H and Q under each judge, then whether the ranking depends on it."""
     return written(table(documents), form) + "\n\n" + prose(sentences(documents), form)
 
 
-def table(documents: Sequence[Match]) -> Grid:
+def table(documents: Sequence[Match | Trials]) -> Grid:
     """A row for each player, two columns for each judge."""
     rows: list[list[str]] = []
     for at, player in enumerate(documents[0].players):
         cells = [player.name[:24]]
         for document in documents:
-            score = document.players[at].score
+            score = _figures(document, at)
             star = " ★" if document.winner == player.name else ""
             cells += [number(score.h, 4), number(score.q, 4) + star]
         rows.append(cells)
@@ -26,7 +27,7 @@ def table(documents: Sequence[Match]) -> Grid:
     return Grid(headings, rows)
 
 
-def sentences(documents: Sequence[Match]) -> Iterator[str]:
+def sentences(documents: Sequence[Match | Trials]) -> Iterator[str]:
     """Whether the ranking depends on the judge."""
     rankings = [_ranking(document) for document in documents]
     if len(set(rankings)) == 1:
@@ -37,9 +38,14 @@ def sentences(documents: Sequence[Match]) -> Iterator[str]:
         yield f"  {safe(_judge(document))}: {', '.join(safe(name) for name in ranking)}"
 
 
-def _judge(document: Match) -> str:
+def _judge(document: Match | Trials) -> str:
     return f"{document.detector.name} {document.detector.version[:12]}"
 
 
-def _ranking(document: Match) -> tuple[str, ...]:
-    return tuple(player.name for player in sorted(document.players, key=lambda player: -(player.score.q or -9)))
+def _figures(document: Match | Trials, seat: int) -> PlayerFigures | TrialFigures:
+    return document.players[seat].score if isinstance(document, Match) else document.players[seat].mean
+
+
+def _ranking(document: Match | Trials) -> tuple[str, ...]:
+    seats = sorted(range(len(document.players)), key=lambda seat: -(_figures(document, seat).q or -9))
+    return tuple(document.players[seat].name for seat in seats)

@@ -1,23 +1,55 @@
 """What `mashq score` prints: the table first, then what must be said with it."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Protocol
 
 from mashq.analysis.parts import BetaStretch, Lead, WeightStretch
-from mashq.analysis.score_types import ScoreReport
+from mashq.analysis.score_types import ScoredPlayer, ScoreReport
 from mashq.protocol.resources import RESOURCES
-from mashq.report.text.formatting import cost, dollars, is_shown, number, safe
+from mashq.report.text.formatting import charged, dollars, is_shown, number, safe
 from mashq.report.text.tables import Format, Grid, best, half, prose, written
 
 MAX_SHOWN = 40
 
 
-def score_text(document: ScoreReport, form: Format, everyone: bool = False) -> str:
-    """The whole output as text."""
+class Scored(Protocol):
+    """A document with a score."""
+
+    @property
+    def tied(self) -> Sequence[str]:
+        """Who shares the best Q."""
+        ...
+
+    @property
+    def envelope(self) -> Sequence[BetaStretch]:
+        """Who leads at which beta."""
+        ...
+
+
+def score_text(document: ScoreReport, form: Format, *, everyone: bool = False, best_set: bool = False) -> str:
+    """The whole output as text; with `best_set` only the players that cannot be told from the best."""
+    if best_set:
+        names = set(document.best_set)
+        shown = replace(document, players=[player for player in document.players if player.name in names])
+        return written(table(shown, everyone=True), form) + "\n\n" + prose([best_set_said(document)], form)
     parts = [written(table(document, everyone), form)]
     if len(document.players) > 1 and document.differences:
         parts.append(written(differences(document), form))
     parts.append(prose(sentences(document), form))
     return "\n\n".join(parts)
+
+
+def best_set_said(document: ScoreReport) -> str:
+    """Who cannot be told from the best, in a sentence."""
+    if not document.best_set:
+        return "The best set is not known: there are no confidence intervals."
+    if len(document.best_set) == 1:
+        return f"{safe(document.best_set[0])} alone: the 95% CIs of its differences to all others exclude 0."
+    return (
+        f"{len(document.best_set)} of {len(document.players)} players cannot be told from the best: with a confidence "
+        f"of 95% the truly best is among them."
+    )
 
 
 def table(document: ScoreReport, everyone: bool = False) -> Grid:
@@ -34,7 +66,7 @@ def table(document: ScoreReport, everyone: bool = False) -> Grid:
     for player in shown:
         won = player.name == document.winner or player.name in document.tied
         row = [f"{player.name[:34]}{' ★' if won else ''}", number(player.h, 4), _percent(player.answer_rate)]
-        row += [_cost(name, player.costs[name]) for name in costs]
+        row += [_cost(name, player) for name in costs]
         row += [number(player.penalty, 3), number(player.q, 4)]
         if interval:
             row.append(half(player.q_low, player.q_high))
@@ -52,50 +84,53 @@ def table(document: ScoreReport, everyone: bool = False) -> Grid:
 def differences(document: ScoreReport) -> Grid:
     """The differences in Q that matter: all among few players, else the winner's over the next ones."""
     rows = [[d.a[:30], d.b[:30], _signed(d.dq), _span(d), _verdict(d)] for d in document.differences[:MAX_SHOWN]]
-    return Grid(["player", "against", "difference in Q", "95% interval", "sure"], rows, left=2)
+    return Grid(["player", "against", "difference in Q", "95% CI", "excludes 0"], rows, left=2)
 
 
 def sentences(document: ScoreReport) -> Iterator[str]:
     """What the table alone would hide."""
     items = "totals" if document.items is None else f"{document.items:,} items"
     costs = ", ".join(f"{n}" + (f" x {w:g}" if w != 1 else "") for n, w in document.weights.items()) or "nothing"
-    relative = "the largest in the match" if document.normalise == "match" else "the reference"
+    relative = relative_to(document.normalise)
     yield (
         f"{items}; Q = {document.alpha:g}·H − {document.beta:g}·P; P counts {costs}, relative to {relative}; "
         f"refusals: {document.refusals}."
     )
-    yield _winner(document)
-    yield flips("beta", document.envelope)
+    yield safe(document.headline, 600)
+    if len(document.best_set) > 1 and len(document.players) > 2:
+        yield f"Cannot be told from the best: {_names(document.best_set)}."
+    if document.envelope:
+        yield leads(document)
     for name, stretches in document.weight_envelopes.items():
         if len(stretches) > 1:
             yield flips(f"the weight of {name}", stretches)
     if document.simplex:
         shares = sorted(document.simplex.items(), key=lambda pair: -pair[1])[:5]
         yield "Of all weightings of the resources " + ", ".join(f"{safe(n)} wins {s:.0%}" for n, s in shares) + "."
-    yield f"Not beaten in both H and P: {_names(document.pareto)}."
+    yield f"Pareto front of H against P: {_names(document.pareto)}."
     for name, front in document.pareto_by.items():
         if set(front) != set(document.pareto):
-            yield f"Not beaten in both H and {name}: {_names(front)}."
+            yield f"Pareto front of H against {name}: {_names(front)}."
     priced = [p for p in document.players if p.dollars_per_faithful is not None]
     if priced:
         each = ", ".join(f"{safe(p.name)} {dollars(p.dollars_per_faithful)}" for p in priced[:8])
-        yield f"Dollars a faithful answer (H of 0.5 or more): {each}."
+        yield f"Dollars per faithful answer (H of 0.5 or more): {each}."
     for note in document.notes:
         yield f"Note: {safe(note, 500)}"
 
 
-def _winner(document: ScoreReport) -> str:
-    if document.tied:
-        return f"A tie: {_names(document.tied)}."
-    winner = safe(document.winner or "")
-    if len(document.players) == 1:
-        return f"{winner} stands alone."
-    first = next(d for d in document.differences)
-    won = f"Winner: {winner}, ahead of {safe(first.b)} by {first.dq:.4f}"
-    if first.low is None:
-        return won + "."
-    sure = "sure at 95%" if first.low > 0 else "not sure at 95%, more items would tell"
-    return f"{won} (95%: {first.low:.4f} to {first.high:.4f}): {sure}."
+def leads(document: Scored) -> str:
+    """Who leads at which beta, in a sentence."""
+    if document.tied and len(document.envelope) == 1:
+        return f"{_names(document.tied)} tie at every beta."
+    return flips("beta", document.envelope)
+
+
+def relative_to(normalise: str) -> str:
+    """What costs are relative to, in words."""
+    return {"match": "the largest in the match", "reference": "the reference totals"}.get(
+        normalise, "the reference per item"
+    )
 
 
 def flips(what: str, stretches: Sequence[BetaStretch] | Sequence[WeightStretch]) -> str:
@@ -112,10 +147,11 @@ def flips(what: str, stretches: Sequence[BetaStretch] | Sequence[WeightStretch])
     return f"Leads by {what}: {', '.join(shown)}."
 
 
-def _cost(name: str, value: float | None) -> str:
+def _cost(name: str, player: ScoredPlayer) -> str:
+    value = player.costs[name]
     if name != "dollars" and value is not None and value >= 1e6:
-        return f"{value / 1e6:.3f}M"
-    return cost(name, value)
+        return ("~" if name in player.charged else "") + f"{value / 1e6:.3f}M"
+    return charged(name, value, player.charged)
 
 
 def _percent(value: float | None) -> str:
@@ -127,13 +163,13 @@ def _signed(value: float) -> str:
 
 
 def _span(lead: Lead) -> str:
-    return "?" if lead.low is None else f"{lead.low:+.4f} to {lead.high:+.4f}"
+    return "?" if lead.all_low is None else f"{lead.all_low:+.4f} to {lead.all_high:+.4f}"
 
 
 def _verdict(lead: Lead) -> str:
-    if lead.low is None or lead.high is None:
+    if lead.all_low is None or lead.all_high is None:
         return "?"
-    return "yes" if lead.low > 0 or lead.high < 0 else "no"
+    return "yes" if lead.all_low > 0 or lead.all_high < 0 else "no"
 
 
 def _names(names: Sequence[str], most: int = 8) -> str:

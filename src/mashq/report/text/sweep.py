@@ -36,7 +36,7 @@ def table(document: Sweep) -> Grid:
                 ]
             )
     headings = [*heads, "player", "H", *costs, "P", "Q", "ΔQ ± 95%"]
-    return Grid(headings, rows, left=len(names) + 1, wide=True)
+    return Grid(headings, rows, left=len(names) + 1)
 
 
 def sentences(document: Sweep) -> Iterator[str]:

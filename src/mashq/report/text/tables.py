@@ -42,7 +42,8 @@ _LATEX = {
 class Grid:
     """Headings and rows of text. `bold` cells are the best of their column, `shaded` rows the winner's.
 
-    `left` says how many columns stand to the left; the rest are numbers. `wide`: rather wider than a page than cut.
+    `left` says how many columns stand to the left; the rest are numbers, which are never cut: a table is rather wider
+    than a page.
     """
 
     headings: Sequence[str]
@@ -51,7 +52,6 @@ class Grid:
     left: int = 1
     bold: frozenset[tuple[int, int]] = field(default_factory=frozenset[tuple[int, int]])
     shaded: frozenset[int] = field(default_factory=frozenset[int])
-    wide: bool = False
 
 
 def best(columns: Sequence[Sequence[float | None]], highest: Sequence[bool]) -> frozenset[tuple[int, int]]:
@@ -95,18 +95,16 @@ def prose(lines: Iterable[str], form: Format) -> str:
 
 
 def _terminal(grid: Grid) -> str:
-    """As wide as a page, or wider where a number would be cut and the grid may be."""
+    """As wide as a page, or wider where a number would be cut."""
     widths = [max(len(heading), *(len(row[at]) for row in grid.rows), 0) for at, heading in enumerate(grid.headings)]
     least = [min(width, NARROWEST) if at < grid.left else width for at, width in enumerate(widths)]
-    width = max(WIDTH, sum(least) + 2 * len(least) + 2) if grid.wide else WIDTH
+    width = max(WIDTH, sum(least) + 2 * len(least) + 2)
     console = Console(width=width, highlight=False, emoji=False, markup=False, color_system=None)
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
     for at, heading in enumerate(grid.headings):
         left = at < grid.left
         side = "left" if left else "right"
-        table.add_column(
-            heading, justify=side, no_wrap=True, overflow="ellipsis", min_width=least[at] if grid.wide else None
-        )
+        table.add_column(heading, justify=side, no_wrap=True, overflow="ellipsis", min_width=least[at])
     for row in grid.rows:
         table.add_row(*(Text(safe(cell)) for cell in row))
     with console.capture() as captured:

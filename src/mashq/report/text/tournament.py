@@ -37,7 +37,7 @@ def ratings(document: Tournament) -> Grid:
         ]
         for at, player in enumerate(document.players, start=1)
     ]
-    return Grid(["", "player", "rating", "95%", "ranks", "first", "H", *costs, "Q (ref.)"], rows, left=2, wide=True)
+    return Grid(["", "player", "rating", "95%", "ranks", "first", "H", *costs, "Q (ref.)"], rows, left=2)
 
 
 def ranks(player: RatedPlayer, between: str) -> str:
@@ -58,7 +58,7 @@ def wins(document: Tournament) -> Grid:
             row.append("·" if met is None else f"{met.won}-{met.tied}-{met.lost} ({met.predicted:.0%})")
         rows.append(row)
     title = "Won-tied-lost against each (chance of winning that the ratings predict)"
-    return Grid(["", *(safe(name, 16) for name in names)], rows, title, wide=True)
+    return Grid(["", *(safe(name, 16) for name in names)], rows, title)
 
 
 def sentences(document: Tournament) -> Iterator[str]:

@@ -4,8 +4,9 @@ import math
 from collections.abc import Iterator
 
 from mashq.report.documents.trials import Trials, TrialsPlayer
-from mashq.report.text.formatting import cost, cost_columns, number, safe
-from mashq.report.text.score import flips
+from mashq.report.text.formatting import charged, cost, cost_columns, number, safe
+from mashq.report.text.match import refusal_views
+from mashq.report.text.score import leads, relative_to
 from mashq.report.text.seasons import SIMULATED, scored_by
 from mashq.report.text.tables import Format, Grid, half, prose, written
 
@@ -21,7 +22,7 @@ def table(document: Trials) -> Grid:
     """Means and standard deviations over trials, and the interval over items."""
     costs = cost_columns([player.mean.costs for player in document.players])
     rows = [_row(document, player, costs) for player in document.players]
-    return Grid(["player", "H ± sd", *costs, "P", "Q ± sd", "95%", "won"], rows, wide=True)
+    return Grid(["player", "H ± sd", *costs, "P", "Q ± sd", "95% CI", "won"], rows)
 
 
 def _row(document: Trials, player: TrialsPlayer, costs: list[str]) -> list[str]:
@@ -31,7 +32,7 @@ def _row(document: Trials, player: TrialsPlayer, costs: list[str]) -> list[str]:
     return [
         safe(player.name, 24) + won,
         with_sd(mean.h, sd.h, 4),
-        *(_cost(name, mean.costs[name], sd.costs[name]) for name in costs),
+        *(_cost(name, player) for name in costs),
         number(mean.penalty, 3),
         with_sd(mean.q, sd.q, 4),
         interval if interval == "?" else f"± {interval}",
@@ -39,11 +40,10 @@ def _row(document: Trials, player: TrialsPlayer, costs: list[str]) -> list[str]:
     ]
 
 
-def _cost(name: str, mean: float | None, spread: float | None) -> str:
-    digits = MORE_DIGITS.get(name)
-    if mean is None or spread is None or not math.isfinite(spread):
-        return cost(name, mean, digits)
-    return f"{cost(name, mean, digits)} ± {cost(name, spread, digits)}"
+def _cost(name: str, player: TrialsPlayer) -> str:
+    digits, spread = MORE_DIGITS.get(name), player.sd.costs[name]
+    mean = charged(name, player.mean.costs[name], player.charged, digits)
+    return mean if spread is None or not math.isfinite(spread) else f"{mean} ± {cost(name, spread, digits)}"
 
 
 def with_sd(mean: float | None, spread: float | None, digits: int) -> str:
@@ -58,25 +58,21 @@ def sentences(document: Trials) -> Iterator[str]:
     if document.simulated:
         yield SIMULATED
     yield (
-        f"{document.trials} trial(s) of {document.items} items, {scored_by(document)}; means "
-        f"± standard deviation over trials. Q = {document.alpha:g}·H − "
-        f"{document.beta:g}·P. The 95% interval is over items, each averaged over its trials first."
+        f"{document.trials} trial(s) of {document.items} items, {scored_by(document)}; every item is averaged over its "
+        f"trials first, ± is the standard deviation over trials. Q = {document.alpha:g}·H − {document.beta:g}·P, costs "
+        f"relative to {relative_to(document.normalise)}, refusals: {document.refusals}. The 95% CI is over items."
     )
+    yield safe(document.headline, 600)
     if not document.finished:
         yield (
             f"{document.trials} of {document.planned} trials are played: go on with mashq resume {safe(document.run)}"
         )
-    elif document.winner is not None:
-        wins = next(player.wins for player in document.players if player.name == document.winner)
-        yield f"Winner: {safe(document.winner)}, the best Q in {wins} of {document.trials} trials."
-    elif document.tied:
-        yield f"A tie between {', '.join(safe(name) for name in document.tied)}."
-    first = next(iter(document.differences), None)
-    if first is not None and first.low is not None:
-        yield (
-            f"The lead of {safe(first.a)} over {safe(first.b)}, {first.dq:.4f}, has the 95% interval "
-            f"{first.low:.4f} to {first.high:.4f}."
-        )
-    if len(document.envelope) > 1:
-        yield flips("beta", document.envelope)
+    best = document.winner or next(iter(document.tied), None)
+    wins = {player.name: player.wins for player in document.players}
+    if best is not None and document.trials > 1:
+        yield f"{safe(best)} has the best Q in {wins[best]} of {document.trials} trials."
+    if len(document.envelope) > 1 or (document.tied and document.envelope):
+        yield leads(document)
     yield from (f"Note: {safe(note, 400)}" for note in document.notes)
+    if document.dropped.items:
+        yield from refusal_views(document.views)

@@ -26,7 +26,7 @@ def table(document: Vision) -> Grid:
         for effect, changes in player.changes.items()
     ]
     headings = ["player", "effect of", *(heading for heading, _ in columns.values())]
-    return Grid(headings, rows, left=2, wide=True)
+    return Grid(headings, rows, left=2)
 
 
 def _cell(value: Difference | None, digits: int) -> str:

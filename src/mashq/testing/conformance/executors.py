@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from mashq.errors import MashqError
 from mashq.protocol.moves import Move
-from mashq.protocol.score import PlayerResult
+from mashq.protocol.results import PlayerResult
 from mashq.protocol.state import MatchState
 from mashq.runs.open import Season
 from mashq.runs.seasons import Fixture

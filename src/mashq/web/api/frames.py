@@ -63,7 +63,8 @@ def standings(replay: MatchReplay, moments: Sequence[int]) -> list[list[dict[str
     rows = [[replay.totals(seat, upto) for seat in range(len(players))] for upto in moments]
     h = np.array([[np.nan if own.h is None else own.h for own in row] for row in rows])
     costs = {name: np.array([[own.costs[name] or 0.0 for own in row] for row in rows]) for name in RESOURCES}
-    p, q = scores_so_far(replay.rules, h, costs)
+    handled = np.array([[own.done for own in row] for row in rows], dtype=np.float64)
+    p, q = scores_so_far(replay.rules, h, costs, handled)
     return [
         [
             {"name": player.name, "done": own.done, "h": own.h, "unknown": own.unknown, **own.costs}

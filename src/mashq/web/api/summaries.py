@@ -12,7 +12,7 @@ from mashq.web.replay_cache import LiveReplay, ReplayCache
 from mashq.web.run_view import RunView
 
 FIGURES = ("h", "h_before_review", "answer_rate", "calls", "tokens", "reviews", "seconds", "dollars", "penalty", "q")
-MAX_MATCHES, PAGE, PATIENCE = 200, 100, 1.0
+MAX_MATCHES, PAGE, PATIENCE = 1000, 100, 1.0
 SECRETIVE = ("headers", "env")  # nothing secret is stored; what could be mistaken for it is not shown either
 
 
@@ -70,7 +70,7 @@ def matches(view: RunView, after: int) -> dict[str, Any]:
             fixture = view.fixture(name)
             one: dict[str, Any] = {"id": name, "position": position, "started": started, "ended": over}
             one["trial"], one["cell"] = fixture.trial, [[key, value] for key, value in fixture.cell]
-            result = final(connection, name, view.rules(name)) if over else None
+            result = final(found.path, [name], view.rules(name)) if over else None
             one["winner"] = result["winner"] if result else None
             one["q"] = [[p["name"], p["q"]] for p in result["players"]] if result else []
             rows.append(one)
@@ -79,21 +79,23 @@ def matches(view: RunView, after: int) -> dict[str, Any]:
 
 
 def summary(cache: ReplayCache, run: str) -> dict[str, Any]:
-    """A run's players: the means over its ended matches, or where they stand in one that is being played."""
+    """A run's players: the score of a match and its trials, the means over the ended matches of another season, or
+    where they stand in a match that is being played."""
     view = cache.run(run)
     found = view.found
     if found.kind == "gateway":
         return {"players": [], "matches": 0, "winner": None, "so_far": False}
     with queries.opened(found.path, finished=found.finished) as connection:
-        over = [row for row in queries.matches(connection, -1, MAX_MATCHES) if row[3] is not None]
-        results = [final(connection, name, view.rules(name)) for name, *_ in over]
+        over = [row[0] for row in queries.matches(connection, -1, MAX_MATCHES) if row[3] is not None]
         latest = queries.latest(connection)
-    known = [result for result in results if result is not None]
+    each = [one for name in over if (one := final(found.path, [name], view.rules(name))) is not None]
+    pooled = final(found.path, over, view.rules(over[0])) if found.kind == "match" and over else None
+    known = each if pooled is None else [pooled]
     models = {player.name: player for player in view.config.players}
     so_far = not known
     if so_far and latest is not None:
         known = [_so_far(cache.match(run, latest))]
-    wins = Counter(result["winner"] for result in known if result["winner"] is not None)
+    wins = Counter(result["winner"] for result in each if result["winner"] is not None)
     names = list(dict.fromkeys(player["name"] for result in known for player in result["players"]))
     players: list[dict[str, Any]] = [
         {
