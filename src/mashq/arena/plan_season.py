@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import permutations
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from mashq.arena.endpoints import located
 from mashq.arena.executors.local import most_at_once
@@ -20,7 +20,6 @@ from mashq.detectors.llm_judge import model_of
 from mashq.errors import StoreError
 from mashq.protocol.items import Item
 from mashq.protocol.resources import UNKNOWN, Unknown
-from mashq.protocol.score import PlayerResult
 from mashq.runs.seasons import Cell, Fixture, batches
 from mashq.runs.setup import items_of
 
@@ -203,7 +202,7 @@ def _bytes(players: Sequence[PlayerConfig]) -> int:
     return sum(len(player.name.encode("utf-8", "replace")) for player in players)
 
 
-def _unplayed(match: str) -> Sequence[PlayerResult]:
+def _unplayed(match: str) -> NoReturn:
     raise StoreError(f"the match {match!r} has not been played: play it first")
 
 

@@ -21,7 +21,7 @@ def text(document: PaperCheck, form: Format) -> str:
         ]
         for r in document.rows
     ]
-    printed = Grid(["table", "match", "player", "Q from", "printed Q", "Q", "follows"], rows, left=4, wide=True)
+    printed = Grid(["table", "match", "player", "Q from", "printed Q", "Q", "follows"], rows, left=4)
     best = document.best_of_n
     as_printed = {row.player: row.q for row in best.as_printed}
     one_match = Grid(
