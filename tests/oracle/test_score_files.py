@@ -1,0 +1,335 @@
+"""`mashq score` on random results files, every number of its document against the oracle's."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from itertools import combinations, pairwise
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, Phase, assume, given, settings
+
+from tests.oracle.oracle import (
+    REFUSALS,
+    RESOURCES,
+    TIE,
+    Normaliser,
+    Rules,
+    Score,
+    Standing,
+    Stretch,
+    beta_lines,
+    exact,
+    front,
+    score,
+    upper_envelope,
+    view,
+    weight_lines,
+)
+from tests.oracle.strategies import File, files
+from tests.pinned.door import Said, command
+
+Document = dict[str, Any]
+Lines = Mapping[str, tuple[Fraction, Fraction]]
+
+PHASES = (Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink)
+SHORT = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck), phases=PHASES)
+# Where the document marks the resources of a player whose total holds a charge for a missing cost.
+MARK = "estimated"
+
+
+def run(file: File, *more: str) -> Said:
+    """What `mashq score --json` does with a file."""
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        options = file.options(folder)
+        return command(["score", str(file.write(folder)), *options, "--json", "--resamples", "100", *more])
+
+
+def strict(text: str) -> Document:
+    """A JSON document; NaN and Infinity are not JSON."""
+
+    def refuse(word: str) -> None:
+        raise AssertionError(f"{word} in the document")
+
+    return json.loads(text, parse_constant=refuse)
+
+
+def near(wanted: Fraction | None, found: float | None, what: str, scale: Fraction | float = 0) -> None:
+    """The same to a billionth of the number, or of `scale`, whose parts it is the difference of; or both unknown."""
+    if wanted is None or found is None:
+        assert wanted is None and found is None, f"{what}: {found}, should be {wanted}"
+        return
+    assert found == pytest.approx(float(wanted), rel=1e-9, abs=1e-9 * (1e-3 + float(scale))), what
+
+
+def compare(file: File, document: Document) -> None:
+    """Every number of the document."""
+    rules, result = file.rules, score(file.rows, file.rules)
+    assert (document["alpha"], document["beta"]) == (rules.alpha, rules.beta)
+    assert document["refusals"] == rules.refusals
+    assert document["normalise"] == ("match" if rules.normaliser == "match" else "reference")
+    assert document["weights"] == {name: float(weight) for name, weight in result.weights.items()}
+    assert (document["items"], document["trials"]) == (result.items, result.trials)
+    assert [one["name"] for one in document["players"]] == [one.name for one in result.players]
+    for wanted, found in zip(result.players, document["players"]):
+        compare_player(wanted, found, rules)
+    assert (document["winner"], document["tied"]) == (result.winner, list(result.tied))
+    compare_differences(result, document)
+    check_stretches(document["envelope"], "beta", beta_lines(result, rules))
+    assert set(document["weight_envelopes"]) == set(result.weights)
+    for name, found in document["weight_envelopes"].items():
+        check_stretches(found, "weight", weight_lines(result, rules, name), result.weights[name])
+    compare_fronts(result, document)
+    compare_views(file, document)
+    compare_dropped(result, document)
+    check_chances(result, document)
+    check_clear(document)
+
+
+def compare_player(wanted: Standing, found: Document, rules: Rules) -> None:
+    """A player's numbers, and its interval around them."""
+    name = wanted.name
+    near(wanted.h, found["h"], f"H of {name}")
+    near(wanted.answer_rate, found["answer_rate"], f"answer rate of {name}")
+    for resource in RESOURCES:
+        near(wanted.totals[resource], found[resource], f"{resource} of {name}")
+    near(wanted.penalty, found["penalty"], f"P of {name}")
+    scale = rules.alpha + rules.beta * float(wanted.penalty or 0)
+    near(wanted.q, found["q"], f"Q of {name}", scale)
+    near(wanted.dollars_per_faithful, found["dollars_per_faithful"], f"dollars a faithful answer of {name}")
+    within(found["q_low"], found["q"], found["q_high"])
+    unsure = wanted.q_min != wanted.q or wanted.q_max != wanted.q
+    for bound, value in (("q_min", wanted.q_min), ("q_max", wanted.q_max)):
+        if unsure or found.get(bound) is not None:
+            near(value, found[bound], f"{bound} of {name}", scale)
+    if wanted.estimated or MARK in found:
+        assert set(found[MARK] or ()) == wanted.estimated, name
+
+
+def within(low: float | None, value: float | None, high: float | None) -> None:
+    """An interval holds its value, and has both ends or none."""
+    assert (low is None) == (high is None)
+    if low is not None and high is not None:
+        assert value is not None and low <= value <= high
+
+
+def compare_differences(result: Score, document: Document) -> None:
+    """Differences of Q, the better player first, of all pairs or of a leader against each other one."""
+    known = {one.name: one.q for one in result.players if one.q is not None}
+    pairs: set[frozenset[str]] = set()
+    for entry in document["differences"]:
+        a, b = entry["a"], entry["b"]
+        difference = known[a] - known[b]
+        scale = max(abs(known[a]), abs(known[b]))
+        assert difference > -TIE - rounding(known.values())
+        near(difference, entry["dq"], f"{a} less {b}", scale)
+        within(entry["low"], entry["dq"], entry["high"])
+        assert frozenset((a, b)) not in pairs
+        pairs.add(frozenset((a, b)))
+    everyone = {frozenset(pair) for pair in combinations(known, 2)}
+    leads = [
+        {frozenset((first, other)) for other in known if other != first}
+        for first in (result.tied or (result.winner,))
+        if first is not None
+    ]
+    assert pairs == everyone or pairs in leads
+
+
+def check_stretches(found: Sequence[Document], what: str, lines: Lines, now: Fraction = Fraction()) -> None:
+    """The stretches cover everything from 0 on, and the leader of each is on top from its begin to its end.
+
+    Equal lines can stand for each other; where they do not, the stretches are the oracle's. `now` is where the score
+    itself is: differences of what is added up there are no better than its sums.
+    """
+    begins = [entry[f"{what}_from"] for entry in found]
+    ends = [entry[f"{what}_to"] for entry in found]
+    assert begins[0] == 0 and ends[-1] is None and begins[1:] == ends[:-1]
+    assert all(left["winner"] != right["winner"] for left, right in pairwise(found))
+    for entry, begin, end in zip(found, begins, ends):
+        height, slope = lines[entry["winner"]]
+        for x in (exact(some) for some in (begin, end) if some is not None):
+            on_top(height - x * slope, [(h - x * s, abs(h) + max(x, now) * s) for h, s in lines.values()])
+        if end is None:
+            on_top(-slope, [(-s, s) for _, s in lines.values()])
+    wanted = upper_envelope(lines)
+    if [one.winner for one in wanted] == [entry["winner"] for entry in found]:
+        for left, right, begin in zip(wanted, wanted[1:], begins[1:]):
+            near(right.begin, begin, "where the leader changes", crossing_scale(left, right, lines, now))
+
+
+def crossing_scale(left: Stretch, right: Stretch, lines: Lines, now: Fraction) -> Fraction:
+    """How far off a crossing of two lines may be: the nearer to parallel, the farther."""
+    (high, steep), (low, flat) = lines[left.winner], lines[right.winner]
+    blur = (abs(high) + abs(low) + now * (steep + flat)) / (high - low) + (steep + flat) / (steep - flat)
+    return right.begin * blur
+
+
+def on_top(value: Fraction, values: Iterable[tuple[Fraction, Fraction]]) -> None:
+    """No value is higher, but for rounding at its scale."""
+    for other, scale in values:
+        assert value >= other - Fraction("1e-9") * (scale + Fraction("1e-3")), (float(value), float(other))
+
+
+def compare_fronts(result: Score, document: Document) -> None:
+    """Whom nobody beats in H and P, and in H and each resource that all players have."""
+    known = [one for one in result.players if one.q is not None]
+    check_front(document["pareto"], {one.name: (one.h or Fraction(), one.penalty or Fraction()) for one in known})
+    told = {name for name in RESOURCES if all(one.totals[name] is not None for one in result.players)}
+    assert set(document["pareto_by"]) == told
+    for name in told:
+        points = {one.name: (one.h or Fraction(), one.per_item[name] or Fraction()) for one in known}
+        check_front(document["pareto_by"][name], points)
+
+
+def check_front(found: Sequence[str], points: Lines) -> None:
+    """The front; what differs by less than a billionth may count as equal or not."""
+    largest = max((cost for _, cost in points.values()), default=Fraction())
+    scaled = {name: (h, cost / largest if largest else cost) for name, (h, cost) in points.items()}
+    assert len(found) == len(set(found))
+    assert front(scaled, -TIE) <= set(found) <= front(scaled, TIE), found
+
+
+def compare_views(file: File, document: Document) -> None:
+    """The ranking under every rule for refusals and every normaliser."""
+    names: dict[str, Normaliser] = {"match": "match", "median": "median"}
+    if file.rules.normaliser != "match":
+        names["reference"] = file.rules.normaliser
+    seen = {(entry["refusals"], entry["normalise"]): entry for entry in document["views"]}
+    assert set(seen) == {(refusals, name) for refusals in REFUSALS for name in names}
+    assert len(seen) == len(document["views"])
+    for refusals in REFUSALS:
+        items = score(file.rows, replace(file.rules, refusals=refusals)).items
+        for name, normaliser in names.items():
+            entry = seen[refusals, name]
+            assert entry["items"] == items
+            if normaliser != "median":
+                check_ranking(entry["ranking"], view(file.rows, file.rules, refusals, normaliser))
+
+
+def check_ranking(found: Sequence[str] | None, qs: Mapping[str, Fraction | None]) -> None:
+    """Best first, whoever has no Q last; equal ones in any order."""
+    if all(q is None for q in qs.values()):
+        assert found is None
+        return
+    assert found is not None and sorted(found) == sorted(qs)
+    ranked = [qs[name] for name in found]
+    known = [q for q in ranked if q is not None]
+    assert ranked[: len(known)] == known
+    slack = TIE + rounding(known)
+    assert all(left > right - slack for left, right in pairwise(known)), [float(q) for q in known]
+
+
+def compare_dropped(result: Score, document: Document) -> None:
+    """What the intersection leaves out, and who caused it."""
+    dropped = document["dropped"]
+    assert dropped["items"] == result.lost_items
+    if "units" in dropped or result.trials > 1:
+        assert dropped["units"] == result.lost_units
+    by = {name: (loss["missing"], loss["alone"]) for name, loss in dropped["by"].items()}
+    assert by == {name: (loss.missing, loss.alone) for name, loss in result.losses.items()}
+    counts = [missing for missing, _ in by.values()]
+    assert counts == sorted(counts, reverse=True)
+
+
+def check_chances(result: Score, document: Document) -> None:
+    """Chances are shares of one whole, and only who has a Q can win."""
+    able = {one.name for one in result.players if one.q is not None}
+    chances = {one["name"]: one["p_win"] for one in document["players"]}
+    wholes = [chances]
+    if any(chance is not None for chance in chances.values()):
+        wholes += [entry["p"] for entry in document["chance_along_beta"] or ()]
+        for whole in wholes:
+            assert sum(chance or 0 for chance in whole.values()) == pytest.approx(1, abs=1e-9)
+            assert all(not chance or name in able for name, chance in whole.items())
+            assert all(0 <= (chance or 0) <= 1 for chance in whole.values())
+    if document["simplex"] is not None:
+        assert sum(document["simplex"].values()) == pytest.approx(1, abs=1e-9)
+        assert set(document["simplex"]) <= able
+
+
+def check_clear(document: Document) -> None:
+    """A winner is claimed only if every interval of its differences is above 0."""
+    if not document.get("clear"):
+        return
+    assert document["winner"] is not None
+    own = [entry for entry in document["differences"] if document["winner"] in (entry["a"], entry["b"])]
+    assert len(own) == len(document["players"]) - 1
+    for entry in own:
+        assert entry["a"] == document["winner"]
+        assert entry["low"] is not None and entry["low"] > 0
+
+
+def rounding(qs: Iterable[Fraction | None]) -> Fraction:
+    """What floating point can make of a difference of some of these."""
+    return max((abs(q) for q in qs if q is not None), default=Fraction()) * Fraction("1e-13")
+
+
+def decided(result: Score) -> bool:
+    """Whether floating point can tell who ties with the leader: no difference is within rounding of the limit."""
+    qs = [one.q for one in result.players if one.q is not None]
+    blur = max(rounding(qs), TIE / 1000)
+    behind = [
+        one.q for one in result.players if one.q is not None and one.name not in (result.winner, *result.tied[:1])
+    ]
+    return all(abs(max(qs) - q - TIE) > blur and (max(qs) - q > TIE or blur < TIE) for q in behind)
+
+
+def agree(file: File, *more: str) -> None:
+    """The command and the oracle say the same; without any Q the command exits with 2 and says why in a sentence."""
+    result = score(file.rows, file.rules)
+    known = [one.q for one in result.players if one.q is not None]
+    assume(decided(result))
+    said = run(file, *more)
+    if not known:
+        assert (said.code, said.out) == (2, ""), said.out
+        sentence = said.err.strip()
+        assert sentence and "\n" not in sentence and "Traceback" not in sentence
+        return
+    assert said.code == 0, said.err
+    compare(file, strict(said.out))
+
+
+@SHORT
+@given(files(troubled=False, absent=False))
+def test_plain_results(file: File) -> None:
+    agree(file)
+
+
+@SHORT
+@given(files())
+def test_one_trial_with_refusals(file: File) -> None:
+    agree(file)
+
+
+@SHORT
+@given(files(normalisers=("per_item",)))
+def test_a_reference_per_item(file: File) -> None:
+    agree(file)
+
+
+@SHORT
+@given(files(trials=3, troubled=False, absent=False))
+def test_trials(file: File) -> None:
+    agree(file)
+
+
+@SHORT
+@given(files(trials=3))
+def test_trials_with_refusals(file: File) -> None:
+    agree(file)
+
+
+@SHORT
+@given(files(missing=True, troubled=False, absent=False))
+def test_missing_costs(file: File) -> None:
+    agree(file)
+
+
+@SHORT
+@given(files(trials=3, missing=True, normalisers=("match", "totals", "per_item")))
+def test_everything_at_once(file: File) -> None:
+    agree(file)
