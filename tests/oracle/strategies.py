@@ -27,18 +27,24 @@ troubles: st.SearchStrategy[Status] = st.sampled_from(["refused", "failed", "una
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """Rows, the rules, and how they are written down: `parts` splits tokens into in and out."""
+    """Rows, the rules, and how they are written down.
+
+    `parts` splits tokens into in and out; `totals` leaves out the items: each row is all that its player did.
+    """
 
     rows: tuple[Row, ...]
     rules: Rules
     suffix: Literal["csv", "jsonl"] = "csv"
     parts: bool = False
+    totals: bool = False
 
     def cells(self) -> list[dict[str, Cell]]:
         """The rows as a table; None is an empty cell. A column that nobody fills is not there."""
         table: list[dict[str, Cell]] = []
         for row in self.rows:
             cells: dict[str, Cell] = {"player": row.player, "item": row.item, "h": row.h, "status": row.status}
+            if self.totals:
+                del cells["item"]
             cells |= {name: row.costs.get(name) for name in RESOURCES}
             if self.parts:
                 tokens = cells.pop("tokens")
@@ -141,5 +147,10 @@ def files(
                 if parts and "tokens" in costs:
                     costs["tokens"] = int(costs["tokens"])
                 rows.append(Row(player, item, trial, draw(heights) if status == "ok" else None, status, costs))
+    order = draw(st.sampled_from(["by player", "by item", "backwards"]))
+    if order == "by item":
+        rows.sort(key=lambda row: (row.item, row.trial))
+    elif order == "backwards":
+        rows.reverse()
     suffix: Literal["csv", "jsonl"] = draw(st.sampled_from(["csv", "jsonl"]))
     return File(tuple(rows), draw(rules_of_scoring(normalisers)), suffix, parts)
