@@ -92,7 +92,7 @@ def compare(file: File, document: Document) -> None:
     assert document["trials"] == result.trials
     assert [one["name"] for one in document["players"]] == [one.name for one in result.players]
     for wanted, found in zip(result.players, document["players"]):
-        compare_player(wanted, found, rules)
+        compare_player(replace(wanted, dollars_per_faithful=None) if file.totals else wanted, found, rules)
     if decided(result):
         assert (document["winner"], document["tied"]) == (result.winner, list(result.tied))
     compare_differences(result, document)
@@ -167,11 +167,11 @@ def check_stretches(found: Sequence[Document], what: str, lines: Lines, now: Fra
     assert begins[0] == 0 and ends[-1] is None and begins[1:] == ends[:-1]
     assert all(left["winner"] != right["winner"] for left, right in pairwise(found))
     for entry, begin, end in zip(found, begins, ends):
-        height, slope = lines[entry["winner"]]
         for x in (exact(some) for some in (begin, end) if some is not None):
-            on_top(height - x * slope, [(h - x * s, abs(h) + max(x, now) * s) for h, s in lines.values()])
+            heights = {name: (h - x * s, abs(h) + max(x, now) * s) for name, (h, s) in lines.items()}
+            on_top(entry["winner"], heights)
         if end is None:
-            on_top(-slope, [(-s, s) for _, s in lines.values()])
+            on_top(entry["winner"], {name: (-s, s) for name, (_, s) in lines.items()})
     wanted = upper_envelope(lines)
     if [one.winner for one in wanted] == [entry["winner"] for entry in found]:
         for left, right, begin in zip(wanted, wanted[1:], begins[1:]):
@@ -185,10 +185,12 @@ def crossing_scale(left: Stretch, right: Stretch, lines: Lines, now: Fraction) -
     return right.begin * blur
 
 
-def on_top(value: Fraction, values: Iterable[tuple[Fraction, Fraction]]) -> None:
-    """No value is higher, but for rounding at its scale."""
-    for other, scale in values:
-        assert value >= other - Fraction("1e-9") * (scale + Fraction("1e-3")), (float(value), float(other))
+def on_top(leader: str, heights: Lines) -> None:
+    """Nobody is higher than the leader, but for rounding at the scale (the second number) of either."""
+    height, size = heights[leader]
+    for name, (other, scale) in heights.items():
+        slack = Fraction("1e-9") * (size + scale + Fraction("1e-3"))
+        assert height >= other - slack, f"{leader} is at {float(height)}, {name} at {float(other)}"
 
 
 def compare_fronts(result: Score, document: Document) -> None:
