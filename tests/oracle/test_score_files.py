@@ -7,8 +7,9 @@ from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations, pairwise
 from pathlib import Path
+from statistics import median
 from tempfile import TemporaryDirectory
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import pytest
 from hypothesis import HealthCheck, Phase, assume, given, settings
@@ -114,6 +115,7 @@ def compare_player(wanted: Standing, found: Document, rules: Rules) -> None:
     near(wanted.answer_rate, found["answer_rate"], f"answer rate of {name}")
     for resource in RESOURCES:
         near(wanted.totals[resource], found[resource], f"{resource} of {name}")
+    assert found["joules"] is None
     near(wanted.penalty, found["penalty"], f"P of {name}")
     scale = rules.alpha + rules.beta * float(wanted.penalty or 0)
     near(wanted.q, found["q"], f"Q of {name}", scale)
@@ -225,8 +227,14 @@ def compare_views(file: File, document: Document) -> None:
         for name, normaliser in names.items():
             entry = seen[refusals, name]
             assert entry["items"] == items
-            if normaliser != "median":
+            if normaliser != "median" or middle_is_used(file, refusals):
                 check_ranking(entry["ranking"], view(file.rows, file.rules, refusals, normaliser))
+
+
+def middle_is_used(file: File, refusals: Refusals) -> bool:
+    """Whether the median player used some of every counted resource: relative to 0, costs are not defined."""
+    result = score(file.rows, replace(file.rules, refusals=refusals))
+    return all(median(one.per_item[name] or Fraction() for one in result.players) > 0 for name in result.weights)
 
 
 def check_ranking(found: Sequence[str] | None, qs: Mapping[str, Fraction | None]) -> None:
@@ -308,6 +316,57 @@ def agree(file: File, *more: str) -> None:
         return
     assert said.code == 0, said.err
     compare(file, strict(said.out))
+
+
+def leaves(part: Any, path: tuple[str | int, ...] = ()) -> Iterable[tuple[tuple[str | int, ...], object]]:
+    """Everything in a document that holds nothing else, with the way to it."""
+    if isinstance(part, dict):
+        for name, value in cast(Document, part).items():
+            yield from leaves(value, (*path, name))
+    elif isinstance(part, list):
+        for at, value in enumerate(cast(list[Any], part)):
+            yield from leaves(value, (*path, at))
+    else:
+        yield path, part
+
+
+def other_than(value: object) -> list[object]:
+    """What could stand there instead: another player, a slightly larger number, a number for an unknown."""
+    if isinstance(value, str):
+        return [name for name in "ABC" if name != value]
+    if isinstance(value, bool):
+        return [not value]
+    if isinstance(value, int | float):
+        return [value + (1 if isinstance(value, int) else 1e-5 * (abs(value) or 1))]
+    return [0.5]
+
+
+def test_the_comparison_sees_every_field() -> None:
+    """Whatever is changed in a document is noticed, but for what the oracle knows nothing of."""
+    file = table(
+        "A x0 0.9 tokens=10 calls=3 dollars=0.1, A y0 0.4 tokens=30 calls=1 dollars=0.3, "
+        "A z0 refused tokens=3 calls=1 dollars=0.2, B x0 0.7 tokens=5 calls=2 dollars=0.2, "
+        "B y0 0.5 tokens=10 calls=1 dollars=0.2, B z0 0.5 tokens=1 calls=1 dollars=0.4, "
+        "C x0 0.2 tokens=2 calls=1 dollars=0.1, C y0 0.1 tokens=2 calls=2 dollars=0.05, C z0 failed tokens=3 calls=1",
+        normaliser="totals",
+        reference={"tokens": 100, "calls": 10, "reviews": 1, "seconds": 1},
+    )
+    text = run(file).out
+    compare(file, strict(text))
+    missed: set[str] = set()
+    for path, value in leaves(strict(text)):
+        for instead in other_than(value):
+            document = strict(text)
+            part: Any = document
+            for key in path[:-1]:
+                part = part[key]
+            part[path[-1]] = instead
+            try:
+                compare(file, document)
+            except (AssertionError, KeyError):
+                continue
+            missed.add(".".join(key for key in path if isinstance(key, str)))
+    assert missed == {"schema", "kind", "level", "chance_along_beta.beta", "notes"}
 
 
 @SHORT
