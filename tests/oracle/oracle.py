@@ -1,0 +1,416 @@
+"""The score, a second time: written from the protocol alone, in plain loops over exact fractions, without mashq.
+
+Numbers are taken as they are written in a file (0.1 is a tenth), so that what ties on paper ties here. Slow, and to
+be read beside the protocol: steps share nothing but the rows.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import lru_cache
+from statistics import median
+from typing import Literal
+
+Status = Literal["ok", "refused", "failed", "unanswered"]
+Refusals = Literal["intersection", "penalised", "answered"]
+Normaliser = Literal["match", "median", "totals", "per_item"]
+Charge = Literal["mean", "none", "worst"]
+Unit = tuple[str, int]
+
+RESOURCES = ("tokens", "calls", "reviews", "seconds", "dollars")
+REFUSALS: tuple[Refusals, ...] = ("intersection", "penalised", "answered")
+TIE = Fraction("1e-9")
+FAITHFUL = Fraction(1, 2)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What a player did with an item in a trial. A cost that is not in `costs` is unknown."""
+
+    player: str
+    item: str
+    trial: int
+    h: float | None
+    status: Status
+    costs: Mapping[str, float]
+
+
+def counted_by_default() -> dict[str, float]:
+    """Every resource but dollars, each once."""
+    return dict.fromkeys(RESOURCES[:4], 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """The rules of scoring; `reference` is what one match, or one item, is declared to cost."""
+
+    alpha: float = 1.0
+    beta: float = 0.1
+    weights: Mapping[str, float] = field(default_factory=counted_by_default)
+    refusals: Refusals = "intersection"
+    normaliser: Normaliser = "match"
+    reference: Mapping[str, float] = field(default_factory=dict[str, float])
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """A player's result; None is unknown."""
+
+    name: str
+    h: Fraction | None
+    answer_rate: Fraction
+    totals: Mapping[str, Fraction | None]
+    per_item: Mapping[str, Fraction | None]
+    estimated: frozenset[str]
+    ratios: Mapping[str, Fraction]
+    penalty: Fraction | None
+    q: Fraction | None
+    q_min: Fraction | None
+    q_max: Fraction | None
+    dollars_per_faithful: Fraction | None
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """Units that a player refused, failed or has no row of, and those of them that nobody else did."""
+
+    missing: int
+    alone: int
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """Who leads from where to where (None: for ever)."""
+
+    begin: Fraction
+    end: Fraction | None
+    winner: str
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """Everything that follows from the rows and the rules without resampling."""
+
+    items: int
+    trials: int
+    weights: Mapping[str, Fraction]
+    players: tuple[Standing, ...]
+    winner: str | None
+    tied: tuple[str, ...]
+    lost_items: int
+    lost_units: int
+    losses: Mapping[str, Loss]
+
+    def of(self, name: str) -> Standing:
+        """A player's result."""
+        return next(one for one in self.players if one.name == name)
+
+
+@lru_cache(maxsize=10_000)
+def exact(value: float) -> Fraction:
+    """A number as it is written."""
+    return Fraction(str(value))
+
+
+def mean(values: Sequence[Fraction]) -> Fraction:
+    """The mean of at least one value."""
+    return sum(values, Fraction()) / len(values)
+
+
+def item_means(values: Iterable[tuple[str, Fraction]]) -> list[Fraction]:
+    """Of each item the mean over its trials: items are the unit."""
+    by_item: dict[str, list[Fraction]] = {}
+    for item, value in values:
+        by_item.setdefault(item, []).append(value)
+    return [mean(some) for some in by_item.values()]
+
+
+# Which units count
+
+
+class Results:
+    """Rows, sorted once by player; results are equal only to themselves."""
+
+    def __init__(self, rows: Sequence[Row]) -> None:
+        self.rows = tuple(rows)
+        # The players, in the order in which they appear.
+        self.seats = tuple(dict.fromkeys(row.player for row in rows))
+        self.own = {player: tuple(row for row in rows if row.player == player) for player in self.seats}
+        # Every item and trial that anybody has a row of.
+        self.units = tuple(dict.fromkeys((row.item, row.trial) for row in rows))
+        # The units that a player lets stand: it answered, or did not come to it, which scores 0 under every rule. Not
+        # those that it refused or failed, nor those that it has no row of.
+        self.kept = {
+            player: {(row.item, row.trial) for row in self.own[player] if row.status in ("ok", "unanswered")}
+            for player in self.seats
+        }
+        # The units that every player lets stand.
+        self.common = {unit for unit in self.units if all(unit in some for some in self.kept.values())}
+
+
+def charged_rows(results: Results, player: str, refusals: Refusals) -> list[Row]:
+    """The rows whose costs a player pays: of the common units, or of all that it was asked."""
+    if refusals == "intersection":
+        return [row for row in results.own[player] if (row.item, row.trial) in results.common]
+    return list(results.own[player])
+
+
+def scored_items(results: Results, refusals: Refusals) -> int:
+    """How many items the score is over."""
+    return len({row.item for player in results.seats for row in charged_rows(results, player, refusals)})
+
+
+def losses(results: Results) -> dict[str, Loss]:
+    """By player, what it cost the intersection."""
+    found: dict[str, Loss] = {}
+    for player in results.seats:
+        missing = [unit for unit in results.units if unit not in results.kept[player]]
+        others = [results.kept[other] for other in results.seats if other != player]
+        alone = [unit for unit in missing if all(unit in some for some in others)]
+        if missing:
+            found[player] = Loss(len(missing), len(alone))
+    return found
+
+
+# H
+
+
+def factuality(results: Results, player: str, refusals: Refusals) -> Fraction | None:
+    """Mean over items of the mean over their trials; None when nothing is scored."""
+    values: list[tuple[str, Fraction]] = []
+    for row in charged_rows(results, player, refusals):
+        if row.status == "ok":
+            assert row.h is not None
+            values.append((row.item, exact(row.h)))
+        elif row.status == "unanswered" or refusals == "penalised":
+            values.append((row.item, Fraction()))
+    means = item_means(values)
+    return mean(means) if means else None
+
+
+def answer_rate(results: Results, player: str) -> Fraction:
+    """The share of the units that a player has rows of that it answered."""
+    asked = results.own[player]
+    return Fraction(sum(row.status == "ok" for row in asked), len(asked))
+
+
+# Costs
+
+
+def known(results: Results, player: str, resource: str) -> list[Fraction]:
+    """A player's known costs of a resource, of all its rows."""
+    return [exact(row.costs[resource]) for row in results.own[player] if resource in row.costs]
+
+
+def largest_known(results: Results, resource: str) -> Fraction:
+    """The largest known cost of one row, of any player."""
+    return max(exact(row.costs[resource]) for row in results.rows if resource in row.costs)
+
+
+def counted(results: Results, weights: Mapping[str, float]) -> dict[str, Fraction]:
+    """The weights of the resources of which every player has a known row; the others are left out of P for all."""
+    return {
+        resource: exact(weight)
+        for resource, weight in weights.items()
+        if all(known(results, player, resource) for player in results.seats)
+    }
+
+
+def total(
+    results: Results, player: str, resource: str, refusals: Refusals, charge: Charge = "mean"
+) -> Fraction | None:
+    """The sum over items of the mean cost over their trials, what is missing charged as told; None when unknown."""
+    own = known(results, player, resource)
+    paid = charged_rows(results, player, refusals)
+    if not own or not paid:
+        return None
+    if charge == "mean":
+        instead = mean(own)
+    elif charge == "worst":
+        instead = largest_known(results, resource)
+    else:
+        instead = Fraction()
+    return sum(
+        item_means((row.item, exact(row.costs[resource]) if resource in row.costs else instead) for row in paid),
+        Fraction(),
+    )
+
+
+@lru_cache(maxsize=10_000)
+def per_item(
+    results: Results, player: str, resource: str, refusals: Refusals, charge: Charge = "mean"
+) -> Fraction | None:
+    """The mean cost of an item that counts."""
+    summed = total(results, player, resource, refusals, charge)
+    return None if summed is None else summed / len({row.item for row in charged_rows(results, player, refusals)})
+
+
+def estimated(results: Results, player: str, refusals: Refusals) -> frozenset[str]:
+    """The resources whose total holds a charge for a missing cost."""
+    paid = charged_rows(results, player, refusals)
+    return frozenset(
+        resource
+        for resource in RESOURCES
+        if known(results, player, resource) and any(resource not in row.costs for row in paid)
+    )
+
+
+def ratio(
+    results: Results, player: str, resource: str, rules: Rules, own: Charge = "mean", others: Charge = "mean"
+) -> Fraction:
+    """A player's cost relative to what the normaliser says; 0 for a resource that nobody used."""
+    costs: dict[str, Fraction] = {}
+    for one in results.seats:
+        cost = per_item(results, one, resource, rules.refusals, own if one == player else others)
+        assert cost is not None
+        costs[one] = cost
+    if rules.normaliser == "match":
+        unit = max(costs.values())
+    elif rules.normaliser == "median":
+        unit = median(costs.values())
+    elif rules.normaliser == "per_item":
+        unit = exact(rules.reference[resource])
+    else:
+        unit = exact(rules.reference[resource]) / scored_items(results, rules.refusals)
+    return costs[player] / unit if unit else Fraction()
+
+
+def penalty(
+    results: Results, player: str, rules: Rules, own: Charge = "mean", others: Charge = "mean"
+) -> Fraction | None:
+    """P: the weighted sum of the ratios; None when nothing is scored."""
+    if not charged_rows(results, player, rules.refusals):
+        return None
+    return sum(
+        (
+            weight * ratio(results, player, resource, rules, own, others)
+            for resource, weight in counted(results, rules.weights).items()
+        ),
+        Fraction(),
+    )
+
+
+def quality(
+    results: Results, player: str, rules: Rules, own: Charge = "mean", others: Charge = "mean"
+) -> Fraction | None:
+    """Q = alpha H - beta P."""
+    h, p = factuality(results, player, rules.refusals), penalty(results, player, rules, own, others)
+    return None if h is None or p is None else exact(rules.alpha) * h - exact(rules.beta) * p
+
+
+def dollars_per_faithful(results: Results, player: str, refusals: Refusals) -> Fraction | None:
+    """Dollars over faithful answers, both averaged over an item's trials first."""
+    dollars = total(results, player, "dollars", refusals)
+    shares = item_means(
+        (row.item, Fraction(row.status == "ok" and row.h is not None and exact(row.h) >= FAITHFUL))
+        for row in charged_rows(results, player, refusals)
+    )
+    faithful = sum(shares, Fraction())
+    return dollars / faithful if dollars is not None and faithful else None
+
+
+# The whole
+
+
+def standing(results: Results, player: str, rules: Rules) -> Standing:
+    """Everything about one player."""
+    weights = counted(results, rules.weights)
+    anything = bool(charged_rows(results, player, rules.refusals))
+    return Standing(
+        name=player,
+        h=factuality(results, player, rules.refusals),
+        answer_rate=answer_rate(results, player),
+        totals={name: total(results, player, name, rules.refusals) for name in RESOURCES},
+        per_item={name: per_item(results, player, name, rules.refusals) for name in RESOURCES},
+        estimated=estimated(results, player, rules.refusals),
+        ratios={name: ratio(results, player, name, rules) for name in weights} if anything else {},
+        penalty=penalty(results, player, rules),
+        q=quality(results, player, rules),
+        q_min=quality(results, player, rules, own="worst", others="none"),
+        q_max=quality(results, player, rules, own="none", others="worst"),
+        dollars_per_faithful=dollars_per_faithful(results, player, rules.refusals),
+    )
+
+
+def leaders(qs: Mapping[str, Fraction | None]) -> list[str]:
+    """Whose Q is the highest, or so near to it that it ties."""
+    some = {name: q for name, q in qs.items() if q is not None}
+    return [name for name, q in some.items() if max(some.values()) - q < TIE]
+
+
+def score(rows: Sequence[Row], rules: Rules) -> Score:
+    """Score the rows."""
+    results = Results(rows)
+    players = tuple(standing(results, player, rules) for player in results.seats)
+    first = leaders({one.name: one.q for one in players})
+    return Score(
+        items=scored_items(results, rules.refusals),
+        trials=max(len({unit for unit in results.units if unit[0] == item}) for item, _ in results.units),
+        weights=counted(results, rules.weights),
+        players=players,
+        winner=first[0] if len(first) == 1 else None,
+        tied=tuple(first) if len(first) > 1 else (),
+        lost_items=len({item for item, _ in results.units} - {item for item, _ in results.common}),
+        lost_units=len(results.units) - len(results.common),
+        losses=losses(results),
+    )
+
+
+def view(rows: Sequence[Row], rules: Rules, refusals: Refusals, normaliser: Normaliser) -> dict[str, Fraction | None]:
+    """Everyone's Q under another rule for refusals and another normaliser."""
+    results = Results(rows)
+    other = replace(rules, refusals=refusals, normaliser=normaliser)
+    return {player: quality(results, player, other) for player in results.seats}
+
+
+def upper_envelope(lines: Mapping[str, tuple[Fraction, Fraction]]) -> list[Stretch]:
+    """Who leads along x >= 0 when each one's value is its intercept less x times its slope."""
+    here = Fraction()
+    leader = max(lines, key=lambda name: (lines[name][0], -lines[name][1]))
+    found: list[Stretch] = []
+    while True:
+        height, slope = lines[leader]
+        crossings = {
+            name: (height - other) / (slope - flatter) for name, (other, flatter) in lines.items() if flatter < slope
+        }
+        if not crossings:
+            return [*found, Stretch(here, None, leader)]
+        there = min(crossings.values())
+        found.append(Stretch(here, there, leader))
+        here = there
+        leader = min((name for name in crossings if crossings[name] == there), key=lambda name: lines[name][1])
+
+
+def beta_lines(result: Score, rules: Rules) -> dict[str, tuple[Fraction, Fraction]]:
+    """Every player's Q as a line in beta."""
+    return {
+        one.name: (exact(rules.alpha) * one.h, one.penalty)
+        for one in result.players
+        if one.h is not None and one.penalty is not None
+    }
+
+
+def weight_lines(result: Score, rules: Rules, resource: str) -> dict[str, tuple[Fraction, Fraction]]:
+    """Every player's Q as a line in the weight of one resource."""
+    beta = exact(rules.beta)
+    found: dict[str, tuple[Fraction, Fraction]] = {}
+    for one in result.players:
+        if one.q is not None:
+            part = one.ratios[resource]
+            found[one.name] = (one.q + beta * result.weights[resource] * part, beta * part)
+    return found
+
+
+def front(points: Mapping[str, tuple[Fraction, Fraction]], blur: Fraction = Fraction()) -> set[str]:
+    """Whom nobody beats: better in H (the first) or in cost (the second) and at least as good in the other.
+
+    With a `blur`, whom nobody beats when what is better or worse by less than that, but not equal, may be either:
+    positive, everyone who could be on the front; negative, only those who must be.
+    """
+
+    def beats(one: tuple[Fraction, Fraction], other: tuple[Fraction, Fraction]) -> bool:
+        gains = [one[0] - other[0], other[1] - one[1]]
+        gains = [gain if gain == 0 or abs(gain) > abs(blur) else -blur for gain in gains]
+        return min(gains) >= 0 and max(gains) > 0
+
+    return {name for name, one in points.items() if not any(beats(other, one) for other in points.values())}
