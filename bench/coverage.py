@@ -1,8 +1,14 @@
-"""Do 95% intervals of a difference in Q cover 95%? By simulation on real score distributions.
+"""Do intervals hold what they say, and is a winner claimed only where there is one? By simulation on real scores.
 
-Needs the leaderboard data in ../shared. A pair of real systems and its items are the truth; samples of n items are
-drawn from them with replacement, and an interval is made from each sample by the code that `mashq score` uses.
-Prints, beside the plain percentile bootstrap, the share of intervals that hold the truth, overall and worst pair.
+Needs the leaderboard data in ../shared. Real systems and their items are the truth; samples of n items are drawn from
+them with replacement, and intervals are made from each sample by the code that every command uses.
+
+    pairs     differences of two systems, beside the plain percentile bootstrap; costs as they are, and costs that go
+              with H
+    trials    the same with three trials of an item and refusals
+    leader    the best of 10, 40 and 139 systems: its own interval, and its differences to all others together
+    claims    fields of equal systems: how often somebody is called the winner
+    tails     systems with one huge cost: the coverage, and how often the note on it appears
 """
 
 import argparse
@@ -10,91 +16,251 @@ import csv
 import gzip
 import sys
 from collections import defaultdict
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 
-from mashq.analysis.intervals import draws, resample
-from mashq.protocol.results import Floats
-from mashq.protocol.score import ScoreRules, View, figures
+from mashq.analysis.intervals import Resampled, draws, resample
+from mashq.analysis.score_report import Options, judge
+from mashq.protocol.results import COST_NAMES, OK, REFUSED, Cost, Floats, Results
+from mashq.protocol.score import ScoreRules, View, figures, view
 
 DATA = Path(__file__).parents[2] / "shared" / "data" / "leaderboard" / "results.csv.gz"
 RULES = ScoreRules(weights={"tokens": 1.0, "seconds": 1.0})
 
 
-def load() -> tuple[Floats, Floats, Floats]:
-    """H, words in and out (as tokens), and words out (as seconds) of the systems that answered nearly everything."""
-    cells: dict[tuple[str, str], list[tuple[float, float, float]]] = defaultdict(list)
-    with gzip.open(DATA, "rt", newline="") as file:
-        for row in csv.DictReader(file):
-            if row["valid"] == "1":
-                words = float(row["words_in"] or 100), float(row["words_out"])
-                cells[row["player"], row["item"]].append((float(row["h"]), *words))
-    by_player: dict[str, set[str]] = defaultdict(set)
-    for player, item in cells:
-        by_player[player].add(item)
-    players = sorted(player for player, items in by_player.items() if len(items) > 930)
-    items = sorted(set.intersection(*(by_player[player] for player in players)))
-    whole = np.array([[np.mean(cells[player, item], axis=0) for item in items] for player in players])
-    return whole[..., 0], whole[..., 1] + whole[..., 2], whole[..., 2]
+class Pool:
+    """The systems that answered nearly everything: H, words in and out (as tokens) and out (as seconds)."""
+
+    def __init__(self) -> None:
+        cells: dict[tuple[str, str], list[tuple[float, float, float]]] = defaultdict(list)
+        with gzip.open(DATA, "rt", newline="") as file:
+            for row in csv.DictReader(file):
+                if row["valid"] == "1":
+                    words = float(row["words_in"] or 100), float(row["words_out"])
+                    cells[row["player"], row["item"]].append((float(row["h"]), *words))
+        by_player: dict[str, set[str]] = defaultdict(set)
+        for player, item in cells:
+            by_player[player].add(item)
+        players = sorted(player for player, items in by_player.items() if len(items) > 930)
+        items = sorted(set.intersection(*(by_player[player] for player in players)))
+        whole = np.array([[np.mean(cells[player, item], axis=0) for item in items] for player in players])
+        self.h, self.tokens, self.seconds = whole[..., 0], whole[..., 1] + whole[..., 2], whole[..., 2]
+        self.ranked = np.argsort(-self.h.mean(axis=1))
+        self.items = len(items)
 
 
-def sample(h: Floats, tokens: Floats, seconds: Floats, picked: np.ndarray) -> View:
-    """Some items of two systems."""
-    ones = np.ones((2, len(picked)))
-    names = tuple(map(str, range(len(picked))))
-    return View(names, h[:, picked], ones, {"tokens": tokens[:, picked], "seconds": seconds[:, picked]}, ones)
+def seen(h: Floats, tokens: Floats, seconds: Floats) -> View:
+    """Some items of some systems."""
+    ones = np.ones(h.shape)
+    return View(tuple(map(str, range(h.shape[1]))), h, ones, {"tokens": tokens, "seconds": seconds}, ones)
 
 
-def percentile(seen: View, resamples: int, seed: int) -> tuple[float, float]:
-    """The plain percentile interval."""
-    found = np.concatenate([figures(seen, RULES, d).q for d in draws(len(seen.items), resamples, seed)])
+def of(pool: Pool, who: np.ndarray, picked: np.ndarray | None = None) -> View:
+    """A sample of the items, or all of them."""
+    at = slice(None) if picked is None else picked
+    return seen(pool.h[who][:, at], pool.tokens[who][:, at], pool.seconds[who][:, at])
+
+
+def percentile(part: View, resamples: int, seed: int) -> tuple[float, float]:
+    """The plain percentile interval of the first two."""
+    found = np.concatenate([figures(part, RULES, d).q for d in draws(len(part.items), resamples, seed)])
     low, high = np.quantile(found[:, 0] - found[:, 1], [0.025, 0.975])
     return float(low), float(high)
 
 
+def first(found: Resampled) -> tuple[float, float]:
+    """The interval of the first difference."""
+    span = found.differences[0]
+    assert span.low is not None and span.high is not None
+    return span.low, span.high
+
+
+def pairs(pool: Pool, options: argparse.Namespace, random: np.random.Generator) -> None:
+    """Differences of two systems."""
+    print(f"{options.pairs} pairs x {options.samples} samples a row")
+    print("systems                     items  ours %  worst pair %  width   percentile %  width")
+    groups = {"any two systems": pool.ranked, "two of the best 20": pool.ranked[:20]}
+    kinds: dict[str, Callable[[Floats, Floats], Floats]] = {
+        "": lambda h, tokens: tokens,
+        ", cost rises as H falls": lambda h, tokens: tokens * (1 + 4 * (1 - h)),
+        ", cost rises with H": lambda h, tokens: tokens * (1 + 4 * h),
+    }
+    for name, group in groups.items():
+        for kind, cost in kinds.items() if name == "any two systems" else [("", kinds[""])]:
+            for count in (30, 100, 800):
+                ours, plain, widths = list[float](), list[float](), list[tuple[float, float]]()
+                for _ in range(options.pairs):
+                    two = random.choice(group, 2, replace=False)
+                    h, seconds = pool.h[two], pool.seconds[two]
+                    tokens = cost(h, pool.tokens[two])
+                    q = figures(seen(h, tokens, seconds), RULES).q[0]
+                    hits = np.zeros((options.samples, 2))
+                    for at in range(options.samples):
+                        picked = random.integers(0, pool.items, count)
+                        part = seen(h[:, picked], tokens[:, picked], seconds[:, picked])
+                        seed = int(random.integers(2**31))
+                        low, high = first(resample(part, RULES, [(0, 1)], options.resamples, seed, keep=1))
+                        other = percentile(part, options.resamples, seed)
+                        hits[at] = low <= q[0] - q[1] <= high, other[0] <= q[0] - q[1] <= other[1]
+                        widths.append((high - low, other[1] - other[0]))
+                    ours.append(float(hits[:, 0].mean()))
+                    plain.append(float(hits[:, 1].mean()))
+                wide = np.mean(widths, axis=0)
+                print(
+                    f"{name + kind:40} {count:5}  {100 * np.mean(ours):6.1f}  {100 * min(ours):12.1f}  {wide[0]:.4f}"
+                    f"  {100 * np.mean(plain):12.1f}  {wide[1]:.4f}",
+                    flush=True,
+                )
+
+
+def repeated(h: Floats, tokens: Floats, trials: int, rate: Floats, random: np.random.Generator) -> Results:
+    """Trials of some items: scores that vary around each item's own, and refusals at each item's rate."""
+    players, items = h.shape
+    shape = (players, items * trials)
+    item_of = np.repeat(np.arange(items), trials)
+    spread = np.minimum(np.minimum(h, 1 - h), 0.2)
+    scores = h[:, item_of] + spread[:, item_of] * random.uniform(-1, 1, shape)
+    status = np.where(random.random(shape) < rate[:, item_of], REFUSED, OK).astype(np.int8)
+    cost = tokens[:, item_of] * random.uniform(0.8, 1.2, shape)
+    costs = {name: Cost.known(cost if name == "tokens" else np.ones(shape)) for name in COST_NAMES}
+    names = tuple(map(str, range(items)))
+    trial_of = tuple(map(str, range(trials))) * items
+    scores = np.where(status == OK, scores, np.nan)
+    return Results(("a", "b"), names, item_of, trial_of, status, scores, scores, costs, np.zeros(shape))
+
+
+def trials(pool: Pool, options: argparse.Namespace, random: np.random.Generator) -> None:
+    """Differences of two systems, three trials of every item, one in five refused."""
+    rules = ScoreRules(weights={"tokens": 1.0})
+    print(f"three trials with refusals; {options.pairs} pairs x {options.samples} samples a row")
+    print("refusals      items  coverage %  worst pair %")
+    for count in (30, 100, 800):
+        ours: list[float] = []
+        for _ in range(options.pairs if count < 800 else max(4, options.pairs // 4)):
+            two = random.choice(pool.ranked, 2, replace=False)
+            h, tokens = pool.h[two], pool.tokens[two]
+            rate = random.beta(1, 4, h.shape)
+            ones, names = np.ones(h.shape), tuple(map(str, range(pool.items)))
+            q = figures(View(names, h, ones, {"tokens": tokens}, ones), rules).q[0]
+            truth, hits = float(q[0] - q[1]), 0
+            for at in range(options.samples):
+                picked = random.integers(0, pool.items, count)
+                results = repeated(h[:, picked], tokens[:, picked], 3, rate[:, picked], random)
+                part = view(results, "intersection", ("tokens",))
+                low, high = first(resample(part, rules, [(0, 1)], options.resamples, at, keep=1))
+                hits += low <= truth <= high
+            ours.append(hits / options.samples)
+        print(f"intersection {count:6}  {100 * np.mean(ours):10.1f}  {100 * min(ours):12.1f}", flush=True)
+
+
+def leader(pool: Pool, options: argparse.Namespace, random: np.random.Generator) -> None:
+    """The observed leader of a field: its own interval, and its differences to all others."""
+    print("the observed leader of a field")
+    print("field  items  fields  own interval %  all differences together %  each difference %")
+    for size in (2, 10, 40, len(pool.h)):
+        for count in (30, 100):
+            own = together = each = of_each = 0
+            for _ in range(options.fields):
+                who = random.choice(len(pool.h), size, replace=False)
+                truth = figures(of(pool, who), RULES).q[0]
+                part = of(pool, who, random.integers(0, pool.items, count))
+                q = figures(part, RULES).q[0]
+                best = int(np.argmax(q))
+                others = [(best, seat) for seat in np.argsort(-q).tolist() if seat != best]
+                found = resample(part, RULES, others, options.resamples, int(random.integers(2**31)), keep=1)
+                assert found.low is not None and found.high is not None
+                own += found.low[best] <= truth[best] <= found.high[best]
+                spans = found.differences
+                gaps = [truth[s.a] - truth[s.b] for s in spans]
+                together += all((s.all_low or 0) <= g <= (s.all_high or 0) for s, g in zip(spans, gaps, strict=True))
+                each += sum((s.low or 0) <= g <= (s.high or 0) for s, g in zip(spans, gaps, strict=True))
+                of_each += len(spans)
+            share = [100 * value / options.fields for value in (own, together)]
+            print(
+                f"{size:5}  {count:5}  {options.fields:6}  {share[0]:14.1f}  {share[1]:26.1f}  "
+                f"{100 * each / of_each:17.1f}",
+                flush=True,
+            )
+
+
+def claims(pool: Pool, options: argparse.Namespace, random: np.random.Generator) -> None:
+    """Equal systems: everyone's scores and costs of an item are drawn from the same real answers to it."""
+    print("fields of equal systems")
+    print("field  items  fields  called the winner %")
+    for size in (2, 10, 40):
+        for count in (30, 100):
+            wrong = 0
+            for _ in range(options.equal):
+                picked = random.integers(0, pool.items, count)
+                who = random.integers(0, len(pool.h), (size, count))
+                part = seen(pool.h[who, picked], pool.tokens[who, picked], pool.seconds[who, picked])
+                q = figures(part, RULES).q[0]
+                best = int(np.argmax(q))
+                others = [(best, seat) for seat in np.argsort(-q).tolist() if seat != best]
+                found = resample(part, RULES, others, options.resamples, int(random.integers(2**31)), keep=1)
+                wrong += all((span.all_low or 0) > 0 for span in found.differences)
+            print(f"{size:5}  {count:5}  {options.equal:6}  {100 * wrong / options.equal:18.1f}", flush=True)
+
+
+def tails(pool: Pool, options: argparse.Namespace, random: np.random.Generator) -> None:
+    """The systems of whose words one item makes the largest part, each against five others."""
+    part_of = pool.seconds.max(axis=1) / pool.seconds.sum(axis=1)
+    heavy = np.argsort(-part_of)[:6]
+    print("systems with one huge answer, against five others each")
+    print("largest item's part of all words  items  coverage %  samples with the note %")
+    for seat in heavy.tolist():
+        rivals = random.choice([one for one in range(len(pool.h)) if one != seat], 5, replace=False)
+        for count in (100, 800):
+            hits = noted = total = 0
+            for rival in rivals.tolist():
+                two = np.array([seat, rival])
+                q = figures(of(pool, two), RULES).q[0]
+                for _ in range(options.samples):
+                    picked = random.integers(0, pool.items, count)
+                    part = of(pool, two, picked)
+                    low, high = first(resample(part, RULES, [(0, 1)], options.resamples, total, keep=1))
+                    hits += low <= q[0] - q[1] <= high
+                    noted += _noted(part)
+                    total += 1
+            print(
+                f"{100 * part_of[seat]:31.1f}%  {count:5}  {100 * hits / total:10.1f}  {100 * noted / total:23.1f}",
+                flush=True,
+            )
+
+
+def _noted(part: View) -> bool:
+    """Whether the output would speak of a cost with a heavy tail."""
+    shape = part.h.shape
+    status = np.zeros(shape, dtype=np.int8)
+    costs = {name: Cost.known(part.costs.get(name, np.ones(shape))) for name in COST_NAMES}
+    results = Results(
+        ("a", "b"), part.items, np.arange(shape[1]), ("",) * shape[1], status, part.h, part.h, costs, np.zeros(shape)
+    )
+    return any("heavy" in note for note in judge(results, Options(RULES, resamples=100)).notes)
+
+
+PARTS = {"pairs": pairs, "trials": trials, "leader": leader, "claims": claims, "tails": tails}
+
+
 def main() -> None:
-    """Print the table."""
+    """Print the tables."""
     parser = argparse.ArgumentParser()
+    parser.add_argument("parts", nargs="*", default=list(PARTS), help=f"some of {', '.join(PARTS)}")
     parser.add_argument("--pairs", type=int, default=40)
     parser.add_argument("--samples", type=int, default=60, help="samples a pair")
+    parser.add_argument("--fields", type=int, default=200, help="fields of each size for the leader")
+    parser.add_argument("--equal", type=int, default=1000, help="fields of equal systems of each size")
     parser.add_argument("--resamples", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     if not DATA.exists():
         sys.exit(f"{DATA} is not here: the leaderboard data is needed")
-    h, tokens, seconds = load()
-    random = np.random.default_rng(options.seed)
-    ranked = np.argsort(-h.mean(axis=1))
-    groups = {"any two systems": ranked, "two of the best 20": ranked[:20]}
-    print(f"{h.shape[0]} systems, {h.shape[1]} items; {options.pairs} pairs x {options.samples} samples a row")
-    print("systems              items  ours %  worst pair %  width   percentile %  worst pair %  width")
-    for name, group in groups.items():
-        for count in (30, 100, 800):
-            ours, plain, widths = list[float](), list[float](), list[tuple[float, float]]()
-            for _ in range(options.pairs):
-                two = random.choice(group, 2, replace=False)
-                part = h[two], tokens[two], seconds[two]
-                whole = figures(sample(*part, np.arange(h.shape[1])), RULES).q[0]
-                truth = whole[0] - whole[1]
-                hits = np.zeros((options.samples, 2))
-                for at in range(options.samples):
-                    seen = sample(*part, random.integers(0, h.shape[1], count))
-                    seed = int(random.integers(2**31))
-                    found = resample(seen, RULES, [(0, 1)], options.resamples, seed)
-                    _, _, _, low, high = found.differences[0]
-                    assert low is not None and high is not None
-                    other = percentile(seen, options.resamples, seed)
-                    hits[at] = low <= truth <= high, other[0] <= truth <= other[1]
-                    widths.append((high - low, other[1] - other[0]))
-                ours.append(float(hits[:, 0].mean()))
-                plain.append(float(hits[:, 1].mean()))
-            wide = np.mean(widths, axis=0)
-            print(
-                f"{name:20} {count:5}  {100 * np.mean(ours):6.1f}  {100 * min(ours):12.1f}  {wide[0]:.4f}"
-                f"  {100 * np.mean(plain):12.1f}  {100 * min(plain):12.1f}  {wide[1]:.4f}",
-                flush=True,
-            )
+    pool = Pool()
+    print(f"{pool.h.shape[0]} systems, {pool.items} items")
+    for part in options.parts:
+        PARTS[part](pool, options, np.random.default_rng(options.seed))
 
 
 if __name__ == "__main__":

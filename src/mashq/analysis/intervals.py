@@ -86,7 +86,6 @@ class _Drawn:
     h: Floats
     penalty: Floats
     farthest_pair: Floats
-    farthest_own: Floats
 
 
 def resample(
@@ -111,14 +110,13 @@ def resample(
     drawn = _draw(seen, rules, (first, second), resamples, seed, keep)
     multiple = _multiple(drawn.ratios, count, level)
     half = _half(multiple * error, count, rules.alpha, level)
-    together = _family(drawn.farthest_pair, players * (players - 1) // 2, count, level)
-    wide = _half(multiple * together * error, count, rules.alpha, level)
+    wide = half if players < 3 else _together(drawn, multiple, error, players, count, rules.alpha, level)
     low, high = value - half, value + half
     leader = int(np.nanargmax(q))
     if players > MANY_PLAYERS:
-        picked = _family(drawn.farthest_own, players, count, level)
-        most = _half(multiple * picked * error, count, rules.alpha, level)
-        low[leader], high[leader] = q[leader] - most[leader], q[leader] + most[leader]
+        most = _picked(drawn.ratios[:, :players], multiple[leader], players, count, level)
+        most *= float(np.hypot(error[leader], rules.alpha / 2 / count))
+        low[leader], high[leader] = q[leader] - most, q[leader] + most
     spans = tuple(
         Span(a, b, *(float(ends[at]) for ends in (value, low, high, value - wide, value + wide)))
         for at, (a, b) in enumerate(pairs, start=players)
@@ -163,9 +161,6 @@ def _draw(
                 (found.h - now.h[0])[some],
                 (found.penalty - now.penalty[0])[some],
                 _farthest_pair(q_moved, error),
-                np.where(np.diag(error) > 1e-12, np.abs(q_moved) / np.maximum(np.diag(error), 1e-12), 0.0).max(
-                    axis=1
-                ),
             )
         )
     return _Drawn(*(np.concatenate(parts) for parts in zip(*blocks, strict=True)))
@@ -222,15 +217,35 @@ def unseen(count: int, alpha: float, level: float = LEVEL) -> float:
     return _student(0.5 + level / 2, count - 1) * alpha * 0.5 / count * min(1.0, SMALL / count)
 
 
-def _family(farthest: Floats, size: int, count: int, level: float) -> float:
-    """What the multiple of one interval has to be raised by so that `size` of them hold together."""
-    if size < 2:
-        return 1.0
-    normal = NormalDist()
+def _together(
+    drawn: _Drawn, multiple: Floats, error: Floats, players: int, count: int, alpha: float, level: float
+) -> Floats:
+    """Half the widths of intervals that hold for all differences at once.
+
+    One interval's multiple is raised as far as that of the largest of all pairs' differences is above that of one, and
+    to no less than the 95% point of the largest resampled |t| of the differences at hand.
+    """
+    normal, size = NormalDist(), players * (players - 1) // 2
     one = normal.inv_cdf(0.5 + level / 2)
     bonferroni = normal.inv_cdf(1 - (1 - level) / 2 / size)
-    all_ = min(max(float(np.quantile(farthest, level)), one), bonferroni)
-    return _student(normal.cdf(all_), count - 1) / _student(0.5 + level / 2, count - 1)
+    largest = min(max(float(np.quantile(drawn.farthest_pair, level)), one), bonferroni)
+    raised = _student(normal.cdf(largest), count - 1) / _student(0.5 + level / 2, count - 1)
+    least = _largest(drawn.ratios[:, players:], size, count, level)
+    wide = np.maximum(multiple * raised, least) * error
+    return np.hypot(wide, raised * unseen(count, alpha, level))
+
+
+def _picked(ratios: Floats, multiple: float, players: int, count: int, level: float) -> float:
+    """The multiple of an interval that holds for whichever of the players it is looked up for."""
+    bonferroni = _student(1 - (1 - level) / 2 / players, count - 1)
+    return max(float(multiple), bonferroni, _largest(ratios, players, count, level))
+
+
+def _largest(ratios: Floats, size: int, count: int, level: float) -> float:
+    """The 95% point of the largest resampled |t| of several, within reason for `size` of them."""
+    if not ratios.shape[1]:
+        return 0.0
+    return min(float(np.quantile(ratios.max(axis=1), level)), _student(1 - (1 - level) / 100 / size, count - 1))
 
 
 def _student(at: float, freedom: int) -> float:
