@@ -5,7 +5,8 @@ Games: outcomes are drawn from known strengths (Bradley-Terry with ties, Placket
 Items: players of known quality and price answer items of varying difficulty, afresh in every match, and Q decides; a
 round robin in both orders (or matches of three), items are the unit. What a player's rating should be is the fit to
 the chances of winning a match of half as many items, found by playing many such matches; by the way, how often the
-interval would hold the rating for matches of all the items.
+interval would hold the rating for matches of all the items. `given` is how often there is an interval: there is none
+where the prior decides.
 """
 
 import argparse
@@ -23,33 +24,37 @@ from mashq.analysis.ratings.plackett_luce import contest, fit_orders
 from mashq.analysis.results import Floats
 
 Seats = Sequence[tuple[int, ...]]
-HEAD = "covered %  worst player %  width  true rank in range %"
+HEAD = "covered %  worst player %  width  true rank in range %  given %"
 
 
 class Tally:
-    """How often intervals held the truth."""
+    """How often intervals held the truth, of those that were given."""
 
     def __init__(self, truth: Floats, samples: int) -> None:
         self.truth, self.samples = truth, samples
         self.rank = 1 + (truth[None, :] > truth[:, None]).sum(axis=1)
-        self.hits, self.ranks, self.width = np.zeros(len(truth)), 0.0, 0.0
+        self.hits, self.given, self.ranks, self.width = np.zeros(len(truth)), np.zeros(len(truth)), 0.0, 0.0
 
     def add(self, found: Ratings) -> None:
         """One more sample."""
-        assert found.low is not None and found.high is not None
-        self.hits += (found.low <= self.truth) & (self.truth <= found.high)
-        self.width += float((found.high - found.low).mean()) / self.samples
-        inside = [low <= rank <= high for (low, high), rank in zip(found.ranks, self.rank, strict=True)]
+        given = ~np.isnan(found.low)
+        self.given += given
+        self.hits += given & (found.low <= self.truth) & (self.truth <= found.high)
+        self.width += float((found.high - found.low)[given].sum())
+        inside = [
+            rank is not None and rank[0] <= at <= rank[1] for rank, at in zip(found.ranks, self.rank, strict=True)
+        ]
         self.ranks += float(np.mean(inside)) / self.samples
 
     @property
     def share(self) -> float:
         """Over all players, in percent."""
-        return 100 * float(self.hits.mean()) / self.samples
+        return 100 * float(self.hits.sum() / self.given.sum())
 
     def __str__(self) -> str:
-        worst = 100 * self.hits.min() / self.samples
-        return f"{self.share:9.1f}  {worst:14.1f}  {self.width:5.2f}  {100 * self.ranks:20.1f}"
+        worst = 100 * float(np.min(self.hits[self.given > 0] / self.given[self.given > 0]))
+        width, given = self.width / self.given.sum(), 100 * self.given.mean() / self.samples
+        return f"{self.share:9.1f}  {worst:14.1f}  {width:5.2f}  {100 * self.ranks:20.1f}  {given:7.1f}"
 
 
 def classical(players: int, seats: int, rounds: int, nu: float, spread: float, samples: int, seed: int) -> Tally:

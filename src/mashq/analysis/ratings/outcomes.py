@@ -8,7 +8,7 @@ those around the results: resample b, resampled again, gives q_b + (q_c - q) for
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import combinations, pairwise
+from itertools import combinations, pairwise, permutations
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,11 +27,13 @@ class Game:
 
     The resamples of all games are of the same items in the same draws. Trials of a match are one game: average each
     item over its trials first. Another order of seats is another game. NaN is a seat without a score: it comes last.
+    `items` is how many of the items count in this match, where that is known.
     """
 
     seats: tuple[int, ...]
     q: Floats
     drawn: Floats | None = None
+    items: int | None = None
 
 
 def filled(game: Game, resampled: bool) -> Floats:
@@ -41,6 +43,17 @@ def filled(game: Game, resampled: bool) -> Floats:
         q = np.concatenate([q, game.drawn])
     known = q[~np.isnan(q)]
     return np.where(np.isnan(q), known.min() - 1 if len(known) else 0.0, q)
+
+
+def records(games: Sequence[Game], players: int) -> Ints:
+    """How often the row's player won, tied and lost against the column's: players x players x 3."""
+    found = np.zeros((players, players, 3), dtype=np.intp)
+    for game in games:
+        q = filled(game, False)[0]
+        for one, two in permutations(range(len(game.seats)), 2):
+            gap = float(q[one] - q[two])
+            found[game.seats[one], game.seats[two], 1 if abs(gap) < TIE else 0 if gap > 0 else 2] += 1
+    return found
 
 
 def pair_outcomes(games: Sequence[Game]) -> tuple[Ints, Floats]:
