@@ -55,7 +55,7 @@ def test_outcomes_of_resamples_are_counted_pair_by_pair(rows: list[tuple[float, 
     pairs, found = soft_pair_outcomes([Game((3, 1), q, drawn)])
     assert pairs.tolist() == [[1, 3]]
     for at, centre in enumerate([q, *drawn]):
-        gaps = [float(np.diff(centre + other - q)[0]) for other in drawn]
+        gaps = [float(np.diff(centre + way * (other - q))[0]) for other in drawn for way in (1, -1)]
         shares = [np.mean([gap >= TIE for gap in gaps]), 0.0, np.mean([gap <= -TIE for gap in gaps])]
         shares[1] = 1 - shares[0] - shares[2]
         assert found[at, 0] == pytest.approx(shares, abs=1e-12)
@@ -87,6 +87,19 @@ def test_a_win_by_a_hair_is_little_more_than_half_a_win() -> None:
     near = rate([Game((0, 1), np.array([0.1, 0.0]), np.array([0.1, 0.0]) + noise)], "AB", items=50).fit
     clear = rate([Game((0, 1), np.array([9.0, 0.0]), np.array([9.0, 0.0]) + noise)], "AB", items=50).fit
     assert 0.5 < near.win[0, 1] < 0.6 < clear.win[0, 1]
+
+
+@given(st.lists(st.tuples(st.floats(-1, 1), st.floats(-1, 1)), min_size=2, max_size=12))
+def test_a_win_is_never_less_than_half_a_win(rows: list[tuple[float, float]]) -> None:
+    """However the resamples lean: a heavy item makes most of them lower than the results."""
+    q, drawn = np.array(rows[0]), np.array(rows[1:])
+    _, found = soft_pair_outcomes([Game((0, 1), q, drawn)])
+    won, _, lost = found[0, 0]
+    assert won >= lost if q[0] - q[1] >= TIE else won <= lost if q[1] - q[0] >= TIE else won == pytest.approx(lost)
+    leaning = result(0.1, 0.0, drawn=np.array([[-0.05, 0.0]] * 9 + [[2.0, 0.0]]))
+    assert soft_pair_outcomes([leaning])[1][0, 0].tolist() == pytest.approx([0.5, 0, 0.5], abs=0.06)
+    placed = soft_contests([leaning], np.random.default_rng(0))[0][0].placed[0]
+    assert placed[0] >= placed[1]
 
 
 @given(st.lists(st.tuples(levels, levels, levels), min_size=2, max_size=9))
@@ -406,9 +419,9 @@ def test_ratings_of_random_tournaments_are_those_of_another_optimiser(seed: int)
         assert one.drawn is not None
         first, second = one.seats
         row = shares.setdefault((first, second), [0.0, 0.0, 0.0])
-        for drawn in one.drawn:
+        for drawn in [*one.drawn, *(2 * one.q - one.drawn)]:
             gap = drawn[0] - drawn[1]
-            row[1 if abs(gap) < TIE else 0 if gap > 0 else 2] += 1 / resamples
+            row[1 if abs(gap) < TIE else 0 if gap > 0 else 2] += 1 / resamples / 2
     tied = any(row[1] for row in shares.values())
     found = rate(games, NAMES[:players], items=25)
 

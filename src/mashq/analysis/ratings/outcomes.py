@@ -1,9 +1,11 @@
 """How games came out, by their Q and by what resampled items make of it.
 
 With items as the unit, a game's outcome is not one bit but the share of the resamples in which each order came out: a
-win by a hair is little more than half a win, a clear one is a whole one. The same is then needed of every resample,
-which would take resamples of resamples; Q is a mean over items, so its errors around each resample are taken to be
-those around the results: resample b, resampled again, gives q_b + (q_c - q) for every other resample c.
+win by a hair is little more than half a win, a clear one is a whole one. Errors are taken both ways, q + (q_c - q)
+and q - (q_c - q) for every resample c, so that a win is never less than half a win where resamples lean to one side.
+The same is then needed of every resample, which would take resamples of resamples; Q is a mean over items, so its
+errors around each resample are taken to be those around the results: resample b, resampled again, gives
+q_b +- (q_c - q).
 """
 
 from collections.abc import Sequence
@@ -80,10 +82,12 @@ def soft_contests(games: Sequence[Game], random: np.random.Generator) -> tuple[l
     results, resamples = list[Contest](), list[Contest]()
     for game in games:
         q, drawn = _split(game)
-        results.append(contest(game.seats, _places(drawn.T[:, None, :], random)))
+        both = np.concatenate([drawn, 2 * q - drawn])
+        results.append(contest(game.seats, _places(both.T[:, None, :], random)))
         count = len(drawn)
         partner = np.arange(count)[:, None] + 1 + np.arange(PARTNERS) * count // PARTNERS
-        again = drawn.T[:, :, None] + (drawn - q).T[:, partner % count]
+        way = np.where(np.arange(PARTNERS) % 2, -1.0, 1.0)
+        again = drawn.T[:, :, None] + way * (drawn - q).T[:, partner % count]
         resamples.append(contest(game.seats, _places(again, random)))
     return results, resamples
 
@@ -101,9 +105,9 @@ def _by_pair(games: Sequence[Game], outcomes: Sequence[Floats]) -> tuple[Ints, F
 def _soft(q: Floats, drawn: Floats) -> Floats:
     """Win, tie and loss of a pair as shares of the resamples: for the results, then for every resample."""
     gap, gaps = float(q[0] - q[1]), drawn[:, 0] - drawn[:, 1]
-    errors, centre = np.sort(gaps - gap), np.append(gap, gaps)
-    lost = np.searchsorted(errors, -centre - TIE, side="right") / len(gaps)
-    kept = np.searchsorted(errors, TIE - centre, side="left") / len(gaps)
+    errors, centre = np.sort(np.concatenate([gaps - gap, gap - gaps])), np.append(gap, gaps)
+    lost = np.searchsorted(errors, -centre - TIE, side="right") / len(errors)
+    kept = np.searchsorted(errors, TIE - centre, side="left") / len(errors)
     return np.stack([1 - kept, kept - lost, lost], axis=1)
 
 
