@@ -19,7 +19,7 @@ import numpy as np
 from mashq.analysis.intervals import draws
 from mashq.analysis.ratings.bradley_terry import fit_pairs
 from mashq.analysis.ratings.fit import Game, Ratings, rate
-from mashq.analysis.ratings.outcomes import pair_outcomes
+from mashq.analysis.ratings.outcomes import pair_outcomes, records
 from mashq.analysis.ratings.plackett_luce import contest, fit_orders
 from mashq.analysis.results import Floats
 
@@ -138,6 +138,30 @@ def clustered(
     return half, whole
 
 
+def best_first(
+    world: World, seats: Seats, items: int, samples: int, resamples: int, matches: int, seed: int
+) -> tuple[float, float, float, float]:
+    """How often the truly best of a round robin is rated first, by shares of resamples and by wins alone (ties
+    shared); how often somebody wins every match, and how often such a player is not rated first."""
+    best = int(truth(world, seats, items, matches, seed).argmax())
+    random = np.random.default_rng(seed + 1)
+    names = [f"p{at}" for at in range(len(world.quality))]
+    counts = np.zeros(4)
+    for _ in range(samples):
+        h, tokens = world.play(seats, items, random)
+        now = q_of(h, tokens, np.ones((1, items)))[0]
+        drawn = np.concatenate(list(draws(items, resamples, int(random.integers(2**31)))))
+        again = q_of(h, tokens, drawn)
+        games = [Game(s, now[at], again[:, at]) for at, s in enumerate(seats)]
+        total = records(games, len(names)).sum(axis=1)
+        first = int(rate(games, names, items).fit.strength.argmax())
+        top = total[:, 0] == total[:, 0].max()
+        unbeaten = total[:, 1:].sum(axis=1) == 0
+        counts += [first == best, top[best] / top.sum(), unbeaten.any(), unbeaten.any() and not unbeaten[first]]
+    shares = 100 * counts / samples
+    return float(shares[0]), float(shares[1]), float(shares[2]), float(shares[3])
+
+
 def speed() -> None:
     """Seconds for the sizes a tournament has."""
     random = np.random.default_rng(0)
@@ -175,6 +199,18 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     speed()
+    print(f"\nRound robins of six, {options.samples} a row, in %")
+    print("items  answers           gap  best first  by wins alone  somebody unbeaten  and not first")
+    for items, kind, gap in (
+        (30, "graded, fresh", 0.2),
+        (100, "graded, fresh", 0.2),
+        (100, "graded, the same", 0.2),
+        (100, "graded, fresh", 0.4),
+    ):
+        world = World(6, gap, binary=False, fresh=float("fresh" in kind), seed=options.seed)
+        how = (options.samples, options.resamples, options.matches, options.seed)
+        found = best_first(world, list(permutations(range(6), 2)), items, *how)
+        print(f"{items:5}  {kind:16}  {gap:3}  " + "  ".join(f"{share:11.1f}" for share in found), flush=True)
     print(f"\nGames as the unit, {options.samples} tournaments a row")
     print(f"players  seats  rounds    nu  {HEAD}")
     for players, seats, rounds, nu in (
