@@ -140,6 +140,15 @@ def test_too_few_items_leave_everything_in_doubt(monkeypatch: pytest.MonkeyPatch
     assert found.notes[-1] == (
         "? is for what too few items cannot say: a pair has 4 that count, an interval takes 5."
     )
+    uneven = {**meetings, (1, 1): met(0, 0), (1, 0): results({"y": few, "x": few})}
+    mixed = solved(played(monkeypatch, uneven))
+    assert mixed.low == [[mixed.low[0][0], None], [None, mixed.low[1][1]]] and None not in (
+        mixed.low[0][0],
+        mixed.low[1][1],
+    )
+    assert "a pair has 4 that count" in mixed.notes[-1], (
+        "eight items in one order do not make up for four in the other"
+    )
     five: list[float | None] = [*shifted(0.1)[:5], None, None, None]
     enough = solved(played(monkeypatch, {**meetings, (1, 1): results({"x": five, "y": five})}))
     assert None not in enough.low[1] and enough.equilibria[0].survives is not None and enough.notes == []
