@@ -384,6 +384,15 @@ def test_many_surprises_are_one_sentence() -> None:
     assert surprises(games, "ABCDEF", -np.arange(6.0), np.zeros(6)) == ()
 
 
+def test_an_upset_is_no_surprise() -> None:
+    """C beat A, who beat everyone else, and lost to everyone else: it is below A as its record is."""
+    games = [clear((0, 1)), clear((0, 3)), clear((2, 0)), clear((1, 2)), clear((3, 2)), clear((1, 3))]
+    assert surprises(games, "ABCD", np.array([2.0, 1.0, -1.0, 0.0]), np.zeros(4)) == ()
+    level = [clear((0, 1)), clear((0, 3)), clear((2, 0)), clear((1, 2)), clear((2, 3)), clear((1, 3))]
+    said = surprises(level, "ABCD", np.array([2.0, 1.0, 0.5, 0.0]), np.zeros(4))
+    assert said[0].endswith(": C (2-0-1) beat A (2-0-1) and is rated below it.")
+
+
 def test_records_know_who_has_no_score() -> None:
     found = records([result(math.nan, 0.1), result(0.3, 0.2, 0.2, seats=(0, 1, 2))], 3)
     assert found.tolist() == [
