@@ -95,7 +95,7 @@ def outcome(document: Mapping[str, Any], trials: int, *, own: bool) -> Outcome:
     q = np.array([row.q or 0.0 for row in ours])
     return Outcome(
         float(np.mean([row.h or 0.0 for row in ours])),
-        float(np.mean([row.totals["reviews"].total for row in ours])) / scores[0].items,
+        float(np.mean([row.costs["reviews"] for row in ours])) / scores[0].items,
         float(np.mean([s.winner == "A" for s in scores])),
         q,
         q - np.array([row.q or 0.0 for row in theirs]),

@@ -5,7 +5,8 @@ Games: outcomes are drawn from known strengths (Bradley-Terry with ties, Placket
 Items: players of known quality and price answer items of varying difficulty, afresh in every match, and Q decides; a
 round robin in both orders (or matches of three), items are the unit. What a player's rating should be is the fit to
 the chances of winning a match of half as many items, found by playing many such matches; by the way, how often the
-interval would hold the rating for matches of all the items.
+interval would hold the rating for matches of all the items. `given` is how often there is an interval: there is none
+where the prior decides.
 """
 
 import argparse
@@ -18,38 +19,42 @@ import numpy as np
 from mashq.analysis.intervals import draws
 from mashq.analysis.ratings.bradley_terry import fit_pairs
 from mashq.analysis.ratings.fit import Game, Ratings, rate
-from mashq.analysis.ratings.outcomes import pair_outcomes
+from mashq.analysis.ratings.outcomes import pair_outcomes, records
 from mashq.analysis.ratings.plackett_luce import contest, fit_orders
 from mashq.protocol.results import Floats
 
 Seats = Sequence[tuple[int, ...]]
-HEAD = "covered %  worst player %  width  true rank in range %"
+HEAD = "covered %  worst player %  width  true rank in range %  given %"
 
 
 class Tally:
-    """How often intervals held the truth."""
+    """How often intervals held the truth, of those that were given."""
 
     def __init__(self, truth: Floats, samples: int) -> None:
         self.truth, self.samples = truth, samples
         self.rank = 1 + (truth[None, :] > truth[:, None]).sum(axis=1)
-        self.hits, self.ranks, self.width = np.zeros(len(truth)), 0.0, 0.0
+        self.hits, self.given, self.ranks, self.width = np.zeros(len(truth)), np.zeros(len(truth)), 0.0, 0.0
 
     def add(self, found: Ratings) -> None:
         """One more sample."""
-        assert found.low is not None and found.high is not None
-        self.hits += (found.low <= self.truth) & (self.truth <= found.high)
-        self.width += float((found.high - found.low).mean()) / self.samples
-        inside = [low <= rank <= high for (low, high), rank in zip(found.ranks, self.rank, strict=True)]
+        given = ~np.isnan(found.low)
+        self.given += given
+        self.hits += given & (found.low <= self.truth) & (self.truth <= found.high)
+        self.width += float((found.high - found.low)[given].sum())
+        inside = [
+            rank is not None and rank[0] <= at <= rank[1] for rank, at in zip(found.ranks, self.rank, strict=True)
+        ]
         self.ranks += float(np.mean(inside)) / self.samples
 
     @property
     def share(self) -> float:
         """Over all players, in percent."""
-        return 100 * float(self.hits.mean()) / self.samples
+        return 100 * float(self.hits.sum() / self.given.sum())
 
     def __str__(self) -> str:
-        worst = 100 * self.hits.min() / self.samples
-        return f"{self.share:9.1f}  {worst:14.1f}  {self.width:5.2f}  {100 * self.ranks:20.1f}"
+        worst = 100 * float(np.min(self.hits[self.given > 0] / self.given[self.given > 0]))
+        width, given = self.width / self.given.sum(), 100 * self.given.mean() / self.samples
+        return f"{self.share:9.1f}  {worst:14.1f}  {width:5.2f}  {100 * self.ranks:20.1f}  {given:7.1f}"
 
 
 def classical(players: int, seats: int, rounds: int, nu: float, spread: float, samples: int, seed: int) -> Tally:
@@ -133,6 +138,30 @@ def clustered(
     return half, whole
 
 
+def best_first(
+    world: World, seats: Seats, items: int, samples: int, resamples: int, matches: int, seed: int
+) -> tuple[float, float, float, float]:
+    """How often the truly best of a round robin is rated first, by shares of resamples and by wins alone (ties
+    shared); how often somebody wins every match, and how often such a player is not rated first."""
+    best = int(truth(world, seats, items, matches, seed).argmax())
+    random = np.random.default_rng(seed + 1)
+    names = [f"p{at}" for at in range(len(world.quality))]
+    counts = np.zeros(4)
+    for _ in range(samples):
+        h, tokens = world.play(seats, items, random)
+        now = q_of(h, tokens, np.ones((1, items)))[0]
+        drawn = np.concatenate(list(draws(items, resamples, int(random.integers(2**31)))))
+        again = q_of(h, tokens, drawn)
+        games = [Game(s, now[at], again[:, at]) for at, s in enumerate(seats)]
+        total = records(games, len(names)).sum(axis=1)
+        first = int(rate(games, names, items).fit.strength.argmax())
+        top = total[:, 0] == total[:, 0].max()
+        unbeaten = total[:, 1:].sum(axis=1) == 0
+        counts += [first == best, top[best] / top.sum(), unbeaten.any(), unbeaten.any() and not unbeaten[first]]
+    shares = 100 * counts / samples
+    return float(shares[0]), float(shares[1]), float(shares[2]), float(shares[3])
+
+
 def speed() -> None:
     """Seconds for the sizes a tournament has."""
     random = np.random.default_rng(0)
@@ -170,6 +199,18 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     speed()
+    print(f"\nRound robins of six, {options.samples} a row, in %")
+    print("items  answers           gap  best first  by wins alone  somebody unbeaten  and not first")
+    for items, kind, gap in (
+        (30, "graded, fresh", 0.2),
+        (100, "graded, fresh", 0.2),
+        (100, "graded, the same", 0.2),
+        (100, "graded, fresh", 0.4),
+    ):
+        world = World(6, gap, binary=False, fresh=float("fresh" in kind), seed=options.seed)
+        how = (options.samples, options.resamples, options.matches, options.seed)
+        found = best_first(world, list(permutations(range(6), 2)), items, *how)
+        print(f"{items:5}  {kind:16}  {gap:3}  " + "  ".join(f"{share:11.1f}" for share in found), flush=True)
     print(f"\nGames as the unit, {options.samples} tournaments a row")
     print(f"players  seats  rounds    nu  {HEAD}")
     for players, seats, rounds, nu in (

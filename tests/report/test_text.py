@@ -11,12 +11,10 @@ from mashq.analysis.score_types import Dropped, ScoredPlayer, ScoreReport
 from mashq.protocol.resources import RESOURCES
 from mashq.report.documents.base import COSTS, MEASURED, DetectorVersion
 from mashq.report.documents.compare import ComparedFigures, ComparedPlayer, ComparedRun, Comparison
-from mashq.report.documents.game import Disclosure, Equilibrium, Game, Learning, Solved
 from mashq.report.documents.sweep import Axis, Cell, Sweep, SweepPlayer
-from mashq.report.documents.tournament import Pairing, RatedPlayer, Tournament
 from mashq.report.documents.trials import TrialFigures, Trials, TrialsPlayer
 from mashq.report.documents.vision import Vision, VisionPlayer
-from mashq.report.text import compare, game, score, sweep, tournament, trials, vision
+from mashq.report.text import compare, score, sweep, trials, vision
 from mashq.report.text.formatting import cost, cost_columns
 from mashq.report.text.tables import Grid, change, half, written
 
@@ -133,69 +131,6 @@ def test_sweep() -> None:
     ]
     same = replace(document, cells=[cells[0]], missing=0)
     assert list(sweep.sentences(same))[1:] == ["a wins under every combination."]
-
-
-def test_tournament() -> None:
-    def player(name: str, rating: float, ranks: tuple[int, int]) -> RatedPlayer:
-        given: dict[str, Any] = {"low": rating - 50, "high": rating + 50, "p_first": 0.75, "costs": costs()}
-        return RatedPlayer(
-            name=name, rating=rating, rank_best=ranks[0], rank_worst=ranks[1], h=0.9, q_reference=0.4, **given
-        )
-
-    wins = [
-        Pairing(a="a", b="b", won=5, tied=1, lost=2, predicted=0.7),
-        Pairing(a="b", b="a", won=2, tied=1, lost=5, predicted=0.3),
-    ]
-    about: dict[str, Any] = {"system": "round-robin", "trials": 1, "items": 20, "matches": 8, "alpha": 1, "beta": 0.1}
-    players = [player("a", 1600, (1, 1)), replace(player("b", 1400, (1, 2)), low=None, high=None)]
-    document = Tournament(**ABOUT, **about, players=players, wins=wins, notes=["n"])
-    grid = tournament.ratings(document)
-    headings = ["", "player", "rating", "95%", "ranks", "first", "H", "tokens", "reviews", "seconds", "Q (ref.)"]
-    assert grid.headings == headings
-    assert grid.rows == [
-        ["1", "a", "1600", "1550 to 1650", "1", "75%", "0.9000", "3,456", "5.0", "7.2", "0.4000"],
-        ["2", "b", "1400", "?", "1–2", "75%", "0.9000", "3,456", "5.0", "7.2", "0.4000"],
-    ]
-    assert tournament.wins(document).rows == [["a", "·", "5-1-2 (70%)"], ["b", "2-1-5 (30%)", "·"]]
-    assert list(tournament.sentences(document))[-1] == "Note: n"
-
-
-def test_game() -> None:
-    mixed = Equilibrium(
-        row={"a": 0.25, "b": 0.75}, column={"b": 1.0}, payoffs=[0.5, 0.6], regret=0.0, pure=False, survives=0.4
-    )
-    learning = Learning(start={"a": 0.5, "b": 0.5}, end={"a": 0.004, "b": 0.996}, steps=400)
-    solved = Solved(
-        payoffs=[[0.1, 0.2], [0.3, 0.4]],
-        low=[[0.0, 0.1], [0.2, 0.3]],
-        high=[[0.2, 0.3], [0.4, 0.6]],
-        best_responses={"a": ["b"], "b": ["b"]},
-        exploitability={"a": 0.2, "b": 0.0},
-        dominated=["a"],
-        equilibria=[mixed],
-        degenerate=False,
-        replicator=learning,
-        notes=[],
-    )
-    moved = Disclosure(
-        vision="review",
-        policy="a",
-        against="b",
-        seat=1,
-        changes={"q": Difference(0.1, 0.05, 0.15), "h": Difference(0.2)},
-    )
-    still = replace(moved, policy="b", changes={"q": Difference(0.0, 0.0, 0.0)})
-    about: dict[str, Any] = {"trials": 1, "items": 20, "alpha": 1, "beta": 0.1, "policies": ["a", "b"]}
-    document = Game(**ABOUT, **about, games={"never": solved}, disclosure=[moved, still])
-    grid = game.payoffs(document, "never", solved)
-    assert grid.headings == ["", "a", "b"]
-    assert grid.rows == [["a", "0.1000 ± 0.1000", "0.2000 ± 0.1000"], ["b", "0.3000 ± 0.1000", "0.4000 ± 0.1500"]]
-    price = ["review", "a", "b", "2", "+0.1000 ± 0.0500", "+0.2000 ± 0.0000", "?", "?"]
-    assert game.disclosure(document).rows == [price]
-    lines = game.text(document)
-    assert "Equilibrium: a 25%, b 75% against b 100%; Q 0.5000 and 0.6000; in 40% of resampled items." in lines
-    assert "Never worth playing (dominated): a." in lines and "leads to: b 100%." in lines
-    assert game.NO_CHANGE in game.text(replace(document, disclosure=[still]))
 
 
 def test_vision() -> None:

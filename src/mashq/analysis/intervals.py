@@ -115,7 +115,7 @@ def resample(
     leader = int(np.nanargmax(q))
     if players > MANY_PLAYERS:
         most = _picked(drawn.ratios[:, :players], multiple[leader], players, count, level)
-        most *= float(np.hypot(error[leader], rules.alpha / 2 / count))
+        most *= float(np.hypot(error[leader], rules.alpha / 2 / count * min(1.0, (SMALL / count) ** 0.5)))
         low[leader], high[leader] = q[leader] - most, q[leader] + most
     spans = tuple(
         Span(a, b, *(float(ends[at]) for ends in (value, low, high, value - wide, value + wide)))

@@ -24,7 +24,6 @@ from mashq.protocol.score import (
     View,
     by_item,
     figures,
-    final_h,
     score,
     scored_units,
     share,
@@ -183,9 +182,9 @@ def _chance_said(chance: float) -> str:
 def _player(
     results: Results, rules: ScoreRules, row: PlayerScore, drawn: Resampled | None, seat: int
 ) -> ScoredPlayer:
-    cells = scored_units(results, rules.refusals)
-    h, counts = by_item(results, final_h(results), cells[0])
-    faithful = int((h[seat][counts[seat] > 0] >= FAITHFUL).sum())
+    cells = scored_units(results, rules.refusals)[0]
+    good = (results.answered & (np.nan_to_num(results.h) >= FAITHFUL)).astype(np.float64)
+    faithful = float(np.nansum(by_item(results, good, cells)[0][seat]))
     dollars = row.costs["dollars"]
     low = None if drawn is None or drawn.low is None else _number(drawn.low[seat])
     high = None if drawn is None or drawn.high is None else _number(drawn.high[seat])
@@ -279,8 +278,8 @@ def _views(results: Results, rules: ScoreRules) -> list[Ranking]:
             normalisers[normaliser(rules)] = rules
         for name, under in normalisers.items():
             ranking: list[str] | None = None
-            if seen.items:
-                q = figures(seen, under).q[0]
+            q = figures(seen, under).q[0] if seen.items else np.array([np.nan])
+            if not np.isnan(q).all():
                 order = sorted(range(len(q)), key=lambda seat: (math.inf if np.isnan(q[seat]) else -q[seat], seat))
                 ranking = [results.players[seat] for seat in order]
             views.append(Ranking(refusals=refusals, normalise=name, items=len(seen.items), ranking=ranking))
@@ -318,14 +317,16 @@ def _dependence(views: Sequence[Ranking]) -> list[str]:
 def _dropped(results: Results) -> Dropped:
     """How much is lost to the intersection, and who would give how much back by leaving."""
     if results.totals:
-        return Dropped(items=0, by={})
+        return Dropped(items=0, units=0, by={})
     lost = results.broken | (results.status == ABSENT)
     by: dict[str, Missing] = {}
     for seat, name in enumerate(results.players):
         alone = int((lost[seat] & ~np.delete(lost, seat, axis=0).any(axis=0)).sum())
         by[name] = Missing(missing=int(lost[seat].sum()), alone=alone)
     ordered = sorted((name for name in by if by[name].missing), key=lambda name: -by[name].missing)
-    return Dropped(items=int(lost.any(axis=0).sum()), by={name: by[name] for name in ordered})
+    gone = lost.any(axis=0)
+    left = len(set(results.item_of[~gone].tolist()))
+    return Dropped(items=len(results.items) - left, units=int(gone.sum()), by={name: by[name] for name in ordered})
 
 
 def _doubts(results: Results, seen: View, rules: ScoreRules, drawn: Resampled | None) -> list[str]:
@@ -347,11 +348,11 @@ def _doubts(results: Results, seen: View, rules: ScoreRules, drawn: Resampled | 
             "leader hold for all players together, and the leader's own interval is widened for having been picked."
         )
     lost = _dropped(results)
-    if rules.refusals == "intersection" and lost.items and seen.items:
+    if rules.refusals == "intersection" and lost.units and seen.items:
         worst = [f"{name} ({row.missing})" for name, row in lost.by.items()]
         what = "items" if results.trials == 1 else "items (each trial counted)"
         notes.append(
-            f"{lost.items} of {len(results.item_of)} {what} are left out because not everyone answered them; "
+            f"{lost.units} of {len(results.item_of)} {what} are left out because not everyone answered them; "
             f"unanswered most by {some(worst)}."
         )
     if rules.refusals != "intersection" and (results.status == ABSENT).any():

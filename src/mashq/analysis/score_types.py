@@ -84,6 +84,8 @@ class Dropped:
     """What the rule `intersection` leaves out."""
 
     items: int
+    """How many items are left out in all their trials."""
+    units: int
     """How many items, each trial counted."""
     by: Mapping[str, Missing]
     """By player, those with most first."""

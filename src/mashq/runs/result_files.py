@@ -5,7 +5,6 @@ Columns: `player`, `h` and, for results by item, `item`; any of `trial`, `tokens
 """
 
 from collections.abc import Mapping
-from itertools import chain
 from pathlib import Path
 from typing import Any, cast
 
@@ -22,14 +21,14 @@ KNOWN = ("player", "item", "h", "trial", "status", *COSTS)
 
 def read(path: Path, renamed: Mapping[str, str] | None = None) -> tuple[Results, list[str]]:
     """The results in a file, with notes on what was left aside. `renamed` says which column stands for which."""
-    rows = read_rows(path, "give a run directory or a file of results")
-    first = next(rows, None)
-    if first is None:
+    rows = list(read_rows(path, "give a run directory or a file of results"))
+    if not rows:
         raise DataError(f"{path} is empty: it needs a row for each player and item")
-    names = _columns(path, list(first[1]), renamed or {})
+    there = list(dict.fromkeys(column for _, cells in rows for column in cells))
+    names = _columns(path, there, renamed or {})
     totals = "item" not in names
-    kept = [_row(f"{path} {where}", cells, names, totals=totals) for where, cells in chain([first], rows)]
-    ignored = [column for column in first[1] if column and column not in names.values()]
+    kept = [_row(f"{path} {where}", cells, names, totals=totals) for where, cells in rows]
+    ignored = [column for column in there if column and column not in names.values()]
     notes = [f"Ignored columns: {', '.join(map(str, ignored))}."] if ignored else []
     results = from_rows(kept, totals=totals)
     return results, notes

@@ -12,7 +12,6 @@ from scipy.spatial import HalfspaceIntersection  # pyright: ignore[reportMissing
 
 from mashq.analysis.games import bimatrix as games
 from mashq.analysis.games import supports as games_supports
-from mashq.analysis.games import uncertainty as games_uncertain
 from mashq.analysis.games.bimatrix import (
     LIMIT,
     Bimatrix,
@@ -20,12 +19,13 @@ from mashq.analysis.games.bimatrix import (
     best_responses,
     equilibria,
     exploitability,
+    learn,
     regrets,
-    replicator,
     symmetric,
 )
-from mashq.analysis.games.dominance import Removed, dominance
-from mashq.analysis.games.uncertainty import uncertain_equilibria
+from mashq.analysis.games.dominance import Removed, dominance, dominated_in
+from mashq.analysis.games.linear_programs import secure
+from mashq.analysis.games.uncertainty import survival
 from mashq.errors import DataError
 from mashq.protocol.results import Floats
 
@@ -275,56 +275,119 @@ def test_no_equilibrium_uses_a_dominated_strategy_and_no_pure_one_is_overlooked(
         assert sum(share for _, share in step.by) == pytest.approx(1)
 
 
-def test_replicators_of_pennies_go_around() -> None:
+def test_learners_of_pennies_go_around() -> None:
     """x(1-x) y(1-y) does not change along the way, and the middle is never reached."""
-    start = np.array([0.7, 0.3]), np.array([0.4, 0.6])
-    rows, columns = replicator(PENNIES, 500, 0.05, start)
-    kept = rows.prod(axis=1) * columns.prod(axis=1)
-    assert rows.shape == (501, 2) and kept == pytest.approx(np.full(501, 0.7 * 0.3 * 0.4 * 0.6), rel=1e-6)
-    assert rows[:, 0].max() > 0.69 and rows[:, 0].min() < 0.31
+    for limit in (50, 500):
+        found = learn(PENNIES, (np.array([0.7, 0.3]), np.array([0.4, 0.6])), limit)
+        assert not found.converged and found.steps == limit
+        assert found.row.prod() * found.column.prod() == pytest.approx(0.7 * 0.3 * 0.4 * 0.6, rel=1e-3)
+    middle = learn(PENNIES)
+    assert middle.converged and middle.steps == 0 and middle.row.tolist() == [0.5, 0.5] == middle.column.tolist()
 
 
-def test_replicators_of_the_dilemma_defect_and_the_absent_stay_so() -> None:
-    rows, columns = replicator(DILEMMA, 300, seed=4)
-    assert rows[-1, 1] > 0.999 and columns[-1, 1] > 0.999
-    again, _ = replicator(DILEMMA, 300, seed=4)
-    other, _ = replicator(DILEMMA, 300, seed=5)
-    assert (again == rows).all() and not (other == rows).all()
-    never, _ = replicator(DILEMMA, 50, start=(np.array([1.0, 0.0]), np.array([0.5, 0.5])))
-    assert (never == [1.0, 0.0]).all()
+def test_learners_of_the_dilemma_defect_and_the_absent_stay_so() -> None:
+    found = learn(DILEMMA)
+    assert found.converged and found.row == pytest.approx([0, 1], abs=1e-8) and found.column[1] > 1 - 1e-8
+    never = learn(DILEMMA, (np.array([1.0, 0.0]), np.array([0.5, 0.5])))
+    assert never.row.tolist() == [1.0, 0.0] and never.column == pytest.approx([0, 1], abs=1e-6)
+    assert not never.converged, "the row would gain by leaving, but knows no other strategy"
+
+
+def test_learners_of_chicken_mix_and_those_of_a_wheel_turn_in_or_out() -> None:
+    assert learn(symmetric(CHICKEN)).row == pytest.approx([1 / 3, 2 / 3], abs=1e-6)
+    start = np.array([0.5, 0.3, 0.2]), np.array([0.5, 0.3, 0.2])
+    good = learn(symmetric(np.where(WHEEL > 0, 2.0, WHEEL)), start)
+    assert good.converged and good.row == pytest.approx([1 / 3] * 3, abs=1e-6)
+    assert not learn(symmetric(np.where(WHEEL < 0, -2.0, WHEEL)), start, 300).converged
+
+
+@pytest.mark.parametrize("unit", [1.0, 1e-3, 1e3])
+def test_a_strategy_that_is_better_by_a_hair_is_learned_in_any_unit(unit: float) -> None:
+    """It is 0.005 better against everything, beside a third that is far worse against one of them."""
+    payoffs = np.array([[0.590, 0.60, 0.60], [0.595, 0.605, 0.605], [0.1, 0.2, 0.55]]) * unit
+    found = learn(symmetric(payoffs))
+    assert found.converged and found.row == pytest.approx([0, 1, 0], abs=1e-5)
+    flat = learn(symmetric(np.full((2, 2), 0.3 * unit)))
+    assert flat.converged and flat.row.tolist() == [0.5, 0.5]
+
+
+def test_where_learning_ends_is_an_equilibrium_or_it_did_not_converge() -> None:
+    random = np.random.default_rng(13)
+    settled = 0
+    for at in range(60):
+        payoffs = random.random((4, 4))
+        game = symmetric(payoffs) if at % 3 else Bimatrix(payoffs, random.random((4, 4)))
+        found = learn(game, limit=1000)
+        assert found.row.sum() == pytest.approx(1) and found.row.min() >= 0 and found.steps <= 1000
+        best = (game.row @ found.column).max(), (found.row @ game.column).max()
+        gains = (
+            (best[0] - found.row @ game.row @ found.column) / np.ptp(game.row),
+            (best[1] - found.row @ game.column @ found.column) / np.ptp(game.column),
+        )
+        assert found.converged == (max(gains) <= 1e-9)
+        settled += found.converged
+        if found.converged:  # and the enumeration knows it
+            near = min(
+                np.abs(one.row - found.row).max() + np.abs(one.column - found.column).max()
+                for one in equilibria(game).profiles
+            )
+            assert near < 1e-4
+        elif at % 3:
+            assert found.steps == 1000
+    assert settled >= 45
 
 
 @settings(max_examples=25)
-@given(small(), st.integers(0, 9))
-def test_replicators_stay_shares_and_equilibria_rest(game: Bimatrix, seed: int) -> None:
-    rows, columns = replicator(game, 20, seed=seed)
-    assert rows.sum(axis=1) == pytest.approx(1) and columns.min() >= 0
+@given(small(2, 4))
+def test_equilibria_rest(game: Bimatrix) -> None:
     one = equilibria(game).profiles[0]
-    still, _ = replicator(game, 20, start=(one.row, one.column))
-    assert still[-1] == pytest.approx(one.row, abs=1e-6)
+    still = learn(game, (one.row, one.column))
+    assert still.converged and still.steps == 0 and still.row == pytest.approx(one.row, abs=1e-9)
+
+
+def test_a_share_of_the_resamples_in_which_a_strategy_is_dominated() -> None:
+    """The first is worse than the second against all in three of four; the third only than a mix of the others."""
+    worse = np.array([[0.2, 0.3, 0.0], [0.4, 0.5, 0.01], [0.0, 0.0, 1.0]])
+    other = worse.copy()
+    other[0, 1] = 0.6
+    assert dominated_in(np.array([worse, worse, other, worse])).tolist() == [0.75, 0, 0]
+    assert dominated_in(other[None]).tolist() == [0, 0, 0]
+    mixed = np.array([[4.0, 0.0, 0.0], [0.0, 4.0, 4.0], [1.0, 1.0, 1.0]])
+    assert dominated_in(np.array([mixed, mixed + 0.5, -mixed, -mixed])).tolist() == [0, 0, 0.5]
+
+
+@settings(max_examples=30)
+@given(st.integers(0, 10_000), st.integers(2, 5))
+def test_shortcuts_find_what_linear_programs_find(seed: int, size: int) -> None:
+    """Whether a mix is better against everything, by the linear program alone."""
+    payoffs = np.random.default_rng(seed).integers(0, 6, (size, size)).astype(np.float64)
+    left = list(range(size))
+    while True:
+        gone = [
+            at
+            for at in left
+            if len(left) > 1
+            and secure(payoffs[np.ix_([one for one in left if one != at], left)] - payoffs[at, left])[1] > 1e-8
+        ]
+        if not gone:
+            break
+        left = [one for one in left if one not in gone]
+    assert dominance(symmetric(payoffs)).rows == tuple(left)
 
 
 def test_equilibria_that_all_resamples_have_survive_in_all() -> None:
-    found = uncertain_equilibria(np.repeat(CHICKEN[None], 10, axis=0))
-    assert [(one.rows, one.columns, one.share) for one in found.found] == [
-        ((0,), (1,), 1),
-        ((1,), (0,), 1),
-        ((0, 1), (0, 1), 1),
-    ]
-    assert [one.pure for one in found.found] == [True, True, False]
-    assert [one.symmetric for one in found.found] == [False, False, True]
-    assert found.found[2].row.mean == pytest.approx([1 / 3, 2 / 3]) == found.found[2].column.low
-    assert found.none == 0 and found.same == 1
+    drawn = np.repeat(CHICKEN[None], 10, axis=0)
+    every = (((0,), (1,)), ((1,), (0,)), ((0, 1), (0, 1)))
+    assert [survival(supports, drawn) for supports in every] == [1, 1, 1]
+    assert survival(((0,), (0,)), drawn) == 0 == survival(((1,), (1,)), drawn)
 
 
 def test_a_doubtful_payoff_makes_a_doubtful_equilibrium() -> None:
     """Half of the time the dilemma is none: cooperating pays as long as the other does."""
-    table = np.repeat(DILEMMA.row[None], 400, axis=0)
-    table[::2, 0, 0] = 6.0
-    found = uncertain_equilibria(table)
-    shares = {(one.rows, one.columns): one.share for one in found.found}
-    assert shares == {((1,), (1,)): 1, ((0,), (0,)): 0.5, ((0, 1), (0, 1)): 0.5}
-    assert found.same == 0.5
+    drawn = np.repeat(DILEMMA.row[None], 10, axis=0)
+    drawn[5:, 1, 0] = 2.0
+    assert survival(((1,), (1,)), drawn) == 1
+    assert survival(((0,), (0,)), drawn) == 0.5 == survival(((0, 1), (0, 1)), drawn)
 
 
 @settings(max_examples=25)
@@ -332,30 +395,22 @@ def test_a_doubtful_payoff_makes_a_doubtful_equilibrium() -> None:
 def test_shares_are_those_of_the_games_one_by_one(seed: int, rows: int, columns: int) -> None:
     random = np.random.default_rng(seed)
     row, column = random.random((6, rows, columns)), random.random((6, rows, columns))
-    found = uncertain_equilibria(row, column)
-    shares = {(one.rows, one.columns): one.share for one in found.found}
     expected: dict[Any, float] = {}
     for a, b in zip(row, column, strict=True):
         for one in equilibria(Bimatrix(a, b)).profiles:
             expected[one.supports] = expected.get(one.supports, 0) + 1 / 6
-    assert shares == pytest.approx(expected) and found.none == 0
-    for one in found.found:
-        assert one.row.low.min() >= 0 and (one.row.low <= one.row.high).all()
+    assert {supports: survival(supports, row, column) for supports in expected} == pytest.approx(expected)
 
 
-def test_degenerate_resamples_may_have_no_regular_equilibrium() -> None:
+def test_equilibria_of_unequal_supports_are_not_counted() -> None:
     """The first row is safe, and the column player, who then does not care, mixes so that it is best."""
     row = np.array([[1.5, 1.5], [3.0, -1.0], [-1.0, 3.0]])
     column = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0]])
     whole = equilibria(Bimatrix(row, column))
     assert whole.continuum and all(one.supports == ((0,), (0, 1)) for one in whole.profiles)
-    found = uncertain_equilibria(row[None], column[None])
-    assert found.found == () and found.none == 1 and found.same == 1
+    assert survival(((0,), (0, 1)), row[None], column[None]) is None
 
 
-def test_resamples_that_are_no_games_or_too_many_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_resamples_that_are_no_games_are_refused() -> None:
     with pytest.raises(DataError, match="resamples x strategies"):
-        uncertain_equilibria(np.zeros((2, 2, 2)), np.zeros((2, 2, 3)))
-    monkeypatch.setattr(games_uncertain, "MAX_SYSTEMS", 50)
-    with pytest.raises(DataError, match="use 10 or fewer"):
-        uncertain_equilibria(np.zeros((20, 2, 2)))
+        survival(((0,), (0,)), np.zeros((2, 2, 2)), np.zeros((2, 2, 3)))

@@ -2,16 +2,19 @@
 
 import math
 from itertools import permutations
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize import minimize  # pyright: ignore[reportMissingTypeStubs, reportUnknownVariableType]
 
 from mashq.analysis.intervals import draws
+from mashq.analysis.ratings.bradley_terry import SPREAD, TIE_SPREAD
 from mashq.analysis.ratings.fit import Game, Ratings, game, rate
-from mashq.analysis.ratings.outcomes import contests, pair_outcomes, soft_contests, soft_pair_outcomes
+from mashq.analysis.ratings.notes import surprises
+from mashq.analysis.ratings.outcomes import contests, pair_outcomes, records, soft_contests, soft_pair_outcomes
 from mashq.analysis.results import Row, from_rows
 from mashq.errors import DataError
 from mashq.protocol.results import Floats
@@ -19,6 +22,7 @@ from mashq.protocol.score import TIE, ScoreRules, figures, view
 from tests.analysis.ratings.fits import bradley_terry
 
 RULES = ScoreRules(weights={"tokens": 1.0})
+NAMES = "ABCDEF"
 levels = st.sampled_from([0.0, 0.25, 0.5, 1.0])
 
 
@@ -51,7 +55,7 @@ def test_outcomes_of_resamples_are_counted_pair_by_pair(rows: list[tuple[float, 
     pairs, found = soft_pair_outcomes([Game((3, 1), q, drawn)])
     assert pairs.tolist() == [[1, 3]]
     for at, centre in enumerate([q, *drawn]):
-        gaps = [float(np.diff(centre + other - q)[0]) for other in drawn]
+        gaps = [float(np.diff(centre + way * (other - q))[0]) for other in drawn for way in (1, -1)]
         shares = [np.mean([gap >= TIE for gap in gaps]), 0.0, np.mean([gap <= -TIE for gap in gaps])]
         shares[1] = 1 - shares[0] - shares[2]
         assert found[at, 0] == pytest.approx(shares, abs=1e-12)
@@ -85,6 +89,19 @@ def test_a_win_by_a_hair_is_little_more_than_half_a_win() -> None:
     assert 0.5 < near.win[0, 1] < 0.6 < clear.win[0, 1]
 
 
+@given(st.lists(st.tuples(st.floats(-1, 1), st.floats(-1, 1)), min_size=2, max_size=12))
+def test_a_win_is_never_less_than_half_a_win(rows: list[tuple[float, float]]) -> None:
+    """However the resamples lean: a heavy item makes most of them lower than the results."""
+    q, drawn = np.array(rows[0]), np.array(rows[1:])
+    _, found = soft_pair_outcomes([Game((0, 1), q, drawn)])
+    won, _, lost = found[0, 0]
+    assert won >= lost if q[0] - q[1] >= TIE else won <= lost if q[1] - q[0] >= TIE else won == pytest.approx(lost)
+    leaning = result(0.1, 0.0, drawn=np.array([[-0.05, 0.0]] * 9 + [[2.0, 0.0]]))
+    assert soft_pair_outcomes([leaning])[1][0, 0].tolist() == pytest.approx([0.5, 0, 0.5], abs=0.06)
+    placed = soft_contests([leaning], np.random.default_rng(0))[0][0].placed[0]
+    assert placed[0] >= placed[1]
+
+
 @given(st.lists(st.tuples(levels, levels, levels), min_size=2, max_size=9))
 def test_contests_of_resamples_place_everyone_once(rows: list[tuple[float, float, float]]) -> None:
     table = np.array(rows)
@@ -115,19 +132,23 @@ def test_matches_of_many_seats_list_their_sets() -> None:
     quality = np.linspace(1, -1, 9)
     found = rate(tournament(quality, 40, 60, random, [tuple(range(9))]), "ABCDEFGHI", items=40)
     assert found.fit.strength.argmax() <= 1 and found.fit.strength.argmin() >= 7
-    assert found.resampled.shape == (60, 9) and found.low is not None and (found.low <= found.fit.strength).all()
+    check(found)
+    assert found.resampled.shape == (60, 9)
+    assert [name for name, low in zip("ABCDEFGHI", found.low, strict=True) if np.isnan(low)] == list("ABCHI")
 
 
 def check(found: Ratings) -> None:
     """What must be true of any ratings."""
-    assert found.low is not None and found.high is not None
-    assert found.points_low is not None and found.points_high is not None
-    assert (found.low <= found.fit.strength).all() and (found.fit.strength <= found.high).all()
-    assert (found.points_low <= found.fit.points).all() and (found.fit.points <= found.points_high).all()
+    given = ~np.isnan(found.low)
+    assert (given == ~np.isnan(found.high)).all()
+    assert (found.low <= found.fit.strength)[given].all() and (found.fit.strength <= found.high)[given].all()
+    assert (found.points_low <= found.fit.points)[given].all()
+    assert (found.fit.points <= found.points_high)[given].all()
     assert found.fit.strength.sum() == pytest.approx(0, abs=1e-9)
-    assert found.p_first.sum() == pytest.approx(1)
     size = len(found.fit.names)
-    assert all(1 <= best <= worst <= size for best, worst in found.ranks)
+    ranked = [rank for rank in found.ranks if rank is not None]
+    assert len(ranked) in (0, size) and all(1 <= best <= worst <= size for best, worst in ranked)
+    assert found.p_first.sum() == pytest.approx(1) if ranked else np.isnan(found.p_first).all()
     whole = found.fit.win + found.fit.win.T + found.fit.tie
     assert whole[~np.eye(size, dtype=bool)] == pytest.approx(1)
 
@@ -158,15 +179,13 @@ def test_games_as_the_unit_are_bradley_terry() -> None:
     check(found)
     other = bradley_terry(wins, ties, "ABC")
     assert found.fit.strength == pytest.approx(other.strength, abs=1e-9) and found.fit.nu == pytest.approx(other.nu)
-    assert found.ranks[0][0] == 1 and found.p_first[0] > 0.8
-    assert found.low is not None and found.high is not None
+    assert found.ranks[0] is not None and found.ranks[0][0] == 1 and found.p_first[0] > 0.8
     middle = (found.low + found.high) / 2
     assert middle == pytest.approx(found.fit.strength, abs=0.15)
 
 
 def test_more_games_make_shorter_intervals() -> None:
     few, many = rate([result(1, 0), result(0, 1)], "AB"), rate([result(1, 0), result(0, 1)] * 50, "AB")
-    assert few.high is not None and many.high is not None
     assert many.high[0] < few.high[0] / 4
 
 
@@ -189,7 +208,6 @@ def test_intervals_hold_the_truth_about_as_often_as_they_say(size: int) -> None:
     held: list[bool] = []
     for _ in range(80):
         found = rate(tournament(np.zeros(4), 40, 150, random, seats), "ABCD", items=40)
-        assert found.low is not None and found.high is not None
         held += ((found.low <= 0) & (found.high >= 0)).tolist()
     assert 0.90 <= np.mean(held) <= 0.99
 
@@ -198,10 +216,10 @@ def test_few_items_widen_and_too_few_say_nothing() -> None:
     random = np.random.default_rng(4)
     games = tournament(np.array([0.2, 0.0, -0.1]), 20, 300, random)
     few, many, none = (rate(games, "ABC", items=items) for items in (6, 600, 4))
-    assert few.high is not None and many.high is not None
     assert ((few.high - few.fit.strength) > 1.3 * (many.high - many.fit.strength)).all()
-    assert none.low is None and none.high is None and none.points_low is None and none.points_high is None
-    assert none.notes[-1] == "4 item(s) are too few for intervals: use 5 or more."
+    assert np.isnan([none.low, none.high, none.points_low, none.points_high, none.p_first]).all()
+    assert none.ranks == (None, None, None)
+    assert none.notes[-1] == "Too few items count for an interval and ranks of A, B, C: use 5 or more."
 
 
 def test_players_that_are_the_same_tie() -> None:
@@ -217,7 +235,10 @@ def notes(*games: Game, names: str = "ABCD", items: int | None = None) -> tuple[
 
 def test_who_never_met_is_said() -> None:
     both = [result(1, 0), result(0, 1), result(1, 0, seats=(2, 3)), result(0, 1, seats=(2, 3))]
-    assert notes(*both) == ("Not all have met: ratings mean nothing between A, B | C, D.",)
+    apart = "Not all have met: ratings mean nothing between A, B | C, D; intervals and ranks are unknown."
+    assert notes(*both) == (apart,)
+    found = rate(both, "ABCD", resamples=20)
+    assert np.isnan([found.low, found.high, found.p_first]).all() and found.ranks == (None,) * 4
     assert "A, B | C" in notes(*both[:2], names="ABC")[0]
 
 
@@ -244,7 +265,8 @@ def test_gaps_in_the_middle_are_said() -> None:
 
 def test_a_resample_that_goes_the_other_way_is_a_loss() -> None:
     drawn = np.array([[1.0, 0.0]] * 9 + [[0.0, 1.0]])
-    assert notes(result(1, 0, drawn=drawn), names="AB", items=20) == ()
+    said = notes(result(1, 0, drawn=drawn), names="AB", items=20)
+    assert said == ("No interval for A, B: matches so one-sided leave the rating to the prior.",)
     said = notes(result(1, 0, drawn=drawn[:9]), names="AB", items=20)
     assert said[0] == "A won every game in every resample of the items: the prior decides how far ahead it is."
 
@@ -265,6 +287,162 @@ def test_a_resample_that_goes_the_other_way_is_a_loss() -> None:
 def test_what_cannot_be_rated_is_refused(games: list[Game], items: int | None, says: str) -> None:
     with pytest.raises(DataError, match=says):
         rate(games, "ABCD", items)
+
+
+def certain(drawn: list[float], q: float, seats: tuple[int, int]) -> Game:
+    """A match whose first seat is ahead by these amounts in the resamples, and by `q` in the results."""
+    return Game(seats, np.array([q, 0.0]), np.array([[one, 0.0] for one in drawn]))
+
+
+def test_ratings_of_one_sided_matches_have_no_interval() -> None:
+    """One round: A beat B in every resample. It used to be 1723 (1723 to 1723)."""
+    found = rate([certain([1.0] * 50, 1.0, (0, 1)), certain([1.0] * 50, 1.0, (0, 1))], "AB", items=30)
+    assert found.fit.points == pytest.approx([1724, 1276], abs=60) and np.ptp(found.resampled[:, 0]) < 1e-6
+    assert np.isnan(found.low).all() and np.isnan(found.high).all() and found.ranks == ((1, 1), (2, 2))
+    assert found.notes == (
+        "A won every game in every resample of the items: the prior decides how far ahead it is.",
+        "B lost every game in every resample of the items: the prior decides how far behind it is.",
+        "No interval for A, B: matches so one-sided leave the rating to the prior.",
+    )
+    assert found.p_first.tolist() == [1, 0]
+
+
+def test_who_is_out_of_reach_has_no_interval_and_the_others_may() -> None:
+    """A beats B and C always; B and C are about even."""
+    swing = np.random.default_rng(0).normal(0.1, 1.0, 400).tolist()
+    games = [certain([5.0] * 400, 5.0, (0, 1)), certain([5.0] * 400, 5.0, (0, 2)), certain(swing, 0.1, (1, 2))]
+    found = rate(games, "ABC", items=50)
+    assert np.isnan(found.low[0]) and found.ranks[0] == (1, 1)
+    assert np.isnan(rate(games[2:], "ABC", items=50).low).all(), "A has met nobody"
+    alone = rate([certain(swing, 0.1, (0, 1))], "BC", items=50)
+    assert alone.low[0] < -0.2 < alone.fit.strength[0] < 0.2 < alone.high[0]
+
+
+def test_few_items_that_count_cost_only_their_player_its_interval() -> None:
+    random = np.random.default_rng(4)
+    games = tournament(np.array([0.2, 0.0, -0.1]), 20, 300, random)
+    some = [Game(one.seats, one.q, one.drawn, 3 if 2 in one.seats else 20) for one in games]
+    found = rate(some, "ABC", items=20)
+    assert np.isnan(found.low).tolist() == [False, False, True], "half of the matches of A and B have all items"
+    assert found.ranks[2] is None and None not in found.ranks[:2] and math.isnan(found.p_first[2])
+    assert found.notes == ("Too few items count for an interval and ranks of C: use 5 or more.",)
+
+
+def near(seats: tuple[int, int]) -> Game:
+    """A win by a hair: in 56 of 100 resamples."""
+    return certain([1.0] * 56 + [-1.0] * 44, 0.01, seats)
+
+
+def clear(seats: tuple[int, int]) -> Game:
+    """A win in 90 of 100 resamples."""
+    return certain([1.0] * 90 + [-1.0] * 10, 1.0, seats)
+
+
+def test_an_unbeaten_player_that_is_not_first_is_explained() -> None:
+    """A won all by a hair, also against B, who won all others clearly."""
+    games = [near((0, other)) for other in (1, 2, 3)] + [clear((1, 2)), clear((1, 3)), near((2, 3))]
+    found = rate(games, "ABCD", items=100)
+    assert found.fit.strength.argmax() == 1
+    assert found.notes[0] == (
+        "The order is not that of the records, for a rating counts how surely each match is won, and a win by a hair "
+        "is little more than half a win: A (3-0-0) lost to nobody and is rated below B (2-0-1)."
+    )
+    plain = rate([clear((a, b)) for a in range(4) for b in range(a + 1, 4)], "ABCD", items=100)
+    assert plain.fit.strength.argmax() == 0 and not any("order" in note for note in plain.notes)
+    turned = rate(
+        [*(near((0, other)) for other in (1, 2, 3)), clear((1, 2)), clear((1, 3)), clear((2, 3))], "ABCD", 100
+    )
+    assert "A (3-0-0) lost to nobody" in turned.notes[0]
+
+
+def test_a_player_rated_below_one_that_it_beat_is_explained() -> None:
+    """A and B have the same record, A beat B by a hair, and lost to C as B lost to D."""
+    games = [near((0, 1)), near((0, 3)), clear((2, 0)), clear((1, 2)), clear((1, 3)), clear((3, 2))]
+    found = rate(games, "ABCD", items=100)
+    assert found.fit.strength[1] > found.fit.strength[0]
+    assert found.notes[0].endswith(": A (2-0-1) beat B (2-0-1) and is rated below it.")
+    assert not any("order" in note for note in rate([near((0, 1)), clear((1, 0))], "AB", items=100).notes)
+
+
+def test_a_weak_field_explains_an_unbeaten_player_that_is_not_first() -> None:
+    """A beat only the weak; B lost once to the strong C, whom it also beat, as it did all others, often."""
+    games = [clear((0, 4)), *[clear((1, other)) for other in (2, 3, 4, 2, 3, 2)], clear((2, 1))]
+    games += [clear((2, 4)), clear((3, 4)), clear((2, 3)), clear((4, 3))]
+    found = rate(games, "ABCDE", items=100)
+    assert found.fit.strength[1] > found.fit.strength[0]
+    assert found.notes[0] == (
+        "The order is not that of the records, for a rating counts how strong the opponents were: A (1-0-0) lost to "
+        "nobody and is rated below B (6-0-1)."
+    )
+
+
+def test_many_surprises_are_one_sentence() -> None:
+    order = list(range(6))
+    games = [near((a, b)) for a in order for b in order[a + 1 :]]
+    said = surprises(games, "ABCDEF", np.array([1.0, 2.0, 3.0, 4.0, 5.0, 6.0]), np.zeros(6))
+    assert len(said) == 1 and said[0].count("rated below") == 3 and said[0].endswith("; and 2 more.")
+    assert surprises(games, "ABCDEF", -np.arange(6.0), np.zeros(6)) == ()
+
+
+def test_an_upset_is_no_surprise() -> None:
+    """C beat A, who beat everyone else, and lost to everyone else: it is below A as its record is."""
+    games = [clear((0, 1)), clear((0, 3)), clear((2, 0)), clear((1, 2)), clear((3, 2)), clear((1, 3))]
+    assert surprises(games, "ABCD", np.array([2.0, 1.0, -1.0, 0.0]), np.zeros(4)) == ()
+    level = [clear((0, 1)), clear((0, 3)), clear((2, 0)), clear((1, 2)), clear((2, 3)), clear((1, 3))]
+    said = surprises(level, "ABCD", np.array([2.0, 1.0, 0.5, 0.0]), np.zeros(4))
+    assert said[0].endswith(": C (2-0-1) beat A (2-0-1) and is rated below it.")
+
+
+def test_records_know_who_has_no_score() -> None:
+    found = records([result(math.nan, 0.1), result(0.3, 0.2, 0.2, seats=(0, 1, 2))], 3)
+    assert found.tolist() == [
+        [[0, 0, 0], [1, 0, 1], [1, 0, 0]],
+        [[1, 0, 1], [0, 0, 0], [0, 1, 0]],
+        [[0, 0, 1], [0, 1, 0], [0, 0, 0]],
+    ]
+
+
+def davidson(theta: Floats, log_nu: float, shares: dict[tuple[int, int], list[float]], tied: bool) -> float:
+    """Minus the log-posterior of shares of wins, ties and losses, written down from the definition."""
+    total = (theta**2).sum() / (2 * SPREAD**2) + (log_nu**2 / (2 * TIE_SPREAD**2) if tied else 0.0)
+    for (a, b), (won, drew, lost) in shares.items():
+        high, low = math.exp(theta[a]), math.exp(theta[b])
+        middle = math.exp(log_nu) * math.sqrt(high * low) if tied else 0.0
+        whole = high + low + middle
+        total -= won * math.log(high / whole) + lost * math.log(low / whole)
+        total -= drew * math.log(middle / whole) if drew else 0.0
+    return float(total)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_ratings_of_random_tournaments_are_those_of_another_optimiser(seed: int) -> None:
+    """Shares counted in loops, and the top of the posterior found by somebody else's method."""
+    random = np.random.default_rng(seed)
+    players, resamples = int(random.integers(2, 6)), 40
+    meetings = [pair for pair in permutations(range(players), 2) if random.random() < 0.8] or [(0, 1)]
+    games = tournament(random.normal(0, 0.3, players), 25, resamples, random, meetings)
+    if seed % 2:  # whole numbers: ties abound
+        games = [Game(one.seats, one.q.round(), one.drawn.round()) for one in games if one.drawn is not None]
+    shares: dict[tuple[int, int], list[float]] = {}
+    for one in games:
+        assert one.drawn is not None
+        first, second = one.seats
+        row = shares.setdefault((first, second), [0.0, 0.0, 0.0])
+        for drawn in [*one.drawn, *(2 * one.q - one.drawn)]:
+            gap = drawn[0] - drawn[1]
+            row[1 if abs(gap) < TIE else 0 if gap > 0 else 2] += 1 / resamples / 2
+    tied = any(row[1] for row in shares.values())
+    found = rate(games, NAMES[:players], items=25)
+
+    def height(at: Floats) -> float:
+        return davidson(at[:-1], float(at[-1]), shares, tied)
+
+    options = {"ftol": 1e-15, "gtol": 1e-9, "maxiter": 5000}
+    best = cast(Any, minimize(height, np.zeros(players + 1), method="L-BFGS-B", options=options)).x
+    assert found.fit.strength == pytest.approx(best[:-1] - best[:-1].mean(), abs=2e-4)
+    assert found.fit.points == pytest.approx(1500 + 400 * (best[:-1] - best[:-1].mean()) / math.log(10), abs=0.05)
+    if tied:
+        assert found.fit.nu == pytest.approx(math.exp(best[-1]), rel=1e-3)
 
 
 def rows(items: list[str], random: Any) -> list[Row]:

@@ -5,6 +5,7 @@ equilibrium of a game whose equilibria are isolated; where there are infinitely 
 says so. A profile is returned only if nobody can gain more than 1e-9 of the range of its payoffs by leaving it.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +14,11 @@ from mashq.analysis.games.supports import vertices
 from mashq.errors import DataError
 from mashq.protocol.results import Floats
 
+Logs = tuple[Floats, Floats]
 LIMIT = 1e-9
+CLOSE = 1e-6
+LONGEST = 1e12
+MAX_STEPS = 4000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -70,6 +75,16 @@ class Equilibria:
         return odd and not self.continuum and not self.dropped
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Learned:
+    """Where learning led: the last mixes, after how many steps, and whether they are an equilibrium."""
+
+    row: Floats
+    column: Floats
+    steps: int
+    converged: bool
+
+
 def symmetric(payoffs: Floats) -> Bimatrix:
     """The game in which both have the same strategies, and `payoffs[i, j]` is what i gets against j."""
     return Bimatrix(payoffs, payoffs.T)
@@ -105,32 +120,59 @@ def equilibria(game: Bimatrix) -> Equilibria:
     return Equilibria(tuple(kept), degenerate, shared, len(found) - len(kept))
 
 
-def replicator(
-    game: Bimatrix, steps: int, dt: float = 0.1, start: tuple[Floats, Floats] | None = None, seed: int = 0
-) -> tuple[Floats, Floats]:
-    """A path of the two-population replicator dynamics, (steps + 1) x strategies for each player.
+def learn(game: Bimatrix, start: tuple[Floats, Floats] | None = None, limit: int = MAX_STEPS) -> Learned:
+    """Follow the two-population replicator dynamics to where it rests, from an even start unless another is given.
 
-    By Runge-Kutta on log-shares, so that shares stay shares; without a start, from a random one.
+    Payoffs are divided by their range, so that their unit does not matter. By Runge-Kutta on log-shares, so that
+    shares stay shares and near rest a step may be as long as it likes; a step that two of half its length contradict
+    is taken again, at half its length.
     """
-    random = np.random.default_rng(seed)
-    sizes = game.row.shape
-    begin = start or (random.dirichlet(np.ones(sizes[0])), random.dirichlet(np.ones(sizes[1])))
+    rows, columns = game.row / _range(game.row), game.column.T / _range(game.column)
+    one, two = start or (np.full(len(rows), 1 / len(rows)), np.full(len(columns), 1 / len(columns)))
     with np.errstate(divide="ignore"):
-        row, column = np.log(begin[0]), np.log(begin[1])
-    path = [(_shares(row), _shares(column))]
+        logs = np.log(one), np.log(two)
 
-    def pull(one: Floats, two: Floats) -> tuple[Floats, Floats]:
-        return game.row @ _shares(two), game.column.T @ _shares(one)
+    def pull(at: Logs) -> Logs:
+        return rows @ _shares(at[1]), columns @ _shares(at[0])
 
-    for _ in range(steps):
-        a = pull(row, column)
-        b = pull(row + dt / 2 * a[0], column + dt / 2 * a[1])
-        c = pull(row + dt / 2 * b[0], column + dt / 2 * b[1])
-        d = pull(row + dt * c[0], column + dt * c[1])
-        row = row + dt / 6 * (a[0] + 2 * b[0] + 2 * c[0] + d[0])
-        column = column + dt / 6 * (a[1] + 2 * b[1] + 2 * c[1] + d[1])
-        path.append((_shares(row), _shares(column)))
-    return np.array([one for one, _ in path]), np.array([two for _, two in path])
+    length, taken = 0.5, 0
+    while True:
+        first, second = _shares(logs[0]), _shares(logs[1])
+        gains = pull(logs)
+        rests = max(gains[0].max() - first @ gains[0], gains[1].max() - second @ gains[1]) <= LIMIT
+        if rests or taken == limit:
+            return Learned(first, second, taken, bool(rests))
+        half = _step(pull, _step(pull, logs, length / 2), length / 2)
+        error = _gap(_step(pull, logs, length), half)
+        if error <= CLOSE:
+            logs = half
+        length = length / 2 if error > CLOSE else min(length * 2, LONGEST) if error < CLOSE / 32 else length
+        taken += 1
+
+
+def _step(pull: Callable[[Logs], Logs], at: Logs, length: float) -> Logs:
+    """One step of Runge-Kutta, the highest log-share of each player being 0."""
+
+    def moved(by: float, along: Logs) -> Logs:
+        return at[0] + by * along[0], at[1] + by * along[1]
+
+    a = pull(at)
+    b = pull(moved(length / 2, a))
+    c = pull(moved(length / 2, b))
+    d = pull(moved(length, c))
+    mean = (a[0] + 2 * b[0] + 2 * c[0] + d[0]) / 6, (a[1] + 2 * b[1] + 2 * c[1] + d[1]) / 6
+    one, two = moved(length, mean)
+    return one - one.max(), two - two.max()
+
+
+def _gap(one: Logs, two: Logs) -> float:
+    """How far two log-shares are apart, in parts of their size; strategies that nobody plays aside."""
+    gaps = [
+        float(np.max(np.abs(a[there] - b[there]) / (1 - b[there])))
+        for a, b in zip(one, two, strict=True)
+        if (there := np.isfinite(b)).any()
+    ]
+    return max(gaps)
 
 
 def _profile(game: Bimatrix, row: Floats, column: Floats) -> Profile:

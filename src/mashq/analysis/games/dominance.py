@@ -5,14 +5,16 @@ range of the payoffs. The order of removal does not change what remains.
 """
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Literal
 
 import numpy as np
 
-from mashq.analysis.games.bimatrix import LIMIT, Bimatrix
+from mashq.analysis.games.bimatrix import LIMIT, Bimatrix, symmetric
 from mashq.analysis.games.linear_programs import secure
 from mashq.protocol.results import Floats
 
+TRIED = 200
 Side = Literal["row", "column"]
 
 
@@ -46,13 +48,35 @@ def dominance(game: Bimatrix) -> Dominance:
         (rows if one.side == "row" else columns).remove(one.strategy)
 
 
+def dominated_in(payoffs: Floats) -> Floats:
+    """In what share of some symmetric games (resamples x strategies x strategies) each strategy is removed."""
+    gone = np.ones(payoffs.shape[:2])
+    for at, own in enumerate(payoffs):
+        gone[at, list(dominance(symmetric(own)).rows)] = 0.0
+    return gone.mean(axis=0)
+
+
 def _dominated(side: Side, payoffs: Floats, own: list[int], other: list[int]) -> Removed | None:
     """The first strategy of a side that others dominate, if there is one."""
     left = payoffs[np.ix_(own, other)]
-    for at in range(len(own) if len(own) > 1 else 0):
-        mix, gain = secure(np.delete(left, at, axis=0) - left[at])
-        if gain > LIMIT * float(np.ptp(payoffs)):
-            others = own[:at] + own[at + 1 :]
+    least = LIMIT * float(np.ptp(payoffs))
+    answers = left @ _mixes(len(other))
+    never_best = (answers < answers.max(axis=0)).all(axis=1)
+    for at in np.flatnonzero(never_best).tolist():
+        others = own[:at] + own[at + 1 :]
+        gains = np.delete(left, at, axis=0) - left[at]
+        pure: list[int] = np.flatnonzero(gains.min(axis=1) > least).tolist()
+        if pure:
+            return Removed(side, own[at], ((others[pure[0]], 1.0),))
+        mix, gain = secure(gains)
+        if gain > least:
             by = tuple((one, float(share)) for one, share in zip(others, mix, strict=True) if share > LIMIT)
             return Removed(side, own[at], by)
     return None
+
+
+@cache
+def _mixes(count: int) -> Floats:
+    """Some mixes of a rival, one a column, pure ones first: what is best against one of them is not dominated."""
+    drawn = np.random.default_rng(0).dirichlet(np.full(count, 0.5), TRIED)
+    return np.concatenate([np.eye(count), drawn]).T

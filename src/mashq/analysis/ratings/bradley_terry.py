@@ -57,11 +57,16 @@ class Fit:
     curvature: Floats
 
 
-def fit_pairs(pairs: Ints, outcomes: Floats, players: int, start: Floats | None = None) -> Fit:
-    """Fit every row of `outcomes`: fits x pairs x (first wins, tie, second wins). No pair may come twice."""
+def fit_pairs(
+    pairs: Ints, outcomes: Floats, players: int, start: Floats | None = None, spread: float = SPREAD
+) -> Fit:
+    """Fit every row of `outcomes`: fits x pairs x (first wins, tie, second wins). No pair may come twice.
+
+    `spread` is the prior's standard deviation of log-strengths.
+    """
     tied = bool(outcomes[..., 1].any())
     size = max(1, CHUNK // (4 * len(pairs) + players**2 + 1))
-    found = [_fit(pairs, part, players, start, tied) for part in _parts(outcomes, size)]
+    found = [_fit(pairs, part, players, start, tied, spread) for part in _parts(outcomes, size)]
     return Fit(*(np.concatenate([getattr(one, name) for one in found]) for name in ("strength", "nu", "curvature")))
 
 
@@ -82,11 +87,11 @@ def _parts(rows: Floats, size: int) -> list[Floats]:
     return [rows[at : at + size] for at in range(0, len(rows), size)]
 
 
-def _fit(pairs: Ints, outcomes: Floats, players: int, start: Floats | None, tied: bool) -> Fit:
+def _fit(pairs: Ints, outcomes: Floats, players: int, start: Floats | None, tied: bool, spread: float) -> Fit:
     first, second = pairs[:, 0], pairs[:, 1]
     won, draw, lost = outcomes[..., 0], outcomes[..., 1], outcomes[..., 2]
     games = outcomes.sum(axis=-1)
-    prior = np.append(np.full(players, SPREAD**-2), [TIE_SPREAD**-2] if tied else [])
+    prior = np.append(np.full(players, spread**-2), [TIE_SPREAD**-2] if tied else [])
     on = np.arange(len(prior))
 
     def objective(at: Floats) -> tuple[Floats, Floats, Floats]:

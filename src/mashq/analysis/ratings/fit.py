@@ -11,22 +11,24 @@ only unbiased estimate.) Intervals are percentiles of the ratings of the resampl
 outwards when all games share their errors (the same answers in every match): the rating of the resamples' mean
 outcome, which is to them what the truth is to the results, is then not in their middle, and the percentiles are moved
 half way to it. They are widened as Student's t is when items are few. `bench/ratings_coverage.py` tells how often
-they hold the truth.
+they hold the truth. Where the prior and not the games decides a rating, its interval says nothing: it is left out
+when a prior twice as wide would put the rating outside its own interval, and for all where not all have met.
 
 **Games as the unit.** Without items, games are taken to be independent, and outcomes to be what they were. Intervals
 come from the curvature of the fit, prior included, so that a player who never lost has one too.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import compress
 
 import numpy as np
 from scipy.special import ndtr, ndtri, stdtrit  # pyright: ignore[reportMissingTypeStubs]
 
 from mashq.analysis.intervals import FEWEST, LEVEL, draws
-from mashq.analysis.ratings.bradley_terry import Fit, Strengths, fit_pairs, points
-from mashq.analysis.ratings.notes import doubts
+from mashq.analysis.ratings.bradley_terry import SPREAD, Fit, Strengths, fit_pairs, points
+from mashq.analysis.ratings.notes import Flags, all_met, doubts, surprises
 from mashq.analysis.ratings.outcomes import Game, contests, pair_outcomes, soft_contests, soft_pair_outcomes
 from mashq.analysis.ratings.plackett_luce import fit_orders
 from mashq.errors import DataError
@@ -35,33 +37,35 @@ from mashq.protocol.score import ScoreRules, View, figures
 
 RESAMPLES = 2000
 EQUAL = 1e-9
+SAME = 1e-6
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ratings:
-    """Ratings and what the resamples say of them. `low` and `high` are None when there are too few items to say.
+    """Ratings and what the resamples say of them. `low` and `high` are NaN where they are not known.
 
-    `ranks` are the best and the worst rank (1 is first) in the middle 95% of the resamples, `p_first` is the share of
-    them in which a player is first, and `resampled` their log-strengths, resamples x players.
+    `ranks` are the best and the worst rank (1 is first) in the middle 95% of the resamples and `p_first` is the share
+    of them in which a player is first, None and NaN where too few items count or not all have met; `resampled` are
+    their log-strengths, resamples x players.
     """
 
     fit: Strengths
-    low: Floats | None
-    high: Floats | None
-    ranks: tuple[tuple[int, int], ...]
+    low: Floats
+    high: Floats
+    ranks: tuple[tuple[int, int] | None, ...]
     p_first: Floats
     resampled: Floats
     notes: tuple[str, ...]
 
     @property
-    def points_low(self) -> Floats | None:
+    def points_low(self) -> Floats:
         """The lower ends in points."""
-        return None if self.low is None else points(self.low)
+        return points(self.low)
 
     @property
-    def points_high(self) -> Floats | None:
+    def points_high(self) -> Floats:
         """The upper ends in points."""
-        return None if self.high is None else points(self.high)
+        return points(self.high)
 
 
 def game(
@@ -80,7 +84,7 @@ def game(
         own = drawn[:, columns]
         own[own.sum(axis=1) == 0] = 1.0  # none of the match's items was drawn: take it as it was
         found.append(figures(seen, rules, own).q)
-    return Game(tuple(seats), figures(seen, rules).q[0], np.concatenate(found))
+    return Game(tuple(seats), figures(seen, rules).q[0], np.concatenate(found), len(columns))
 
 
 def rate(
@@ -95,20 +99,52 @@ def rate(
     _check(games, len(names), items)
     random = np.random.default_rng(seed)
     paired = all(len(one.seats) == 2 for one in games)
-    if items is None:
-        found = _from_games(games, len(names), paired, random)
-        resampled = _around(found, resamples, random)
-        ends = _ends(resampled, found.strength[0], found.strength[0], 1.0)
-    else:
-        found, resampled, centre = _from_items(games, len(names), paired, random)
-        ends = _ends(resampled, found.strength[0], centre, _stretch(items)) if items >= FEWEST else None
-    fit = Strengths(tuple(names), found.strength[0], float(found.nu[0]))
+    counted = _from_games(games, len(names), paired, random)
+    few, prior = np.zeros((2, len(names)), dtype=bool)
     said = doubts(games, names, items)
+    if items is None:
+        found, resampled = counted, _around(counted, resamples, random)
+        low, high = _ends(resampled, found.strength[0], found.strength[0], np.ones(len(names)))
+    else:
+        found, resampled, centre, wide = _from_items(games, len(names), paired, random)
+        count = _items(games, len(names), items)
+        low, high = _ends(resampled, found.strength[0], centre, _stretch(count))
+        few, prior = count < FEWEST, (wide < low - SAME) | (wide > high + SAME)
+        said = (*surprises(games, names, found.strength[0], counted.strength[0]), *said)
+    unmet = not all_met(games, len(names))
+    said = (*said, *_without(names, few, prior & ~few & (not unmet)))
     ranks, p_first = _ranks(resampled)
-    if ends is None:
-        said = (*said, f"{items} item(s) are too few for intervals: use {FEWEST} or more.")
-        return Ratings(fit, None, None, ranks, p_first, resampled, said)
-    return Ratings(fit, *ends, ranks, p_first, resampled, said)
+    vague = few | unmet
+    return Ratings(
+        Strengths(tuple(names), found.strength[0], float(found.nu[0])),
+        np.where(vague | prior, np.nan, low),
+        np.where(vague | prior, np.nan, high),
+        tuple(None if unknown else rank for rank, unknown in zip(ranks, vague.tolist(), strict=True)),
+        np.where(vague, np.nan, p_first),
+        resampled,
+        said,
+    )
+
+
+def _items(games: Sequence[Game], players: int, items: int) -> Floats:
+    """How many items count in a player's matches: the median over them."""
+    own: list[list[int]] = [[] for _ in range(players)]
+    for one in games:
+        for seat in one.seats:
+            own[seat].append(items if one.items is None else one.items)
+    return np.array([float(np.median(counts)) if counts else float(items) for counts in own])
+
+
+def _without(names: Sequence[str], few: Flags, prior: Flags) -> Iterator[str]:
+    """Who has no interval, and why."""
+    if few.any():
+        yield f"Too few items count for an interval and ranks of {_named(names, few)}: use {FEWEST} or more."
+    if prior.any():
+        yield f"No interval for {_named(names, prior)}: matches so one-sided leave the rating to the prior."
+
+
+def _named(names: Sequence[str], which: Flags) -> str:
+    return ", ".join(compress(names, which.tolist()))
 
 
 def _check(games: Sequence[Game], players: int, items: int | None) -> None:
@@ -142,22 +178,25 @@ def _around(found: Fit, resamples: int, random: np.random.Generator) -> Floats:
 
 def _from_items(
     games: Sequence[Game], players: int, paired: bool, random: np.random.Generator
-) -> tuple[Fit, Floats, Floats]:
-    """The fit of the results, the log-strengths of every resample, and those of the resamples' mean outcome."""
+) -> tuple[Fit, Floats, Floats, Floats]:
+    """The fit of the results; log-strengths of every resample, of the resamples' mean outcome, and of the results
+    under a prior twice as wide."""
     if paired:
         pairs, outcomes = soft_pair_outcomes(games)
         found = fit_pairs(pairs, outcomes[:1], players)
         again = fit_pairs(pairs, outcomes[1:], players, found.strength[0])
         centre = fit_pairs(pairs, outcomes[1:].mean(axis=0, keepdims=True), players, found.strength[0])
+        wide = fit_pairs(pairs, outcomes[:1], players, found.strength[0], 2 * SPREAD)
     else:
         results, drawn = soft_contests(games, random)
         found = fit_orders(results, players, 1)
         again = fit_orders(drawn, players, len(drawn[0].weights), found.strength[0])
         centre = fit_orders([one.mean() for one in drawn], players, 1, found.strength[0])
-    return found, again.strength, centre.strength[0]
+        wide = fit_orders(results, players, 1, found.strength[0], 2 * SPREAD)
+    return found, again.strength, centre.strength[0], wide.strength[0]
 
 
-def _ends(resampled: Floats, strength: Floats, centre: Floats, stretch: float) -> tuple[Floats, Floats]:
+def _ends(resampled: Floats, strength: Floats, centre: Floats, stretch: Floats) -> tuple[Floats, Floats]:
     """Percentiles of the resamples, moved half way to the centre's place among them, stretched from the estimate."""
     least = 1 / len(resampled)
     below = ((resampled < centre).mean(axis=0) + (resampled <= centre).mean(axis=0)) / 2
@@ -169,11 +208,11 @@ def _ends(resampled: Floats, strength: Floats, centre: Floats, stretch: float) -
     return np.minimum(ends[0], strength), np.maximum(ends[1], strength)
 
 
-def _stretch(items: int) -> float:
+def _stretch(items: Floats) -> Floats:
     """How much wider than a normal interval one from that many items is."""
-    freedom = max(items - 1, 1)
-    wide, normal = float(stdtrit(freedom, (1 + LEVEL) / 2)), float(stdtrit(math.inf, (1 + LEVEL) / 2))
-    return wide / normal * math.sqrt(items / freedom)
+    freedom = np.maximum(items - 1, 1)
+    wide, normal = np.asarray(stdtrit(freedom, (1 + LEVEL) / 2)), float(stdtrit(math.inf, (1 + LEVEL) / 2))
+    return wide / normal * np.sqrt(items / freedom)
 
 
 def _ranks(resampled: Floats) -> tuple[tuple[tuple[int, int], ...], Floats]:

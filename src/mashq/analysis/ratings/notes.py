@@ -1,4 +1,4 @@
-"""What ratings cannot say: who never met, and whose gaps the prior decides."""
+"""What ratings cannot say: who never met, and whose gaps the prior decides; and why their order may surprise."""
 
 from collections.abc import Sequence
 from itertools import permutations
@@ -7,10 +7,15 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from mashq.analysis.ratings.outcomes import Game, filled
+from mashq.analysis.ratings.outcomes import Game, filled, records
+from mashq.protocol.results import Floats
 from mashq.protocol.score import TIE
 
 Flags = NDArray[np.bool_]
+NAMED = 3
+EVEN = 1e-6
+SURELY = "a rating counts how surely each match is won, and a win by a hair is little more than half a win"
+OPPONENTS = "a rating counts how strong the opponents were"
 
 
 def doubts(games: Sequence[Game], names: Sequence[str], items: int | None) -> tuple[str, ...]:
@@ -21,7 +26,9 @@ def doubts(games: Sequence[Game], names: Sequence[str], items: int | None) -> tu
     said: list[str] = []
     groups = _components(met, names, "weak")
     if len(groups) > 1:
-        said.append(f"Not all have met: ratings mean nothing between {_listed(groups)}.")
+        said.append(
+            f"Not all have met: ratings mean nothing between {_listed(groups)}; intervals and ranks are unknown."
+        )
     top = [at for at in range(len(names)) if met[at].any() and not took[:, at].any()]
     bottom = [at for at in range(len(names)) if met[at].any() and not took[at].any()]
     said += [f"{names[at]} won {often}: the prior decides how far ahead it is." for at in top]
@@ -33,6 +40,44 @@ def doubts(games: Sequence[Game], names: Sequence[str], items: int | None) -> tu
     if len(blocks) > len(_components(within | within.T, inner, "weak")):
         said.append(f"The stronger never lost between {_listed(blocks)}: the prior decides how far apart they are.")
     return tuple(said)
+
+
+def all_met(games: Sequence[Game], players: int) -> bool:
+    """Whether everyone is tied to everyone by who met whom."""
+    met = records(games, players).sum(axis=2) > 0
+    return len(_components(met, [""] * players, "weak")) == 1
+
+
+def surprises(games: Sequence[Game], names: Sequence[str], strength: Floats, counted: Floats) -> tuple[str, ...]:
+    """One sentence where the order of `strength` is not that of the records, with why; none where it is.
+
+    A player is too low if it lost to nobody and is below one that lost or has the poorer record, or if it is below
+    one that it beat (more often than it lost) and whose record is no better. `counted` are strengths by wins alone.
+    """
+    found = records(games, len(names))
+    total = found.sum(axis=1)
+    played = total.sum(axis=1)
+    points = np.divide(total[:, 0] + total[:, 1] / 2, played, out=np.zeros(len(names)), where=played > 0)
+    order: list[int] = np.argsort(-strength, kind="stable").tolist()
+    said: list[str] = []
+    why: set[str] = set()
+    for at, low in enumerate(order):
+        if not played[low]:
+            continue
+        for high in (one for one in order[:at] if played[one] and strength[one] - strength[low] > EVEN):
+            unbeaten = not total[low, 2] and bool(total[high, 2] or points[low] > points[high] + TIE)
+            beat = found[low, high, 0] > found[low, high, 2] and points[low] >= points[high] - TIE
+            if unbeaten or beat:
+                one, two = (f"{names[seat]} ({'-'.join(map(str, total[seat].tolist()))})" for seat in (low, high))
+                what = f"lost to nobody and is rated below {two}" if unbeaten else f"beat {two} and is rated below it"
+                said.append(f"{one} {what}")
+                why.add(OPPONENTS if counted[high] - counted[low] > EVEN else SURELY)
+                break
+    if not said:
+        return ()
+    more = f"; and {len(said) - NAMED} more" if len(said) > NAMED else ""
+    reasons = ", and ".join(reason for reason in (SURELY, OPPONENTS) if reason in why)
+    return (f"The order is not that of the records, for {reasons}: {'; '.join(said[:NAMED])}{more}.",)
 
 
 def _took(games: Sequence[Game], players: int, resampled: bool) -> Flags:

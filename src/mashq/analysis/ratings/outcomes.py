@@ -1,14 +1,16 @@
 """How games came out, by their Q and by what resampled items make of it.
 
 With items as the unit, a game's outcome is not one bit but the share of the resamples in which each order came out: a
-win by a hair is little more than half a win, a clear one is a whole one. The same is then needed of every resample,
-which would take resamples of resamples; Q is a mean over items, so its errors around each resample are taken to be
-those around the results: resample b, resampled again, gives q_b + (q_c - q) for every other resample c.
+win by a hair is little more than half a win, a clear one is a whole one. Errors are taken both ways, q + (q_c - q)
+and q - (q_c - q) for every resample c, so that a win is never less than half a win where resamples lean to one side.
+The same is then needed of every resample, which would take resamples of resamples; Q is a mean over items, so its
+errors around each resample are taken to be those around the results: resample b, resampled again, gives
+q_b +- (q_c - q).
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import combinations, pairwise
+from itertools import combinations, pairwise, permutations
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,11 +29,13 @@ class Game:
 
     The resamples of all games are of the same items in the same draws. Trials of a match are one game: average each
     item over its trials first. Another order of seats is another game. NaN is a seat without a score: it comes last.
+    `items` is how many of the items count in this match, where that is known.
     """
 
     seats: tuple[int, ...]
     q: Floats
     drawn: Floats | None = None
+    items: int | None = None
 
 
 def filled(game: Game, resampled: bool) -> Floats:
@@ -41,6 +45,17 @@ def filled(game: Game, resampled: bool) -> Floats:
         q = np.concatenate([q, game.drawn])
     known = q[~np.isnan(q)]
     return np.where(np.isnan(q), known.min() - 1 if len(known) else 0.0, q)
+
+
+def records(games: Sequence[Game], players: int) -> Ints:
+    """How often the row's player won, tied and lost against the column's: players x players x 3."""
+    found = np.zeros((players, players, 3), dtype=np.intp)
+    for game in games:
+        q = filled(game, False)[0]
+        for one, two in permutations(range(len(game.seats)), 2):
+            gap = float(q[one] - q[two])
+            found[game.seats[one], game.seats[two], 1 if abs(gap) < TIE else 0 if gap > 0 else 2] += 1
+    return found
 
 
 def pair_outcomes(games: Sequence[Game]) -> tuple[Ints, Floats]:
@@ -67,10 +82,12 @@ def soft_contests(games: Sequence[Game], random: np.random.Generator) -> tuple[l
     results, resamples = list[Contest](), list[Contest]()
     for game in games:
         q, drawn = _split(game)
-        results.append(contest(game.seats, _places(drawn.T[:, None, :], random)))
+        both = np.concatenate([drawn, 2 * q - drawn])
+        results.append(contest(game.seats, _places(both.T[:, None, :], random)))
         count = len(drawn)
         partner = np.arange(count)[:, None] + 1 + np.arange(PARTNERS) * count // PARTNERS
-        again = drawn.T[:, :, None] + (drawn - q).T[:, partner % count]
+        way = np.where(np.arange(PARTNERS) % 2, -1.0, 1.0)
+        again = drawn.T[:, :, None] + way * (drawn - q).T[:, partner % count]
         resamples.append(contest(game.seats, _places(again, random)))
     return results, resamples
 
@@ -88,9 +105,9 @@ def _by_pair(games: Sequence[Game], outcomes: Sequence[Floats]) -> tuple[Ints, F
 def _soft(q: Floats, drawn: Floats) -> Floats:
     """Win, tie and loss of a pair as shares of the resamples: for the results, then for every resample."""
     gap, gaps = float(q[0] - q[1]), drawn[:, 0] - drawn[:, 1]
-    errors, centre = np.sort(gaps - gap), np.append(gap, gaps)
-    lost = np.searchsorted(errors, -centre - TIE, side="right") / len(gaps)
-    kept = np.searchsorted(errors, TIE - centre, side="left") / len(gaps)
+    errors, centre = np.sort(np.concatenate([gaps - gap, gap - gaps])), np.append(gap, gaps)
+    lost = np.searchsorted(errors, -centre - TIE, side="right") / len(errors)
+    kept = np.searchsorted(errors, TIE - centre, side="left") / len(errors)
     return np.stack([1 - kept, kept - lost, lost], axis=1)
 
 

@@ -85,11 +85,13 @@ def contest(seats: Sequence[int], places: Ints, weight: float = 1.0) -> Contest:
     return Contest(np.array(seats), table[several][None], weights[:, several], placed)
 
 
-def fit_orders(contests: Sequence[Contest], players: int, fits: int, start: Floats | None = None) -> Fit:
+def fit_orders(
+    contests: Sequence[Contest], players: int, fits: int, start: Floats | None = None, spread: float = SPREAD
+) -> Fit:
     """Fit every row of the contests' weights; the same seats may come in several contests."""
     size = max(1, CHUNK // (players**2 + max((one.left[0].size for one in contests), default=0)))
     found = [
-        _fit([one.part(at, at + size) for one in contests], players, min(size, fits - at), start)
+        _fit([one.part(at, at + size) for one in contests], players, min(size, fits - at), start, spread)
         for at in range(0, fits, size)
     ]
     top = np.concatenate([one for one, _ in found])
@@ -97,13 +99,15 @@ def fit_orders(contests: Sequence[Contest], players: int, fits: int, start: Floa
     return Fit(top - top.mean(axis=1, keepdims=True), np.zeros(fits), curvature)
 
 
-def _fit(contests: Sequence[Contest], players: int, fits: int, start: Floats | None) -> tuple[Floats, Floats]:
+def _fit(
+    contests: Sequence[Contest], players: int, fits: int, start: Floats | None, spread: float
+) -> tuple[Floats, Floats]:
     on = np.arange(players)
 
     def objective(at: Floats) -> tuple[Floats, Floats, Floats]:
-        value, slope = -(at**2).sum(axis=1) / (2 * SPREAD**2), -at / SPREAD**2
+        value, slope = -(at**2).sum(axis=1) / (2 * spread**2), -at / spread**2
         curvature = np.zeros((fits, players, players))
-        curvature[:, on, on] = SPREAD**-2
+        curvature[:, on, on] = spread**-2
         for one in contests:
             likely, push, bend = _contest(at[:, one.seats], one)
             value += likely

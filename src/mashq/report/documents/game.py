@@ -1,20 +1,21 @@
 """The game behind the match: policies as strategies, their payoffs, its equilibria, and what disclosure costs."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
 
 from mashq.analysis.games import bimatrix as games
-from mashq.analysis.games.dominance import dominance
-from mashq.analysis.games.uncertainty import uncertain_equilibria
-from mashq.analysis.intervals import draws
-from mashq.analysis.paired import Condition, Difference, differences
+from mashq.analysis.games.dominance import dominance, dominated_in
+from mashq.analysis.games.uncertainty import survival
+from mashq.analysis.intervals import FEWEST, LEVEL, draws
+from mashq.analysis.paired import Condition, Difference, differences, mean
 from mashq.analysis.parts import flat
+from mashq.analysis.scoring import influence
 from mashq.errors import DataError
 from mashq.protocol.results import Floats, Results, from_matches
-from mashq.protocol.score import ScoreRules, figures, view
+from mashq.protocol.score import ScoreRules, figures, view, with_known
 from mashq.report.documents.base import DetectorVersion, SeasonDocument
 from mashq.report.documents.columns import ended_results
 from mashq.report.documents.seasons import all_drawn
@@ -24,7 +25,6 @@ from mashq.runs.seasons import Fixture
 from mashq.runs.setup import score_rules_of
 
 RESAMPLES = 500
-STEPS = 400
 CHANGES = ("q", "h", "reviews", "tokens")
 Meetings = dict[tuple[int, ...], Results]
 
@@ -43,8 +43,9 @@ class Equilibrium:
     """The most that a side would gain by leaving."""
     pure: bool
     """Whether each side plays one policy."""
-    survives: float
-    """The share of resamples of the items in which there is one with the same policies."""
+    survives: float | None
+    """The share of resamples of the items in which there is one with the same policies; null where there are too few
+    items to say, or its sides mix unequally many policies, as they may in a degenerate game."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +58,8 @@ class Learning:
     """The mix after the last step."""
     steps: int
     """How many steps."""
+    converged: bool
+    """Whether it came to rest, where nobody gains by leaving; else it was stopped."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,16 +68,20 @@ class Solved:
 
     payoffs: Sequence[Sequence[float]]
     """Q of the row's policy against the column's, the two orders averaged."""
-    low: Sequence[Sequence[float]]
-    """Lower ends of their 95% intervals over resampled items."""
-    high: Sequence[Sequence[float]]
-    """Upper ends of their 95% intervals."""
+    low: Sequence[Sequence[float | None]]
+    """Lower ends of their 95% intervals over resampled items; null where there are too few items."""
+    high: Sequence[Sequence[float | None]]
+    """Upper ends of their 95% intervals; null where there are too few items."""
     best_responses: Mapping[str, Sequence[str]]
     """By policy, what is best against it."""
     exploitability: Mapping[str, float]
     """By policy, what the best response gains when both play it."""
     dominated: Sequence[str]
-    """Policies that another is better than, whatever the rival plays."""
+    """Policies never worth playing, in the results and in at least 95% of the resamples of the items: others, or a
+    mix of them, do better whatever reasonable policy the rival plays."""
+    dominated_in: Mapping[str, float | None]
+    """By policy that is never worth playing in the results, the share of the resamples in which that holds; null
+    where there are too few items to say."""
     equilibria: Sequence[Equilibrium]
     """The equilibria."""
     degenerate: bool
@@ -112,8 +119,8 @@ class Disclosure:
 
     @property
     def any(self) -> bool:
-        """Whether anything changed at all."""
-        return any(change.value for change in self.changes.values())
+        """Whether anything changed at all, or nobody can tell."""
+        return not self.changes or any(change.value for change in self.changes.values())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,6 +143,26 @@ class Game(SeasonDocument):
     """The game by when snapshots are shown."""
     disclosure: Sequence[Disclosure]
     """What showing snapshots changes."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Played:
+    """A meeting of two: Q by seat, each item's part in it (seats x items), and Q by resample and seat."""
+
+    items: tuple[str, ...]
+    q: Floats
+    parts: Floats
+    drawn: Floats
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Payoff:
+    """A cell of the matrix: Q, its interval, Q by resample, and how many items count where the fewest do."""
+
+    q: float
+    interval: Difference
+    drawn: Floats
+    items: int
 
 
 def document(season: Season) -> Game:
@@ -178,22 +205,26 @@ def _meetings(season: Season) -> dict[str, Meetings]:
 def _solved(names: list[str], meetings: Meetings, rules: ScoreRules) -> Solved | Unsolved:
     count = len(names)
     try:
-        payoffs, drawn = _payoffs(count, meetings, rules)
-        game = games.symmetric(payoffs)
-        found, survive = games.equilibria(game), uncertain_equilibria(drawn)
+        cells = _cells(count, meetings, rules)
+        game = games.symmetric(np.array([[cell.q for cell in row] for row in cells]))
+        found = games.equilibria(game)
     except DataError as nothing:
         return Unsolved(notes=[str(nothing)])
-    low, high = np.quantile(drawn, [0.025, 0.975], axis=0)
-    alone, even = np.eye(count), np.full(count, 1 / count)
-    path = games.replicator(game, STEPS, start=(even, even))[0]
-    left = dominance(game)
+    drawn = _drawn(cells)
+    alone = np.eye(count)
+    left = dominance(game).rows
+    again = None if drawn is None else dominated_in(drawn)
+    shares = {names[i]: None if again is None else float(again[i]) for i in range(count) if i not in left}
+    path = games.learn(game)
+    even = np.full(count, 1 / count)
     return Solved(
-        payoffs=payoffs.tolist(),
-        low=low.tolist(),
-        high=high.tolist(),
-        best_responses={names[j]: [names[i] for i in games.best_responses(payoffs, alone[j])] for j in range(count)},
+        payoffs=game.row.tolist(),
+        low=[[cell.interval.low for cell in row] for row in cells],
+        high=[[cell.interval.high for cell in row] for row in cells],
+        best_responses={names[j]: [names[i] for i in games.best_responses(game.row, alone[j])] for j in range(count)},
         exploitability={names[i]: games.exploitability(game, alone[i], alone[i]) for i in range(count)},
-        dominated=[names[i] for i in range(count) if i not in left.rows],
+        dominated=[name for name, share in shares.items() if share is not None and share >= LEVEL],
+        dominated_in=shares,
         equilibria=[
             Equilibrium(
                 row=_mix(names, profile.row),
@@ -201,41 +232,59 @@ def _solved(names: list[str], meetings: Meetings, rules: ScoreRules) -> Solved |
                 payoffs=list(profile.payoffs),
                 regret=profile.regret,
                 pure=profile.pure,
-                survives=next((s.share for s in survive.found if (s.rows, s.columns) == profile.supports), 0.0),
+                survives=None if drawn is None else survival(profile.supports, drawn),
             )
             for profile in found.profiles
         ],
         degenerate=found.degenerate,
-        replicator=Learning(start=_mix(names, path[0]), end=_mix(names, path[-1]), steps=STEPS),
-        notes=[] if found.complete else ["The game is degenerate: there may be equilibria beside these."],
+        replicator=Learning(
+            start=_mix(names, even), end=_mix(names, path.row), steps=path.steps, converged=path.converged
+        ),
+        notes=_notes(cells, found),
     )
 
 
-def _payoffs(count: int, meetings: Meetings, rules: ScoreRules) -> tuple[Floats, Floats]:
-    """Q of each policy against each, the two orders averaged; and the same in every resample of the items."""
-    payoffs = np.full((count, count), np.nan)
-    drawn = np.full((RESAMPLES, count, count), np.nan)
-    for i in range(count):
-        for j in range(count):
-            pairs = {(i, j): 0, (j, i): 1} if i != j else {(i, i): 0}
-            if not pairs.keys() <= meetings.keys():
-                raise DataError("not every pair has played under this vision: resume the run")
-            both = [_q(meetings[seats], rules) for seats in pairs]
-            if i == j:
-                payoffs[i, i] = both[0][0].mean()
-                drawn[:, i, i] = both[0][1].mean(axis=1)
-                continue
-            payoffs[i, j] = np.mean([q[at] for (q, _), at in zip(both, pairs.values(), strict=True)])
-            drawn[:, i, j] = np.mean([d[:, at] for (_, d), at in zip(both, pairs.values(), strict=True)], axis=0)
-    return payoffs, drawn
+def _notes(cells: Sequence[Sequence[_Payoff]], found: games.Equilibria) -> list[str]:
+    fewest = min(cell.items for row in cells for cell in row)
+    notes = [] if found.complete else ["The game is degenerate: there may be equilibria beside these."]
+    if fewest < FEWEST:
+        notes.append(
+            f"? is for what too few items cannot say: a pair has {fewest} that count, an interval takes {FEWEST}."
+        )
+    return notes
 
 
-def _q(results: Results, rules: ScoreRules) -> tuple[Floats, Floats]:
-    known = {
-        name: w for name, w in rules.weights.items() if not np.isnan(results.costs[name].value).all(axis=1).any()
-    }
-    own = replace(rules, weights=known)
-    seen = view(results, rules.refusals, tuple(known))
+def _cells(count: int, meetings: Meetings, rules: ScoreRules) -> list[list[_Payoff]]:
+    """Q of each policy against each, the two orders averaged."""
+    wanted = [(i, j) for i in range(count) for j in range(count)]
+    if not set(wanted) <= meetings.keys():
+        raise DataError("not every pair has played under this vision: resume the run")
+    played = {seats: _played(meetings[seats], rules) for seats in wanted}
+
+    def cell(i: int, j: int) -> _Payoff:
+        return _payoff([(played[i, j], 0), (played[j, i], 1)], rules.alpha)
+
+    return [[cell(i, j) for j in range(count)] for i in range(count)]
+
+
+def _payoff(seats: Sequence[tuple[_Played, int]], alpha: float) -> _Payoff:
+    """The mean of some seats' Q. Each item's part in it gives its interval, as it does for any difference in Q."""
+    items = list(dict.fromkeys(item for played, _ in seats for item in played.items))
+    place = {item: at for at, item in enumerate(items)}
+    q = float(np.mean([played.q[at] for played, at in seats]))
+    parts = np.full(len(items), q)
+    for played, at in seats:
+        weight = len(items) / len(played.items) / len(seats)
+        parts[[place[item] for item in played.items]] += weight * (played.parts[at] - played.q[at])
+    fewest = min(len(played.items) for played, _ in seats)
+    interval = mean(parts, alpha=alpha) if fewest >= FEWEST else Difference(q)
+    return _Payoff(q, interval, np.mean([played.drawn[:, at] for played, at in seats], axis=0), fewest)
+
+
+def _played(results: Results, rules: ScoreRules) -> _Played:
+    """A meeting's Q, each item's part in it, and Q in every resample of the items (the same draws for all)."""
+    own = with_known(results, rules, [])
+    seen = view(results, own.refusals, tuple(own.weights))
     if not seen.items:
         raise DataError(f"{' and '.join(results.players)} have no item that both answered: play more items")
     place = {item: at for at, item in enumerate(results.items)}
@@ -245,7 +294,16 @@ def _q(results: Results, rules: ScoreRules) -> tuple[Floats, Floats]:
         mine = weights[:, columns]
         mine[mine.sum(axis=1) == 0] = 1.0
         found.append(figures(seen, own, mine).q)
-    return figures(seen, own).q[0], np.concatenate(found)
+    return _Played(seen.items, figures(seen, own).q[0], influence(seen, own), np.concatenate(found))
+
+
+def _drawn(cells: Sequence[Sequence[_Payoff]]) -> Floats | None:
+    """The payoffs of every resample in which all are known; None where the items are too few to be drawn again."""
+    if min(cell.items for row in cells for cell in row) < FEWEST:
+        return None
+    drawn = np.array([[cell.drawn for cell in row] for row in cells]).transpose(2, 0, 1)
+    known = drawn[np.isfinite(drawn).all(axis=(1, 2))]
+    return known if len(known) else None
 
 
 def _disclosure(names: list[str], played: dict[str, Meetings], rules: ScoreRules) -> list[Disclosure]:

@@ -1,5 +1,6 @@
 """A tournament: ratings with intervals, who beats whom, and Q against one fixed reference beside them."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
@@ -8,11 +9,11 @@ import numpy as np
 
 from mashq.analysis.parts import OPTIONAL, Costs, flat
 from mashq.analysis.ratings.fit import Ratings, game, rate
-from mashq.analysis.ratings.outcomes import Game
+from mashq.analysis.ratings.outcomes import Game, records
 from mashq.errors import DataError
 from mashq.protocol.resources import RESOURCES
-from mashq.protocol.results import Results, from_matches
-from mashq.protocol.score import TIE, ScoreRules, figures, reduce, view
+from mashq.protocol.results import Floats, Results, from_matches
+from mashq.protocol.score import ScoreRules, figures, reduce, view, with_known
 from mashq.report.documents.base import DetectorVersion, SeasonDocument
 from mashq.report.documents.columns import ended_results
 from mashq.report.documents.seasons import all_drawn
@@ -34,15 +35,15 @@ class RatedPlayer:
     rating: float
     """In points: 400 are odds of 10 to 1."""
     low: float | None
-    """Lower end of its 95% interval over resampled items."""
+    """Lower end of its 95% interval over resampled items; null where the prior decides, or nothing can be said."""
     high: float | None
-    """Upper end of its 95% interval."""
-    rank_best: int
-    """The best rank that it may have."""
-    rank_worst: int
-    """The worst rank that it may have."""
-    p_first: float
-    """The share of resampled tournaments in which it is first."""
+    """Upper end of its 95% interval; null where the lower one is."""
+    rank_best: int | None
+    """The best rank that it may have; null where too few items count, or not all have met."""
+    rank_worst: int | None
+    """The worst rank that it may have; null where the best one is."""
+    p_first: float | None
+    """The share of resampled tournaments in which it is first; null where its ranks are."""
     h: float | None
     """Mean factuality over its matches."""
     costs: Costs = field(metadata=flat(RESOURCES))
@@ -117,20 +118,32 @@ def document(season: Season) -> Tournament:
         wins=[],
         notes=notes,
     )
+    games = _games(meetings, rules, notes)
+    there = sorted({seat for one in games for seat in one.seats})
+    absent = [name for seat, name in enumerate(names) if seat not in there]
     try:
-        games = _games(meetings, rules, notes)
-        rated = rate(games, names, season.manifest["items"], RESAMPLES)
+        rated = rate(_renumbered(games, there), [names[seat] for seat in there], season.manifest["items"], RESAMPLES)
     except DataError as nothing:
         return replace(unrated, notes=[*notes, str(nothing)])
-    reference, means = _means(meetings, rules, len(names))
-    order = sorted(range(len(names)), key=lambda seat: -rated.fit.strength[seat])
+    if absent:
+        notes.append(f"Not rated, for want of a match that counts: {', '.join(absent)}.")
+    means = _means(meetings, rules, there)
+    items = season.manifest["items"]
+    reference = _reference(means, rules, items)
+    order = sorted(range(len(there)), key=lambda at: -rated.fit.strength[at])
     return replace(
         unrated,
-        players=[_player(names[seat], seat, rated, means[seat]) for seat in order],
-        wins=_wins(names, games, rated),
+        players=[_player(at, rated, means[at], _q(means[at], rules, reference, items)) for at in order],
+        wins=_wins(_renumbered(games, there), rated),
         reference=reference,
         notes=[*notes, *rated.notes],
     )
+
+
+def _renumbered(games: Sequence[Game], there: Sequence[int]) -> list[Game]:
+    """The same games with players numbered among those who played."""
+    place = {seat: at for at, seat in enumerate(there)}
+    return [replace(one, seats=tuple(place[seat] for seat in one.seats)) for one in games]
 
 
 def _meetings(season: Season) -> list[Meeting]:
@@ -149,11 +162,8 @@ def _meetings(season: Season) -> list[Meeting]:
 def _games(meetings: list[Meeting], rules: ScoreRules, notes: list[str]) -> list[Game]:
     games: list[Game] = []
     for seats, results in meetings:
-        known = {
-            name: w for name, w in rules.weights.items() if not np.isnan(results.costs[name].value).all(axis=1).any()
-        }
-        own = replace(rules, weights=known)
-        seen = view(results, rules.refusals, tuple(known))
+        own = with_known(results, rules, [])
+        seen = view(results, own.refusals, tuple(own.weights))
         if not seen.items:
             notes.append(f"{' and '.join(results.players)} have no item that all answered: their match is left out.")
             continue
@@ -163,39 +173,54 @@ def _games(meetings: list[Meeting], rules: ScoreRules, notes: list[str]) -> list
 
 @dataclass(frozen=True, slots=True)
 class _Mean:
-    """A player's means over its meetings, and the Q that they give."""
+    """A player's means over its meetings: H, totals, and what the scored items cost, an item."""
 
     h: float | None
     costs: Costs
-    q: float | None = None
+    scored: Costs
 
 
-def _means(meetings: list[Meeting], rules: ScoreRules, players: int) -> tuple[dict[str, float], list[_Mean]]:
-    """Each player's mean H and costs over its meetings, and Q with the largest mean costs of all as the reference."""
-    rows: list[list[dict[str, float]]] = [[] for _ in range(players)]
+def _means(meetings: list[Meeting], rules: ScoreRules, there: Sequence[int]) -> list[_Mean]:
+    """Means of the players who played, in their order; a meeting without a scored item says nothing of H."""
+    totals, scored = ({seat: list[dict[str, float]]() for seat in there} for _ in range(2))
     for seats, results in meetings:
-        seen = view(results, rules.refusals, ())
-        h = figures(seen, replace(rules, weights={})).h[0] if seen.items else np.full(len(seats), np.nan)
+        known = with_known(results, replace(rules, reference=None), [])
+        seen = view(results, known.refusals, tuple(known.weights))
+        found = figures(seen, known) if seen.items else None
         for at, seat in enumerate(seats):
-            costs = {
-                name: float(np.nansum(results.costs[name].value[at]))
-                for name in RESOURCES
-                if _known(results, name, at)
-            }
-            rows[seat].append({"h": float(h[at]), **costs})
-    means = [_Mean(_average(own, "h"), {name: _average(own, name) for name in RESOURCES}) for own in rows]
-    reference: dict[str, float] = {}
-    for name in rules.weights:
-        known = [value for mean in means if (value := mean.costs[name]) is not None]
-        if len(known) == len(means):
-            reference[name] = max(known)
-    fixed = replace(rules, weights={name: rules.weights[name] for name in reference}, reference=reference)
-    costs = {name: np.array([mean.costs[name] for mean in means], dtype=np.float64) for name in reference}
-    h = np.array([np.nan if mean.h is None else mean.h for mean in means])
-    _, q = reduce(h, costs, fixed)
-    return reference, [
-        replace(mean, q=None if mean.h is None else float(worth)) for mean, worth in zip(means, q, strict=True)
+            if seat not in totals:
+                continue
+            totals[seat].append({name: _total(results.costs[name].value[at]) for name in RESOURCES})
+            if found is not None:
+                own = {name: float(values[0, at]) for name, values in found.costs.items()}
+                scored[seat].append({"h": float(found.h[0, at]), **own})
+    return [
+        _Mean(
+            _average(scored[seat], "h"),
+            {name: _average(totals[seat], name) for name in RESOURCES},
+            {name: _average(scored[seat], name) for name in rules.weights},
+        )
+        for seat in there
     ]
+
+
+def _reference(means: Sequence[_Mean], rules: ScoreRules, items: int) -> dict[str, float]:
+    """The largest mean costs of the field, of a match of so many items, where everyone's are known."""
+    found = {name: [mean.scored[name] for mean in means] for name in rules.weights}
+    return {
+        name: items * max(value for value in values if value is not None)
+        for name, values in found.items()
+        if None not in values
+    }
+
+
+def _q(mean: _Mean, rules: ScoreRules, reference: Mapping[str, float], items: int) -> float | None:
+    """Q of a player's means, with the largest costs of the field as the reference."""
+    if mean.h is None:
+        return None
+    fixed = replace(rules, weights={name: rules.weights[name] for name in reference}, reference=reference)
+    costs = {name: np.array([mean.scored[name]], dtype=np.float64) * items for name in reference}
+    return float(reduce(np.array([mean.h]), costs, fixed)[1][0])
 
 
 def _average(rows: Sequence[Mapping[str, float]], name: str) -> float | None:
@@ -203,37 +228,45 @@ def _average(rows: Sequence[Mapping[str, float]], name: str) -> float | None:
     return float(np.mean(values)) if values else None
 
 
-def _known(results: Results, name: str, at: int) -> bool:
-    return not bool(np.isnan(results.costs[name].value[at]).all())
+def _total(values: Floats) -> float:
+    """The sum over items, what is unknown at the mean of what is known; NaN where nothing is."""
+    known = values[~np.isnan(values)]
+    return float(known.mean() * len(values)) if len(known) else math.nan
 
 
-def _player(name: str, seat: int, rated: Ratings, mean: _Mean) -> RatedPlayer:
-    low, high = rated.points_low, rated.points_high
+def _player(at: int, rated: Ratings, mean: _Mean, q: float | None) -> RatedPlayer:
+    ranks = rated.ranks[at] or (None, None)
     return RatedPlayer(
-        name=name,
-        rating=float(rated.fit.points[seat]),
-        low=None if low is None else float(low[seat]),
-        high=None if high is None else float(high[seat]),
-        rank_best=rated.ranks[seat][0],
-        rank_worst=rated.ranks[seat][1],
-        p_first=float(rated.p_first[seat]),
+        name=rated.fit.names[at],
+        rating=float(rated.fit.points[at]),
+        low=_known(rated.points_low[at]),
+        high=_known(rated.points_high[at]),
+        rank_best=ranks[0],
+        rank_worst=ranks[1],
+        p_first=_known(rated.p_first[at]),
         h=mean.h,
         costs=mean.costs,
-        q_reference=mean.q,
+        q_reference=q,
     )
 
 
-def _wins(names: list[str], games: list[Game], rated: Ratings) -> list[Pairing]:
-    """For each ordered pair: meetings won, tied and lost, and the predicted chance."""
-    tally: dict[tuple[int, int], list[int]] = {}
-    for one in games:
-        for at, first in enumerate(one.seats):
-            for other, second in enumerate(one.seats):
-                if at != other:
-                    gap = float(one.q[at] - one.q[other])
-                    row = tally.setdefault((first, second), [0, 0, 0])
-                    row[1 if abs(gap) < TIE else 0 if gap > 0 else 2] += 1
+def _known(value: float) -> float | None:
+    return None if math.isnan(value) else float(value)
+
+
+def _wins(games: Sequence[Game], rated: Ratings) -> list[Pairing]:
+    """For each ordered pair that met: meetings won, tied and lost, and the predicted chance."""
+    names = rated.fit.names
+    found = records(games, len(names))
+    met = np.argwhere(found.sum(axis=2) > 0).tolist()
     return [
-        Pairing(a=names[a], b=names[b], won=row[0], tied=row[1], lost=row[2], predicted=float(rated.fit.win[a, b]))
-        for (a, b), row in sorted(tally.items())
+        Pairing(
+            a=names[a],
+            b=names[b],
+            won=int(found[a, b, 0]),
+            tied=int(found[a, b, 1]),
+            lost=int(found[a, b, 2]),
+            predicted=float(rated.fit.win[a, b]),
+        )
+        for a, b in met
     ]

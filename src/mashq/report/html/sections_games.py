@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from mashq.analysis.intervals import LEVEL
 from mashq.analysis.paired import Difference
 from mashq.report.documents.base import plain
 from mashq.report.documents.game import Game, Solved
@@ -11,7 +12,7 @@ from mashq.report.html import charts_seasons as charts
 from mashq.report.html.labels import labels
 from mashq.report.html.parts import Block, Figure, Prose, Section, Table, Verdict
 from mashq.report.text.formatting import number, safe
-from mashq.report.text.game import NO_CHANGE, learned, mixes
+from mashq.report.text.game import NO_CHANGE, dominated, equilibrium, learned, priced, share_of
 from mashq.report.text.tables import Grid, change, half
 
 EFFECTS = {"h": ("ΔH", 4), "reviews": ("Δreviews an item", 2), "tokens": ("Δtokens an item", 1), "q": ("ΔQ", 4)}
@@ -26,7 +27,7 @@ def game(document: Game) -> tuple[Verdict, list[Section]]:
         if not isinstance(found, Solved):
             lines += found.notes
             continue
-        equilibria = _equilibria(found, known)
+        equilibria = [equilibrium(one, known) for one in found.equilibria] or ["No equilibrium was found."]
         lines.append(f"Vision {when}: {equilibria[0][0].lower()}{equilibria[0][1:]}")
         blocks = _payoffs(when, found, document.policies, known, equilibria)
         sections.append(Section(f"payoffs-{when}", f"The game with vision: {when}", blocks))
@@ -44,17 +45,13 @@ def _headline(document: Game, known: Mapping[str, str]) -> str:
     every = [e for found in document.games.values() if isinstance(found, Solved) for e in found.equilibria]
     pure = {next(iter(e.row)) for e in every if e.pure and e.row == e.column}
     if len(pure) == 1 and len(every) <= len(document.games):
-        return f"{known[next(iter(pure))]} against itself is the only equilibrium"
+        shares = [e.survives for e in every]
+        least = None if None in shares else min(share for share in shares if share is not None)
+        only = f"{known[next(iter(pure))]} against itself"
+        if least is not None and least >= LEVEL:
+            return f"{only} is the only equilibrium"
+        return f"{only} seems to be the only equilibrium (in {share_of(least)} of resamples)"
     return "There is no single stable policy"
-
-
-def _equilibria(game: Solved, known: Mapping[str, str]) -> list[str]:
-    lines = [
-        f"Equilibrium: {mixes(found, known)}; Q {found.payoffs[0]:.4f} and {found.payoffs[1]:.4f}; it stands in "
-        f"{found.survives:.0%} of resampled items."
-        for found in game.equilibria
-    ]
-    return lines or ["No equilibrium was found."]
 
 
 def _payoffs(
@@ -75,11 +72,10 @@ def _payoffs(
         for i, row in enumerate(game.payoffs)
     ]
     lines = [*equilibria]
-    if game.dominated:
-        lines.append(f"Never worth playing (dominated): {', '.join(known[name] for name in game.dominated)}.")
+    lines += dominated(game, known)
     for against, best in game.best_responses.items():
         lines.append(f"Best against {known[against]}: {', '.join(known[name] for name in best)}.")
-    lines += [f"Learning from an even start leads to: {learned(game, known)}.", *(f"Note: {n}" for n in game.notes)]
+    lines += [learned(game, known), *(f"Note: {n}" for n in game.notes)]
     note = "Q of the row against the column; ± is half a 95% interval over resampled items."
     return [figure, Table(f"payoffs-{when}", Grid(["", *order], cells), note), Prose(lines, listed=True)]
 
@@ -92,8 +88,7 @@ def _price(document: Game, known: Mapping[str, str]) -> list[Section]:
     if not moved:
         return [Section("disclosure", "The price of disclosure", [Prose([NO_CHANGE])])]
     rows = [
-        [row.vision, known[row.policy], known[row.against], str(row.seat + 1), *_effects(row.changes)]
-        for row in moved
+        [row.vision, known[row.policy], known[row.against], str(row.seat + 1), *_priced(row.changes)] for row in moved
     ]
     points = [
         {
@@ -109,6 +104,10 @@ def _price(document: Game, known: Mapping[str, str]) -> list[Section]:
     headings = ["vision", "policy", "against", "seat", *(title for title, _ in EFFECTS.values())]
     blocks.append(Table("disclosure", Grid(headings, rows, left=3), "Differences with half a 95% interval."))
     return [Section("disclosure", "The price of disclosure", blocks)]
+
+
+def _priced(changes: Mapping[str, Difference]) -> list[str]:
+    return [priced(changes.get(name), digits) for name, (_, digits) in EFFECTS.items()]
 
 
 def _effects(changes: Mapping[str, Difference]) -> list[str]:

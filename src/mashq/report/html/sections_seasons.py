@@ -12,7 +12,7 @@ from mashq.report.html.parts import Block, Figure, Prose, Section, Table, Tile, 
 from mashq.report.html.style import MAX_COST
 from mashq.report.text.formatting import cost, cost_columns, number, safe
 from mashq.report.text.tables import Grid, change
-from mashq.report.text.tournament import LEFT_OUT, MAX_MATRIX, MORE_DIGITS, ranks
+from mashq.report.text.tournament import LEFT_OUT, MAX_MATRIX, MORE_DIGITS, first, ranks
 
 MAX_CHARTS = 6
 
@@ -116,17 +116,22 @@ def tournament(found: Tournament) -> tuple[Verdict, list[Section]]:
     known = labels(player.name for player in players)
     if not players:
         return Verdict("Nothing can be rated yet", list(found.notes)), []
-    first = players[0]
+    top = players[0]
     sentences = [
-        f"{number(first.p_first * 100, 1)}% of resampled tournaments have {known[first.name]} first; "
-        f"its rank is {ranks(first, ' to ')} at 95%.",
         f"{found.matches} meetings ({found.system}, {found.trials} trial(s) each) of {found.items} "
-        f"items; Q = {found.alpha:g}·H − {found.beta:g}·P.",
+        f"items; Q = {found.alpha:g}·H − {found.beta:g}·P."
     ]
-    tiles = [
-        Tile(known[p.name], f"{p.rating:.0f}", f"{_span(p)} · first {p.p_first:.0%}", p is first) for p in players[:4]
-    ]
-    sure = "sure" if first.rank_worst == 1 else "unsure"
+    mark, headline = "", "The order is not known"
+    if top.p_first is not None:
+        mark, headline = "sure" if top.rank_worst == 1 else "unsure", f"{known[top.name]} is rated first"
+        sentences.insert(
+            0,
+            f"{number(top.p_first * 100, 1)}% of resampled tournaments have {known[top.name]} first; "
+            f"its rank is {ranks(top, ' to ')} at 95%.",
+        )
+    if not found.finished:
+        mark, headline = "", "Not finished: the ratings so far"
+    tiles = [Tile(known[p.name], f"{p.rating:.0f}", f"{_span(p)} · first {first(p)}", p is top) for p in players[:4]]
     rows = [{"player": known[p.name], "rating": p.rating, "low": p.low, "high": p.high} for p in players[:40]]
     alt = "; ".join(f"{row['player']} {row['rating']:.0f}" for row in rows[:12])
     said = "Ratings with 95% intervals over resampled items; 400 points are odds of 10 to 1."
@@ -135,8 +140,7 @@ def tournament(found: Tournament) -> tuple[Verdict, list[Section]]:
     sections = [Section("ratings", "The ratings", [*blocks, *_notes(found)])]
     if 1 < len(players) <= MAX_MATRIX:
         sections.append(Section("wins", "Who beat whom", _matrix(found, known)))
-    headline = f"{known[first.name]} is rated first" if found.finished else "Not finished: the ratings so far"
-    return Verdict(headline, sentences, sure if found.finished else "", tiles, figure), sections
+    return Verdict(headline, sentences, mark, tiles, figure), sections
 
 
 _RATINGS = (
@@ -150,7 +154,7 @@ def _notes(found: Tournament) -> list[Block]:
 
 
 def _span(player: RatedPlayer) -> str:
-    return "no interval" if player.low is None else f"{player.low:.0f} to {player.high:.0f}"
+    return "?" if player.low is None else f"{player.low:.0f} to {player.high:.0f}"
 
 
 def _ratings_grid(players: Sequence[RatedPlayer], known: Mapping[str, str]) -> Grid:
@@ -162,7 +166,7 @@ def _ratings_grid(players: Sequence[RatedPlayer], known: Mapping[str, str]) -> G
             f"{p.rating:.0f}",
             _span(p),
             ranks(p, " to "),
-            f"{p.p_first:.0%}",
+            first(p),
             number(p.h, 4),
             *(cost(name, p.costs[name], MORE_DIGITS.get(name)) for name in costs),
             number(p.q_reference, 4),

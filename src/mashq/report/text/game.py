@@ -41,15 +41,42 @@ def payoffs(document: Game, when: str, game: Solved) -> Grid:
 
 
 def _solution(game: Solved) -> Iterator[str]:
-    for found in game.equilibria:
-        yield (
-            f"Equilibrium: {mixes(found, {})}; Q {found.payoffs[0]:.4f} and {found.payoffs[1]:.4f}; "
-            f"in {found.survives:.0%} of resampled items."
-        )
-    if game.dominated:
-        yield f"Never worth playing (dominated): {', '.join(safe(name) for name in game.dominated)}."
-    yield f"Learning from an even start leads to: {learned(game, {})}."
+    yield from (equilibrium(found, {}) for found in game.equilibria)
+    yield from dominated(game, {})
+    yield learned(game, {})
     yield from (f"Note: {note}" for note in game.notes)
+
+
+def equilibrium(found: Equilibrium, labels: Mapping[str, str]) -> str:
+    """An equilibrium: who mixes what, what each side gets, and in how many resamples it is there."""
+    return (
+        f"Equilibrium: {mixes(found, labels)}; Q {found.payoffs[0]:.4f} and {found.payoffs[1]:.4f}; it holds in "
+        f"{share_of(found.survives)} of resamples of the items."
+    )
+
+
+def dominated(game: Solved, labels: Mapping[str, str]) -> Iterator[str]:
+    """What is never worth playing, and what only seems so."""
+    shown = {name: labels.get(name, safe(name)) for name in game.dominated_in}
+    if game.dominated:
+        sure = (
+            f"{shown[name]} (dominated in {share_of(game.dominated_in[name])} of resamples)"
+            for name in game.dominated
+        )
+        yield f"Never worth playing: {', '.join(sure)}."
+    for name, share in game.dominated_in.items():
+        if name not in game.dominated:
+            how = "too few items to say how surely" if share is None else f"in {share_of(share)} of resamples"
+            yield f"{shown[name]} seems dominated ({how})."
+
+
+def share_of(share: float | None) -> str:
+    """A share of resamples; only all of them are 100%, and only none are 0%."""
+    if share is None:
+        return "?"
+    if 0 < share < 0.005:
+        return "under 1%"
+    return "over 99%" if 0.995 <= share < 1 else f"{share:.0%}"
 
 
 def mixes(found: Equilibrium, labels: Mapping[str, str]) -> str:
@@ -62,9 +89,14 @@ def mixes(found: Equilibrium, labels: Mapping[str, str]) -> str:
 
 
 def learned(game: Solved, labels: Mapping[str, str]) -> str:
-    """The mix that learning leads to."""
-    ends = game.replicator.end.items()
-    return ", ".join(f"{labels.get(name, safe(name))} {share:.0%}" for name, share in ends if share > SHOWN)
+    """The mix that learning leads to, or that it leads to none."""
+    path = game.replicator
+    mix = ", ".join(
+        f"{labels.get(name, safe(name))} {share:.0%}" for name, share in path.end.items() if share > SHOWN
+    )
+    if path.converged:
+        return f"Learning from an even start leads to: {mix}."
+    return f"Learning from an even start did not settle within {path.steps:,} steps; it was last at: {mix}."
 
 
 def disclosure(document: Game) -> Grid:
@@ -75,7 +107,7 @@ def disclosure(document: Game) -> Grid:
             safe(row.policy, 16),
             safe(row.against, 16),
             str(row.seat + 1),
-            *(_change(row.changes.get(name), digits) for name, digits in DIGITS.items()),
+            *(priced(row.changes.get(name), digits) for name, digits in DIGITS.items()),
         ]
         for row in document.disclosure
         if row.any
@@ -85,10 +117,10 @@ def disclosure(document: Game) -> Grid:
     return Grid(headings, rows, title, left=3)
 
 
-def _change(value: Difference | None, digits: int) -> str:
-    """A difference with half its interval, 0 where there is none."""
+def priced(value: Difference | None, digits: int) -> str:
+    """A difference with half its interval, each a question mark where it is not known."""
     shown = change(value, digits, missing="?")
-    return shown if value is None or value.low is not None else f"{shown} ± {0:.{digits}f}"
+    return shown if value is None or value.low is not None else f"{shown} ± ?"
 
 
 def sentences(document: Game) -> Iterator[str]:

@@ -30,7 +30,7 @@ def ratings(document: Tournament) -> Grid:
             f"{player.rating:.0f}",
             "?" if player.low is None else f"{player.low:.0f} to {player.high:.0f}",
             ranks(player, "–"),
-            f"{player.p_first:.0%}",
+            first(player),
             number(player.h, 4),
             *(cost(name, player.costs[name], MORE_DIGITS.get(name)) for name in costs),
             number(player.q_reference, 4),
@@ -40,9 +40,16 @@ def ratings(document: Tournament) -> Grid:
     return Grid(["", "player", "rating", "95%", "ranks", "first", "H", *costs, "Q (ref.)"], rows, left=2)
 
 
+def first(player: RatedPlayer) -> str:
+    """How often a player is first, in percent."""
+    return "?" if player.p_first is None else f"{player.p_first:.0%}"
+
+
 def ranks(player: RatedPlayer, between: str) -> str:
     """The ranks that a player may have."""
     best, worst = player.rank_best, player.rank_worst
+    if best is None:
+        return "?"
     return str(best) if best == worst else f"{best}{between}{worst}"
 
 

@@ -74,5 +74,5 @@ def sentences(document: Trials) -> Iterator[str]:
     if len(document.envelope) > 1 or (document.tied and document.envelope):
         yield leads(document)
     yield from (f"Note: {safe(note, 400)}" for note in document.notes)
-    if document.dropped.items:
+    if document.dropped.units:
         yield from refusal_views(document.views)
