@@ -1,0 +1,1 @@
+"""The reader of meaning: the embedded model with a small adapter, beside grounding's features."""

@@ -1,0 +1,96 @@
+"""What was learnt: the adapter, the head and the line that joins them with grounding.
+
+Contract: `load()` reads `adapter.npz` (made by `bench/reader/train.py`) and `line.json` (by `bench/reader/combine.py`) once.
+`Adapter.changed` adds the adapter to one of the base's matrices. `Adapter.measures` turns an answer's last vectors into
+three numbers: its score (a mean of verdicts, weighed by the attention each token draws), its greatest doubt and its mean
+doubt; `doubts` has the doubt of each token, as a probability. `Line.h` joins them with grounding's log-odds.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import math
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+import numpy as np
+
+from mashq.detectors.reader.gguf import Floats
+
+__all__ = ["Adapter", "Line", "Measures", "load"]
+
+_FILE, _LINE = "adapter.npz", "line.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Measures:
+    """What the reader makes of an answer."""
+
+    score: float
+    greatest: float  # log-odds of the most doubtful token
+    mean: float  # probability
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """Log-odds that an answer is faithful, as a weighted sum."""
+
+    intercept: float
+    grounding: float
+    score: float
+    greatest: float
+    mean: float
+
+    def h(self, grounding: float, read: Measures) -> float:
+        """The probability."""
+        z = self.intercept + self.grounding * grounding
+        z += self.score * read.score + self.greatest * read.greatest + self.mean * read.mean
+        return 1.0 / (1.0 + math.exp(-max(-30.0, min(30.0, z))))
+
+
+@dataclass(frozen=True, slots=True)
+class Adapter:
+    """Two thin matrices for each of the base's, and a head of three numbers a token."""
+
+    parts: dict[str, tuple[Floats, Floats]]  # matrix name -> (down, up)
+    head: Floats  # (attention, verdict, doubt) x width
+    shift: float  # of the doubts
+    line: Line
+    digest: str
+
+    def changed(self, name: str, matrix: Floats) -> Floats:
+        """A matrix of the base, rows as outputs, with what was learnt added."""
+        if name not in self.parts:
+            return matrix
+        down, up = self.parts[name]
+        return matrix + up @ down
+
+    def measures(self, states: Floats) -> Measures:
+        """Of an answer's last vectors, one row a token."""
+        out = states @ self.head.T
+        weights = np.exp(out[:, 0] - out[:, 0].max())
+        doubts = out[:, 2] + np.float32(self.shift)
+        score = float((weights * out[:, 1]).sum() / weights.sum())
+        return Measures(score, float(doubts.max()), float((1.0 / (1.0 + np.exp(-doubts))).mean()))
+
+    def doubts(self, states: Floats) -> Floats:
+        """The probability that each token is where the answer goes wrong."""
+        return 1.0 / (1.0 + np.exp(-(states @ self.head[2] + np.float32(self.shift))))
+
+
+@cache
+def load() -> Adapter:
+    """The adapter of this package."""
+    folder = files("mashq.detectors.reader")
+    data = folder.joinpath(_FILE).read_bytes()
+    told = folder.joinpath(_LINE).read_bytes()
+    line: dict[str, float] = {k: v for k, v in json.loads(told).items() if k != "made_by"}
+    with np.load(io.BytesIO(data)) as held:
+        arrays: dict[str, Floats] = {name: held[name].astype(np.float32) for name in held.files}
+    names = [name.removesuffix(".down") for name in arrays if name.endswith(".down")]
+    parts = {name: (arrays[f"{name}.down"], arrays[f"{name}.up"]) for name in names}
+    digest = hashlib.sha256(data + told).hexdigest()[:8]
+    return Adapter(parts, arrays["head"], float(arrays["bias"][-1]), Line(**line), digest)

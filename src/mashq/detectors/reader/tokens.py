@@ -1,0 +1,83 @@
+"""Texts to the embedded model's tokens: byte-level pairs, merged in the order of the file's list.
+
+Contract: `ids(text)` gives the token ids of any text, and `offsets(text)` the (start, end) characters of each token
+beside them; a character that two tokens share belongs to both. Control tokens written out in a text are read as plain
+characters, so no text can speak to the model in its own signs.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+__all__ = ["Tokens"]
+
+# A number stands alone digit by digit; a word takes the space before it.
+_WORDS = re.compile(r"\d|'(?:s|t|re|ve|m|ll|d)| ?[^\W\d_]+| ?(?:[^\s\w]|_)+|\s+(?!\S)|\s+|.", re.DOTALL)
+_MOST_KEPT = 100_000  # words whose tokens are remembered
+
+
+def _signs() -> dict[int, str]:
+    """The printable sign that stands for each byte in the vocabulary."""
+    plain = [*range(33, 127), *range(161, 173), *range(174, 256)]
+    signs = {byte: chr(byte) for byte in plain}
+    for byte in range(256):
+        if byte not in signs:
+            signs[byte] = chr(256 + len(signs) - len(plain))
+    return signs
+
+
+class Tokens:
+    """One vocabulary."""
+
+    def __init__(self, vocabulary: Sequence[str], merges: Sequence[str]) -> None:
+        self._ids = {token: i for i, token in enumerate(vocabulary)}
+        self._ranks = {(a, b): n for n, (a, _, b) in enumerate(merge.partition(" ") for merge in merges)}
+        self._signs = _signs()
+        self._known: dict[str, tuple[tuple[int, int], ...]] = {}
+
+    def ids(self, text: str) -> list[int]:
+        """The token ids of a text."""
+        return [token for word in _WORDS.findall(text) for token, _ in self._word(word)]
+
+    def offsets(self, text: str) -> list[tuple[int, int, int]]:
+        """(id, first character, end) of each token."""
+        return list(self._placed(text))
+
+    def _placed(self, text: str) -> Iterator[tuple[int, int, int]]:
+        for match in _WORDS.finditer(text):
+            word, start = match.group(), match.start()
+            tokens = self._word(word)
+            if word.isascii():
+                for token, size in tokens:
+                    yield token, start, start + size
+                    start += size
+                continue
+            of_byte = [start + i for i, letter in enumerate(word) for _ in _bytes(letter)]
+            at = 0
+            for token, size in tokens:
+                yield token, of_byte[at], of_byte[at + size - 1] + 1
+                at += size
+
+    def _word(self, word: str) -> tuple[tuple[int, int], ...]:
+        """(id, bytes) of each token of a word."""
+        known = self._known.get(word)
+        if known is None:
+            known = tuple((self._ids[part], len(part)) for part in self._merged(word))
+            if len(self._known) < _MOST_KEPT:
+                self._known[word] = known
+        return known
+
+    def _merged(self, word: str) -> list[str]:
+        parts = [self._signs[byte] for byte in _bytes(word)]
+        last = len(self._ranks)
+        while len(parts) > 1:
+            rank, at = min((self._ranks.get(pair, last), i) for i, pair in enumerate(zip(parts, parts[1:])))
+            if rank == last:
+                break
+            parts[at : at + 2] = [parts[at] + parts[at + 1]]
+        return parts
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "replace")
