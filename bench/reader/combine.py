@@ -4,10 +4,9 @@
 scores of `train.py` on what each fold left out (FOLDS). Needs lightgbm, as `bench/fit_grounding.py` does.
 
 Grounding is fitted anew without each fold, by the shipped choice. What joins the two is a straight line over grounding's
-log-odds, the reader's score, its greatest and its mean doubt, fitted on the second third of the articles, which fold 2
-left out; it is then used as it is for everything else. The figures on the first third of the articles are of fold 1 and
-of that line, so the line was not fitted on them; each human set's are of the fold that left it out. `--write` puts the line into the
-package. What each kind counts in the fit was set beforehand; nothing is chosen here.
+log-odds, the reader's score, its greatest and its mean doubt, fitted on what fold 2 left out (the second third of the
+articles, two human sets). For each figure it is fitted again without all that shares a document with what is measured;
+the adapter is that of the fold that left it out. `--write` puts the line over all of it into the package.
 """
 
 from __future__ import annotations
@@ -25,25 +24,35 @@ from fit_grounding import COPIED, Choice, Fitter, Rows, predict
 from grounding_parts import HUMAN, auc, sigmoid
 
 from mashq.detectors.grounding.detector import COPY
+from mashq.detectors.grounding.trees import load
 
 ROOT = Path(__file__).resolve().parents[2]
-FOLDS = {"f1": ("third0", "frank", "polytope"), "f2": ("third1", "cogensumm", "summeval"), "f3": ("factcc", "xsumfaith")}
+FOLDS = {
+    "f1": ("third0", "frank", "polytope"),
+    "f2": ("third1", "cogensumm", "summeval"),
+    "f3": ("factcc", "xsumfaith"),
+}
 SHIPPED = Choice("all", "even", 200)  # of grounding
 SHARES = {"hhem": 0.75, "edit-model": 0.10, "edit-short": 0.05, "planted": 0.10}
+PEOPLE = 0.5  # what people's labels count beside those, each set with an intercept of its own
 NAMES = ("grounding", "score", "greatest", "mean")
 
 
-def fit(x: np.ndarray, y: np.ndarray, w: np.ndarray, ridge: float = 1e-3) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Weights, first the intercept, of least log-loss; and the mean and spread of each column."""
+Fit = tuple[np.ndarray, np.ndarray, np.ndarray]
+
+
+def fit(x: np.ndarray, y: np.ndarray, w: np.ndarray, own: np.ndarray, ridge: float = 1e-3) -> Fit:
+    """Weights, first the intercept, of least log-loss; and the mean and spread of each column. `own` are columns of
+    intercepts, which are dropped."""
     centre, spread = np.average(x, axis=0, weights=w), x.std(axis=0)
-    z = np.column_stack([np.ones(len(x)), (x - centre) / spread])
+    z = np.column_stack([np.ones(len(x)), (x - centre) / spread, own])
     b = np.zeros(z.shape[1])
     for _ in range(60):
         p = np.clip(sigmoid(z @ b), 1e-6, 1 - 1e-6)
-        gradient = z.T @ (w * (y - p)) - ridge * b * ([0] + [1] * x.shape[1])
+        gradient = z.T @ (w * (y - p)) - ridge * b * ([0] + [1] * (z.shape[1] - 1))
         hessian = (z * (w * p * (1 - p))[:, None]).T @ z + ridge * np.eye(len(b))
         b = b + np.linalg.solve(hessian, gradient)
-    return b, centre, spread
+    return b[: 1 + x.shape[1]], centre, spread
 
 
 def ece(h: np.ndarray, good: np.ndarray) -> float:
@@ -89,60 +98,80 @@ def main() -> None:
     third, label = data["third"][data["doc"][:n]], rows.labels
     assert np.allclose(data["label"][:n], label), "an answer without words shifts the rows"
     own = grounding(rows, third, options.folds / "grounding.npz")
+    trees = load()
     x: dict[str, np.ndarray] = {}
     for name in FOLDS:
         held = np.load(options.folds / f"{name}.npz")
         x[name] = np.full((n, 4), np.nan)
-        x[name][:, 0] = own[name]
+        x[name][:, 0] = trees.intercept + trees.steepness * own[name]  # as the shipped detector has them
         x[name][held["rows"], 1:] = held["values"]
     copied = rows.x[:, COPIED] >= 1.0
-    use = (third == 1) & ~copied & ~np.isnan(x["f2"][:, 1])
-    w = np.zeros(n)
-    for kind, share in SHARES.items():
-        some = use & (rows.kinds == kind)
-        w[some] = share / some.sum()
-    some = w > 0
-    line, centre, spread = fit(x["f2"][some], label[some], w[some] / w[some].sum())
-    print("line", dict(zip(("shift", *NAMES), line.round(3).tolist())))
+    people = np.column_stack([rows.kinds == name for name in HUMAN])
 
-    def joined(name: str) -> np.ndarray:
+    def line_without(away: np.ndarray) -> Fit:
+        """The line over what fold 2 left out, without these rows."""
+        use = ~away & ~copied & ~np.isnan(x["f2"][:, 1])
+        w = np.zeros(n)
+        for kind, share in SHARES.items():
+            some = use & (rows.kinds == kind) & (third == 1)
+            w[some] = share / some.sum()
+        for k in range(len(HUMAN)):
+            some = use & people[:, k]
+            for side in (some & (label >= 0.5), some & (label < 0.5)):
+                w[side] = PEOPLE / 2 * (some.sum() / (use & people.any(1)).sum()) / max(1, side.sum())
+        some = w > 0
+        return fit(x["f2"][some], label[some], w[some] / w[some].sum(), people[some])
+
+    shipped = line_without(np.zeros(n, dtype=bool))
+    print("line", dict(zip(("shift", *NAMES), shipped[0].round(3).tolist())))
+
+    def joined(name: str, found: Fit) -> np.ndarray:
+        line, centre, spread = found
         z = line[0] + ((x[name] - centre) / spread) @ line[1:]
         h = sigmoid(z)
         return np.where(copied, COPY + (1 - COPY) * h, h)
 
     def show(name: str, fold: str, test: np.ndarray) -> list[float]:
         plain = np.where(copied, COPY + (1 - COPY) * sigmoid(own[fold]), COPY * sigmoid(own[fold]))
-        three = [auc(label[test], v[test]) for v in (plain, x[fold][:, 1], joined(fold))]
+        away = np.isin(rows.documents, rows.documents[test])
+        three = [auc(label[test], v[test]) for v in (plain, x[fold][:, 1], joined(fold, line_without(away)))]
         print(f"{name:26}{test.sum():7}" + "".join(f"{v:8.3f}" for v in three), flush=True)
         return three
 
     print(f"{'left out':26}{'rows':>7}{'ground':>8}{'alone':>8}{'joined':>8}")
-    people = []
+    figures: list[list[float]] = []
     for fold, parts in FOLDS.items():
         for part in parts:
             if part in HUMAN:
-                people.append(show(part, fold, rows.kinds == part))
-    print(f"{'mean of the six':33}" + "".join(f"{v:8.3f}" for v in np.mean(people, axis=0)))
+                figures.append(show(part, fold, rows.kinds == part))
+    print(f"{'mean of the six':33}" + "".join(f"{v:8.3f}" for v in np.mean(figures, axis=0)))
     first = third == 0
     for kind in ("hhem", "edit-copy", "edit-short", "edit-model", "planted"):
         show(kind, "f1", first & (rows.kinds == kind))
     for kind in ("edit-model", "edit-short"):
         for test in sorted(set(rows.tests[rows.kinds == kind])):
             show(f"  {kind} {test}", "f1", first & (rows.kinds == kind) & (rows.tests == test))
-    h = joined("f1")
+    h = joined("f1", line_without(first))
     for kind in ("hhem", "edit-model", "edit-short"):
         some = first & (rows.kinds == kind)
-        print(f"{kind}: ECE {ece(h[some], label[some] >= 0.5):.3f} by verdict, {ece(h[some], label[some]):.3f} by HHEM's score")
+        print(
+            f"{kind}: ECE {ece(h[some], label[some] >= 0.5):.3f} by verdict, {ece(h[some], label[some]):.3f} by HHEM's score"
+        )
         for low in range(10):
             cell = some & (h >= low / 10) & (h < (low + 1) / 10 + (low == 9))
             if cell.sum() >= 20:
                 good, mean = (label[cell] >= 0.5).mean(), label[cell].mean()
-                print(f"  {low / 10:.1f}{cell.sum():7}  mean H {h[cell].mean():.2f}  good {good:.2f}  mean label {mean:.2f}")
+                print(
+                    f"  {low / 10:.1f}{cell.sum():7}  mean H {h[cell].mean():.2f}  good {good:.2f}  mean label {mean:.2f}"
+                )
     if options.write:
+        line, centre, spread = shipped
         slopes = line[1:] / spread
         made = {"made_by": "bench/reader/combine.py --write", "intercept": float(line[0] - slopes @ centre)}
         made |= {name: float(value) for name, value in zip(NAMES, slopes)}
-        (ROOT / "src/mashq/detectors/reader/line.json").write_text(json.dumps(made, indent=1) + "\n", encoding="utf-8")
+        (ROOT / "src/mashq/detectors/reader/line.json").write_text(
+            json.dumps(made, indent=1) + "\n", encoding="utf-8"
+        )
 
 
 if __name__ == "__main__":

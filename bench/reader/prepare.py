@@ -46,7 +46,9 @@ class Store:
     documents: dict[str, int] = field(default_factory=dict[str, int])
     answers: list[list[int]] = field(default_factory=list[list[int]])
     odd: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])  # changed tokens, -1 unknown
-    rows: list[tuple[int, int, str, float, int, int]] = field(default_factory=list[tuple[int, int, str, float, int, int]])
+    rows: list[tuple[int, int, str, float, int, int]] = field(
+        default_factory=list[tuple[int, int, str, float, int, int]]
+    )
 
     def add(self, document: str, kind: str, test: str, answer: str, label: float, use: int, partner: int = -1) -> int:
         """One row; `use` is 1 to train on, 2 to measure on, 3 both."""
@@ -93,9 +95,16 @@ def build(store: Store, data: Path, news: Path) -> None:
         if len(edits.sentences(document)) >= 4:
             summary = edits.extract(document, rng)
             short = rng.random() < 0.7
-            made.append((document, edits.shorten(summary, rng) if short else summary, "edit-short" if short else "edit-copy", 2))
+            made.append(
+                (
+                    document,
+                    edits.shorten(summary, rng) if short else summary,
+                    "edit-short" if short else "edit-copy",
+                    2,
+                )
+            )
     for document, summary, kind, tries in made:
-        for test in rng.sample(rewrites.KINDS, tries + 1)[:tries + (rng.random() < 0.3)]:
+        for test in rng.sample(rewrites.KINDS, tries + 1)[: tries + (rng.random() < 0.3)]:
             text = rewrites.keep(summary, document, rng) if rng.random() < 0.6 else summary
             changed = rewrites.change(test, document, text, foreign, others, rng)
             if changed is not None and changed != text:

@@ -22,7 +22,7 @@ ADDED = ("opposite", "amount", "modality", "unit", "word", "subject", "relation"
 KINDS = (*edits.KINDS, *ADDED)
 SCATTERED = ("role", "subject")  # changed in more than one place
 
-_NUMBERS = "zero one two three four five six seven eight nine ten eleven twelve".split()
+_NUMBERS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
 _SAME = [
     ("said", "stated"), ("about", "approximately"), ("began", "started"), ("begin", "start"), ("bought", "purchased"),
     ("many", "numerous"), ("people", "individuals"), ("but", "however,"), ("big", "large"), ("ended", "finished"),
@@ -120,7 +120,9 @@ def keep(text: str, document: str, rng: random.Random) -> str:
     if rng.random() < 0.7:
         text = pattern.sub(same, text)
     if rng.random() < 0.4:
-        text = re.sub(r"(?<![\w.,$£€-])(1[0-2]|[2-9])(?![\w.,%-]|\.\d| [A-Z])", lambda m: _NUMBERS[int(m.group())], text)
+        text = re.sub(
+            r"(?<![\w.,$£€-])(1[0-2]|[2-9])(?![\w.,%-]|\.\d| [A-Z])", lambda m: _NUMBERS[int(m.group())], text
+        )
     elif rng.random() < 0.4:
         text = re.sub(r"\b(" + "|".join(_NUMBERS[2:]) + r")\b", lambda m: str(_NUMBERS.index(m.group())), text)
     if rng.random() < 0.3:
@@ -182,7 +184,11 @@ def _word(document: str, text: str, rng: random.Random) -> str | None:
 def _subject(text: str, rng: random.Random) -> str | None:
     """Two sentences' beginnings, up to their first verb, in each other's place."""
     parts = re.split(r"(?<=[.!?])\s+", text)
-    heads = [(i, m) for i, part in enumerate(parts) if (m := re.match(r"[A-Z][^,.]{3,40}?(?= (?:is|was|are|were|has|had|will|said|have)\b)", part))]
+    heads = [
+        (i, m)
+        for i, part in enumerate(parts)
+        if (m := re.match(r"[A-Z][^,.]{3,40}?(?= (?:is|was|are|were|has|had|will|said|have)\b)", part))
+    ]
     if len(heads) < 2:
         return None
     (i, a), (j, b) = rng.sample(heads, 2)

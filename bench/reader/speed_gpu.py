@@ -42,7 +42,9 @@ def main() -> None:
     a, b = (np.array([(m.score, m.greatest, m.mean) for m in way.measures(real)]) for way in (quick, exact))
     print("bf16 from fp32, worst shift of score, greatest, mean:", abs(a - b).max(0), "mean", abs(a - b).mean(0))
     h = [1 / (1 + np.exp(-z[:, 0])) for z in (a, b)]
-    print(f"as H of the score alone: worst {abs(h[0] - h[1]).max():.4f}, 99% {np.quantile(abs(h[0] - h[1]), 0.99):.4f}")
+    print(
+        f"as H of the score alone: worst {abs(h[0] - h[1]).max():.4f}, 99% {np.quantile(abs(h[0] - h[1]), 0.99):.4f}"
+    )
     few = quick.measures(real[:3])
     print("the batch matters:", few != quick.measures(real)[:3])
     model = Model(file, adapter.changed)
@@ -56,7 +58,9 @@ def main() -> None:
         quick.measures(pairs)
         took = time.time() - began
         total = sum(len(s) + len(t) for s, t in pairs)
-        print(f"{len(pairs) / took:.0f} pairs/s, {total / took:.0f} tokens/s, median {np.median(sizes) + 100:.0f} tokens")
+        print(
+            f"{len(pairs) / took:.0f} pairs/s, {total / took:.0f} tokens/s, median {np.median(sizes) + 100:.0f} tokens"
+        )
 
 
 if __name__ == "__main__":

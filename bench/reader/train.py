@@ -36,7 +36,7 @@ LONGEST_SOURCE, LONGEST_ANSWER = 1400, 400
 ROW, MORE = 1536, 640  # tokens of a row, and at least so many of answers
 RANK, SCALE = 16, 2.0
 HUMAN = 6  # the first kinds are people's
-COUNTS = {"hhem": 1.5, "edit-copy": 0.3, "edit-short": 0.5, "edit-model": 0.6, "edit-human": 1.0}
+COUNTS = {"hhem": 1.0, "edit-copy": 0.3, "edit-short": 0.5, "edit-model": 0.6, "edit-human": 1.0}
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,10 @@ class Data:
             some: list[int] = []
             size = len(source)
             for group in groups:
-                more = sum(min(int(self.answer_ends[i + 1] - self.answer_ends[i]), LONGEST_ANSWER) + len(self.end) for i in group)
+                more = sum(
+                    min(int(self.answer_ends[i + 1] - self.answer_ends[i]), LONGEST_ANSWER) + len(self.end)
+                    for i in group
+                )
                 if some and size + more > limit:
                     found.append(self.row(source, some))
                     some, size = [], len(source)
@@ -211,7 +214,9 @@ def on_gpu(data: Data, rows: list[Row]) -> dict[str, Any]:
         "twin": np.array([place.get(int(data.partner[n]), -1) for n in numbers]),
         "odd": (spread >= odd[:, :1]) & (spread < odd[:, 1:]), "told": (odd[:, 0] >= 0)[:, None] & (spread < sizes),
     }  # fmt: skip
-    return {name: torch.from_numpy(np.ascontiguousarray(value)).cuda(non_blocking=True) for name, value in made.items()} | {"numbers": numbers}
+    return {
+        name: torch.from_numpy(np.ascontiguousarray(value)).cuda(non_blocking=True) for name, value in made.items()
+    } | {"numbers": numbers}
 
 
 def loss_of(net: Net, layers: list[torch_model.TorchLayer], batch: dict[str, Any]) -> Any:
@@ -294,8 +299,8 @@ def main() -> None:
     parser.add_argument("--weights", type=Path, required=True)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--leave", default="")
-    parser.add_argument("--epochs", type=int, default=1)
-    parser.add_argument("--rate", type=float, default=4e-4)
+    parser.add_argument("--epochs", type=int, default=2)
+    parser.add_argument("--rate", type=float, default=6e-4)
     parser.add_argument("--share", type=float, default=0.5, help="of the generated rows, in each epoch")
     parser.add_argument("--decay", type=float, default=0.05)
     parser.add_argument("--budget", type=int, default=24576)
@@ -328,19 +333,28 @@ def main() -> None:
         net.load_state_dict(held["net"])
         optimiser.load_state_dict(held["optimiser"])
         first = held["epoch"]
-    print(f"{len(train)} rows to train on, {len(test)} to measure on, ready after {time.time() - began:.0f} s", flush=True)
+    print(
+        f"{len(train)} rows to train on, {len(test)} to measure on, ready after {time.time() - began:.0f} s",
+        flush=True,
+    )
     for epoch in range(first, options.epochs):
         rng = np.random.default_rng(100 + epoch)
         twos = rng.random(len(data.label)) < options.share  # of the generated ones, others in every epoch
         first_of = np.where(data.partner >= 0, data.partner, np.arange(len(data.label)))
-        order = batches(data.rows(train[(data.kind[train] <= HUMAN) | twos[first_of[train]]], rng), options.budget, rng)
+        order = batches(
+            data.rows(train[(data.kind[train] <= HUMAN) | twos[first_of[train]]], rng), options.budget, rng
+        )
         total, since, tokens = 0.0, time.time(), 0
         for step, rows in enumerate(order):
             if options.limit and step >= options.limit:
                 break
             done = (epoch + step / len(order)) / options.epochs
             for group, rate in zip(optimiser.param_groups, rates):
-                group["lr"] = rate * min(1.0, (epoch * len(order) + step + 1) / 60) * (0.02 + 0.98 * (1 + math.cos(math.pi * done)) / 2)
+                group["lr"] = (
+                    rate
+                    * min(1.0, (epoch * len(order) + step + 1) / 60)
+                    * (0.02 + 0.98 * (1 + math.cos(math.pi * done)) / 2)
+                )
             batch = on_gpu(data, rows)
             loss = loss_of(net, net.layers(), batch)
             optimiser.zero_grad(set_to_none=True)
@@ -350,7 +364,10 @@ def main() -> None:
             tokens += batch["tokens"].numel()
             if step % 50 == 0:
                 total = float(loss.detach())
-                print(f"{epoch} {step}/{len(order)} loss {total:.3f} {tokens / (time.time() - since):.0f} tokens/s", flush=True)
+                print(
+                    f"{epoch} {step}/{len(order)} loss {total:.3f} {tokens / (time.time() - since):.0f} tokens/s",
+                    flush=True,
+                )
                 since, tokens = time.time(), 0
         torch.save({"net": net.state_dict(), "optimiser": optimiser.state_dict(), "epoch": epoch + 1}, kept)
         print(f"epoch {epoch + 1} ends after {time.time() - began:.0f} s", flush=True)

@@ -130,12 +130,13 @@ DETECTORS: Extensions[Detector] = Extensions(
     ("name", "version", "score"),
     {
         "grounding": "mashq.detectors.grounding.detector:Grounding",
+        "reader": "mashq.detectors.reader.detector:Reader",
         "exact-match": "mashq.detectors.exact_match:ExactMatch",
         "simpleqa": "mashq.detectors.simpleqa:SimpleQA",
         "hhem": "mashq.detectors.neural.hhem:Hhem",
         "minicheck": "mashq.detectors.neural.minicheck:Minicheck",
     },
-    with_argument=("hhem", "minicheck"),
+    with_argument=("hhem", "minicheck", "reader"),
 )
 WIRES: Extensions[Wire] = Extensions(
     "wire format",

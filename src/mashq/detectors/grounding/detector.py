@@ -21,7 +21,7 @@ from mashq.detectors.grounding.features import FEATURES, best_sentence, features
 from mashq.detectors.grounding.reading import Token, read
 from mashq.detectors.grounding.trees import load
 
-__all__ = ["COPY", "Grounding"]
+__all__ = ["COPY", "Grounding", "odds"]
 
 COPY = 0.95  # what a copy scores at least, and anything else at most
 _COPIED = FEATURES.index("copied")
@@ -64,13 +64,22 @@ class Grounding:
         return _runs(answer, doubtful)
 
 
-def _score(source: Source, text: str) -> float:
+def odds(source: Source, text: str) -> tuple[float, bool] | None:
+    """Log-odds that an answer is faithful, and whether all of it is copied; None for an answer without words."""
     answer = read(text)
     if not answer:
-        return 0.0
+        return None
     values = features(source, text, answer)
-    h = 1.0 / (1.0 + math.exp(-max(-30.0, min(30.0, load().score(values)))))
-    if values[_COPIED] >= 1.0:  # ranked among each other above everything else
+    return load().score(values), values[_COPIED] >= 1.0
+
+
+def _score(source: Source, text: str) -> float:
+    found = odds(source, text)
+    if found is None:
+        return 0.0
+    z, copied = found
+    h = 1.0 / (1.0 + math.exp(-max(-30.0, min(30.0, z))))
+    if copied:  # ranked among each other above everything else
         return COPY + (1.0 - COPY) * h
     return COPY * h
 

@@ -31,7 +31,7 @@ class Gpu:
     def __init__(self, torch: Any, file: Gguf, adapter: Adapter, device: str, kind: str) -> None:
         self._torch, self._device = torch, device
         self._shape = Shape.of(file)
-        number: Any = {"fp32": torch.float32, "bf16": torch.bfloat16}[kind]
+        number: Any = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}[kind]
 
         def change(name: str, matrix: Any) -> Any:
             if name not in adapter.parts:

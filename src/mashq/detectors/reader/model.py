@@ -179,8 +179,10 @@ def _attention(query: Floats, key: Floats, value: Floats, before: int) -> Floats
         np.exp(scores, out=scores)
         total = scores.sum(axis=2, keepdims=True)
         mixed = (scores @ value[:, :seen]) / total
-        done[start:end] = mixed.reshape(groups, heads // groups, end - start, size).transpose(2, 0, 1, 3).reshape(
-            end - start, heads, size
+        done[start:end] = (
+            mixed.reshape(groups, heads // groups, end - start, size)
+            .transpose(2, 0, 1, 3)
+            .reshape(end - start, heads, size)
         )
     return done.reshape(n, heads * size)
 

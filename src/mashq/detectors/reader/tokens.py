@@ -10,14 +10,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-__all__ = ["Tokens"]
+__all__ = ["Tokens", "signs"]
 
 # A number stands alone digit by digit; a word takes the space before it.
 _WORDS = re.compile(r"\d|'(?:s|t|re|ve|m|ll|d)| ?[^\W\d_]+| ?(?:[^\s\w]|_)+|\s+(?!\S)|\s+|.", re.DOTALL)
 _MOST_KEPT = 100_000  # words whose tokens are remembered
 
 
-def _signs() -> dict[int, str]:
+def signs() -> dict[int, str]:
     """The printable sign that stands for each byte in the vocabulary."""
     plain = [*range(33, 127), *range(161, 173), *range(174, 256)]
     signs = {byte: chr(byte) for byte in plain}
@@ -33,7 +33,7 @@ class Tokens:
     def __init__(self, vocabulary: Sequence[str], merges: Sequence[str]) -> None:
         self._ids = {token: i for i, token in enumerate(vocabulary)}
         self._ranks = {(a, b): n for n, (a, _, b) in enumerate(merge.partition(" ") for merge in merges)}
-        self._signs = _signs()
+        self._signs = signs()
         self._known: dict[str, tuple[tuple[int, int], ...]] = {}
 
     def ids(self, text: str) -> list[int]:
