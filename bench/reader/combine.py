@@ -1,12 +1,13 @@
 """Combine the reader's measures with grounding's, and measure both with each set left out.
 
-`python bench/reader/combine.py --rows FILE --folds DIR [--write]`, where DIR holds f1.npz, f2.npz and f3.npz: the
-scores of `train.py` on what each fold left out (FOLDS). Needs lightgbm, as `bench/fit_grounding.py` does.
+`python bench/reader/combine.py --rows FILE --folds DIR [--write]`, where DIR holds f1.npz, f2.npz and f3.npz:
+the scores of `train.py` on what each fold left out (FOLDS). Needs lightgbm, as `bench/fit_grounding.py` does.
 
-Grounding is fitted anew without each fold, by the shipped choice. What joins the two is a straight line over grounding's
-log-odds, the reader's score, its greatest and its mean doubt, fitted on what fold 2 left out (the second third of the
-articles, two human sets). For each figure it is fitted again without all that shares a document with what is measured;
-the adapter is that of the fold that left it out. `--write` puts the line over all of it into the package.
+Grounding is fitted anew without each fold, by the shipped choice. What joins the two is a straight line over
+grounding's log-odds, the reader's score, its greatest and its mean doubt, fitted on what fold 2 left out (the
+second third of the articles, two human sets). For each figure it is fitted again without all that shares a
+document with what is measured; the adapter is that of the fold that left it out. `--write` puts the line over
+all of it into the package.
 """
 
 from __future__ import annotations
@@ -141,9 +142,7 @@ def main() -> None:
     print(f"{'left out':26}{'rows':>7}{'ground':>8}{'alone':>8}{'joined':>8}")
     figures: list[list[float]] = []
     for fold, parts in FOLDS.items():
-        for part in parts:
-            if part in HUMAN:
-                figures.append(show(part, fold, rows.kinds == part))
+        figures += [show(part, fold, rows.kinds == part) for part in parts if part in HUMAN]
     print(f"{'mean of the six':33}" + "".join(f"{v:8.3f}" for v in np.mean(figures, axis=0)))
     first = third == 0
     for kind in ("hhem", "edit-copy", "edit-short", "edit-model", "planted"):
@@ -154,16 +153,13 @@ def main() -> None:
     h = joined("f1", line_without(first))
     for kind in ("hhem", "edit-model", "edit-short"):
         some = first & (rows.kinds == kind)
-        print(
-            f"{kind}: ECE {ece(h[some], label[some] >= 0.5):.3f} by verdict, {ece(h[some], label[some]):.3f} by HHEM's score"
-        )
+        verdict, soft = ece(h[some], label[some] >= 0.5), ece(h[some], label[some])
+        print(f"{kind}: ECE {verdict:.3f} by verdict, {soft:.3f} by HHEM's score")
         for low in range(10):
             cell = some & (h >= low / 10) & (h < (low + 1) / 10 + (low == 9))
             if cell.sum() >= 20:
                 good, mean = (label[cell] >= 0.5).mean(), label[cell].mean()
-                print(
-                    f"  {low / 10:.1f}{cell.sum():7}  mean H {h[cell].mean():.2f}  good {good:.2f}  mean label {mean:.2f}"
-                )
+                print(f"  {low / 10:.1f}{cell.sum():7}  H {h[cell].mean():.2f}  good {good:.2f}  label {mean:.2f}")
     if options.write:
         line, centre, spread = shipped
         slopes = line[1:] / spread

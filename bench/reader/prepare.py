@@ -1,9 +1,9 @@
 """What the reader is trained and measured on, as one file of numbers: `python bench/reader/prepare.py --out FILE`.
 
-Reads the same data as `bench/fit_grounding.py` (see there) and the embedded model's vocabulary. The file holds every text
-as token ids, the rows to measure on (those of `bench/edits.py`, in their order) and the rows to train on: people's labels,
-HHEM's scores, and generated twos (a faithful answer, the same with one fact changed; `rewrites.py`). Seeds are fixed.
-The file holds third-party text in token form and is no part of the project.
+Reads the same data as `bench/fit_grounding.py` (see there) and the embedded model's vocabulary. The file holds
+every text as token ids, the rows to measure on (those of `bench/edits.py`, in their order) and the rows to
+train on: people's labels, HHEM's scores, and generated twos (a faithful answer, the same with one fact changed;
+`rewrites.py`). Seeds are fixed. The file holds third-party text in token form and is no part of the project.
 """
 
 from __future__ import annotations
@@ -142,12 +142,16 @@ def main() -> None:
         third=np.array([zlib.crc32(name.encode()) % 3 for name in names], dtype=np.int8),
         sets=np.array([[name in owners[s] for s in HUMAN] for name in names]),
         odd=np.array(store.odd, dtype=np.int32),
-        doc=np.array([r[0] for r in store.rows], dtype=np.int32), kind=np.array([r[1] for r in store.rows], dtype=np.int8),
-        test=np.array([tests.index(r[2]) for r in store.rows], dtype=np.int8), tests=np.array(tests), kinds=np.array(KINDS),
-        label=np.array([r[3] for r in store.rows], dtype=np.float32), use=np.array([r[4] for r in store.rows], dtype=np.int8),
+        doc=np.array([r[0] for r in store.rows], dtype=np.int32),
+        kind=np.array([r[1] for r in store.rows], dtype=np.int8),
+        test=np.array([tests.index(r[2]) for r in store.rows], dtype=np.int8),
+        tests=np.array(tests), kinds=np.array(KINDS),
+        label=np.array([r[3] for r in store.rows], dtype=np.float32),
+        use=np.array([r[4] for r in store.rows], dtype=np.int8),
         partner=np.array([r[5] for r in store.rows], dtype=np.int32),
         prefix=np.array(tokens.ids("Article:\n"), dtype=np.uint16),
-        middle=np.array(tokens.ids("\n\nSummary:\n"), dtype=np.uint16), end=np.array(tokens.ids("\n\n"), dtype=np.uint16),
+        middle=np.array(tokens.ids("\n\nSummary:\n"), dtype=np.uint16),
+        end=np.array(tokens.ids("\n\n"), dtype=np.uint16),
     )  # fmt: skip
     train = [i for i, r in enumerate(store.rows) if r[4] & 1]
     print(f"{len(documents)} documents, {len(store.rows)} rows, {len(train)} to train on", file=sys.stderr)

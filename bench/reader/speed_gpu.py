@@ -1,7 +1,8 @@
 """The reader on one GPU: `python bench/reader/speed_gpu.py --rows FILE --weights GGUF --adapter NPZ`.
 
-Pairs a second of random tokens, median 700 a pair (lognormal, sigma 0.5), tokenising not counted; the worst shift of bf16
-from fp32 over real pairs of FILE, in the log-odds' terms and as H at the steepest place; whether the batch matters.
+Pairs a second of random tokens, median 700 a pair (lognormal, sigma 0.5), tokenising not counted; the worst
+shift of bf16 from fp32 over real pairs of FILE, in the log-odds' terms and as H at the steepest place; whether
+the batch matters.
 """
 
 from __future__ import annotations
@@ -59,7 +60,8 @@ def main() -> None:
         took = time.time() - began
         total = sum(len(s) + len(t) for s, t in pairs)
         print(
-            f"{len(pairs) / took:.0f} pairs/s, {total / took:.0f} tokens/s, median {np.median(sizes) + 100:.0f} tokens"
+            f"{len(pairs) / took:.0f} pairs/s, {total / took:.0f} tokens/s, "
+            f"median {np.median(sizes) + 100:.0f} tokens"
         )
 
 

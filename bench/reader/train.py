@@ -1,13 +1,14 @@
-"""Train the reader's adapter on one GPU: `python bench/reader/train.py --rows FILE --weights GGUF --leave LIST --out DIR`.
+"""Train the reader's adapter on one GPU: `python bench/reader/train.py --rows FILE --weights GGUF --leave LIST
+--out DIR`.
 
-FILE is what `prepare.py` wrote; LIST names what is left out, with everything that shares a document: human sets and
-thirds of the articles ("frank,polytope,third0"; empty for the adapter that ships). The base stays as it is; rank 16 on
-all seven projections of every layer and three numbers a token are learnt: attention and verdict, whose weighted mean is
-the answer's score, and a doubt about each word.
+FILE is what `prepare.py` wrote; LIST names what is left out, with everything that shares a document: human sets
+and thirds of the articles ("frank,polytope,third0"; empty for the adapter that ships). The base stays as it is;
+rank 16 on all seven projections of every layer and three numbers a token are learnt: attention and verdict,
+whose weighted mean is the answer's score, and a doubt about each word.
 
-A row of a batch is one source with many answers on it: they see the source and themselves, not each other. The source
-is read once in training too. After every epoch the state is kept in DIR, and a run that was stopped goes on from there.
-Writes DIR/adapter.npz (float16) and DIR/scores.npz: the measures of the left-out rows.
+A row of a batch is one source with many answers on it: they see the source and themselves, not each other. The
+source is read once in training too. After every epoch the state is kept in DIR, and a run that was stopped goes
+on from there. Writes DIR/adapter.npz (float16) and DIR/scores.npz: the measures of the left-out rows.
 """
 
 from __future__ import annotations
@@ -322,7 +323,10 @@ def main() -> None:
     slow = [net.head, net.bias]
     adapter = [*net.down.parameters(), *net.up.parameters()]
     optimiser = torch.optim.AdamW(
-        [{"params": adapter, "lr": options.rate, "weight_decay": options.decay}, {"params": slow, "lr": 1e-3, "weight_decay": 0.0}],
+        [
+            {"params": adapter, "lr": options.rate, "weight_decay": options.decay},
+            {"params": slow, "lr": 1e-3, "weight_decay": 0.0},
+        ],
         betas=(0.9, 0.98), fused=True,
     )  # fmt: skip
     rates = [group["lr"] for group in optimiser.param_groups]

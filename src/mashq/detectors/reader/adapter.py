@@ -1,9 +1,10 @@
 """What was learnt: the adapter, the head and the line that joins them with grounding.
 
-Contract: `load()` reads `adapter.npz` (made by `bench/reader/train.py`) and `line.json` (by `bench/reader/combine.py`) once.
-`Adapter.changed` adds the adapter to one of the base's matrices. `Adapter.measures` turns an answer's last vectors into
-three numbers: its score (a mean of verdicts, weighed by the attention each token draws), its greatest doubt and its mean
-doubt; `doubts` has the doubt of each token, as a probability. `Line.h` joins them with grounding's log-odds.
+Contract: `load()` reads `adapter.npz` (made by `bench/reader/train.py`) and `line.json` (by
+`bench/reader/combine.py`) once. `Adapter.changed` adds the adapter to one of the base's matrices.
+`Adapter.measures` turns an answer's last vectors into three numbers: its score (a mean of verdicts, weighed by
+the attention each token draws), its greatest doubt and its mean doubt; `doubts` has the doubt of each token, as
+a probability. `Line.h` joins them with grounding's log-odds.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ class Adapter:
         if name not in self.parts:
             return matrix
         down, up = self.parts[name]
-        return matrix + up @ down
+        return (matrix + up @ down).astype(np.float32, copy=False)
 
     def measures(self, states: Floats) -> Measures:
         """Of an answer's last vectors, one row a token."""

@@ -1,12 +1,12 @@
 """The reader: the embedded model, taught to read an answer against its source, beside grounding's features.
 
-Contract: H is the calibrated chance that the answer is faithful: a straight line over grounding's log-odds and three
-measures of a 135M model with a small adapter (`adapter`). An answer copied word for word scores at least COPY; one without
-a word 0.0. On the processor a source is read once, alone, and each answer on top of it, alone: equal pairs get equal
-scores whatever else is scored, and a further answer on a source costs its own tokens only. The last sources are
-remembered between calls, KEPT tokens of them. Of a source the first LONGEST tokens are read by the model (grounding's part
-reads all of it), of an answer the first LONGEST_ANSWER. Without the weights it refuses. Where torch sees a GPU it is used;
-`reader:cpu` and `reader:cuda` say which.
+Contract: H is the calibrated chance that the answer is faithful: a straight line over grounding's log-odds and
+three measures of a 135M model with a small adapter (`adapter`). An answer copied word for word scores at least
+COPY; one without a word 0.0. On the processor a source is read once, alone, and each answer on top of it,
+alone: equal pairs get equal scores whatever else is scored, and a further answer on a source costs its own
+tokens only. The last sources are remembered between calls, KEPT tokens of them. Of a source the first LONGEST
+tokens are read by the model (grounding's part reads all of it), of an answer the first LONGEST_ANSWER. Without
+the weights it refuses. Where torch sees a GPU it is used; `reader:cpu` and `reader:cuda` say which.
 """
 
 from __future__ import annotations
@@ -112,9 +112,8 @@ class Reader:
         by_source = sorted(range(len(pairs)), key=lambda i: pairs[i].source)
         for text, group in groupby(by_source, key=lambda i: pairs[i].source):
             source = Source.of(text)
-            for i in group:
-                if (found := odds(source, pairs[i].answer)) is not None:
-                    judged.append((i, *found))
+            told = ((i, odds(source, pairs[i].answer)) for i in group)
+            judged += [(i, *found) for i, found in told if found is not None]
         with self._lock:
             read = self._measured([pairs[i] for i, _, _ in judged])
         for (i, z, copied), measures in zip(judged, read, strict=True):

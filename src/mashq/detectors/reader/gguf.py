@@ -1,8 +1,8 @@
 """Reading a GGUF file: its settings, its vocabulary and its tensors as plain numbers.
 
-Contract: `Gguf(path)` reads the header and maps the rest; `tensor(name)` gives one tensor as float32, rows of the
-input's width, and `rows(name, numbers)` some of its rows alone. The kinds F32, F16, Q4_1 and Q8_0 are known. A file that
-is none, is cut short or holds another kind is a `DetectorError`.
+Contract: `Gguf(path)` reads the header and maps the rest; `tensor(name)` gives one tensor as float32, rows of
+the input's width, and `rows(name, numbers)` some of its rows alone. The kinds F32, F16, Q4_1 and Q8_0 are
+known. A file that is none, is cut short or holds another kind is a `DetectorError`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """The reader on a GPU, through torch: pairs in batches, bf16 where that changes next to nothing.
 
-Contract: `Gpu.measures` gives the three measures of each (source, answer) in token ids. A pair's row is as long as the
-pair needs, up to the next multiple of STEP, and as many rows as the budget holds are computed whatever their number: the
-shape of every product follows from the pair alone, so that equal pairs get equal measures in any batch.
+Contract: `Gpu.measures` gives the three measures of each (source, answer) in token ids. A pair's row is as long
+as the pair needs, up to the next multiple of STEP, and as many rows as the budget holds are computed whatever
+their number: the shape of every product follows from the pair alone, so that equal pairs get equal measures in
+any batch.
 """
 
 from __future__ import annotations

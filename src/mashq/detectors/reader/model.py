@@ -1,9 +1,9 @@
 """The embedded model's forward pass in numpy: a source is read once, then each answer on top of it.
 
-Contract: `Model.read(ids)` gives the `Memory` of a text: its keys and values, layer by layer. `Model.states(memory, ids)`
-gives the last layer's vector of each token of a text that follows it, and leaves the memory as it was. Both are
-functions of their arguments alone: a text is never computed beside another, so nothing that is read before, after or
-at the same time changes a single bit.
+Contract: `Model.read(ids)` gives the `Memory` of a text: its keys and values, layer by layer.
+`Model.states(memory, ids)` gives the last layer's vector of each token of a text that follows it, and leaves
+the memory as it was. Both are functions of their arguments alone: a text is never computed beside another, so
+nothing that is read before, after or at the same time changes a single bit.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ Change = Callable[[str, Floats], Floats]
 
 
 def unrolled(matrix: Floats, heads: int) -> Floats:
-    """Rows of queries or keys in the order of the model's own code: the file has each head's two halves interleaved."""
+    """Rows of queries or keys in the model's own order: the file has each head's two halves interleaved."""
     size = matrix.shape[0] // heads
     return matrix.reshape(heads, size // 2, 2, -1).swapaxes(1, 2).reshape(matrix.shape)
 
@@ -152,14 +152,15 @@ def _layer(file: Gguf, shape: Shape, number: int, change: Change) -> Layer:
 def _scaled(x: Floats, epsilon: float) -> Floats:
     """Each row divided by its root mean square."""
     squares = np.einsum("ij,ij->i", x, x) / np.float32(x.shape[1])
-    return x * (1.0 / np.sqrt(squares + np.float32(epsilon)))[:, None]
+    return (x / np.sqrt(squares + np.float32(epsilon))[:, None]).astype(np.float32, copy=False)
 
 
 def _turned(x: Floats, cos: Floats, sin: Floats) -> Floats:
     """Rotary positions: the two halves of each head turned against each other."""
     half = x.shape[2] // 2
     first, second = x[:, :, :half], x[:, :, half:]
-    return np.concatenate([first * cos - second * sin, second * cos + first * sin], axis=2)
+    both = np.concatenate([first * cos - second * sin, second * cos + first * sin], axis=2)
+    return both.astype(np.float32, copy=False)
 
 
 def _attention(query: Floats, key: Floats, value: Floats, before: int) -> Floats:

@@ -1,14 +1,15 @@
 """Texts to the embedded model's tokens: byte-level pairs, merged in the order of the file's list.
 
-Contract: `ids(text)` gives the token ids of any text, and `offsets(text)` the (start, end) characters of each token
-beside them; a character that two tokens share belongs to both. Control tokens written out in a text are read as plain
-characters, so no text can speak to the model in its own signs.
+Contract: `ids(text)` gives the token ids of any text, and `offsets(text)` the (start, end) characters of each
+token beside them; a character that two tokens share belongs to both. Control tokens written out in a text are
+read as plain characters, so no text can speak to the model in its own signs.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 __all__ = ["Tokens", "signs"]
 
@@ -72,7 +73,7 @@ class Tokens:
         parts = [self._signs[byte] for byte in _bytes(word)]
         last = len(self._ranks)
         while len(parts) > 1:
-            rank, at = min((self._ranks.get(pair, last), i) for i, pair in enumerate(zip(parts, parts[1:])))
+            rank, at = min((self._ranks.get(pair, last), i) for i, pair in enumerate(pairwise(parts)))
             if rank == last:
                 break
             parts[at : at + 2] = [parts[at] + parts[at + 1]]

@@ -1,8 +1,9 @@
 """The same forward pass through torch, for training and for GPUs: rows of tokens, each with its positions.
 
-Contract: `run` gives the last layer's vectors of a batch; the residual stream stays in float32, the products are in the
-matrices' own kind. With `causal` each row is one text; `bench/reader/train.py` has rows of a source and several
-answers that do not see each other. `layers` reads the matrices from the GGUF file; norms are worked in.
+Contract: `run` gives the last layer's vectors of a batch; the residual stream stays in float32, the products
+are in the matrices' own kind. With `causal` each row is one text; `bench/reader/train.py` has rows of a source
+and several answers that do not see each other. `layers` reads the matrices from the GGUF file; norms are worked
+in.
 """
 
 from __future__ import annotations
