@@ -19,7 +19,10 @@ from mashq.detectors.base import Pair
 from mashq.detectors.reader.detector import Reader
 
 SENTENCE = "The council of the northern town {} met on Monday and agreed to repair the old bridge over the river. "
-ANSWER = "In the town {} the council met and agreed that the bridge is to be repaired, {} people said there. It took three hours until all of them had spoken about the costs and the time. "
+ANSWER = (
+    "In the town {} the council met and agreed that the bridge is to be repaired, {} people said there. "
+    "It took three hours until all of them had spoken about the costs and the time."
+)
 
 
 def timed(work: Callable[[int], object], times: int) -> tuple[float, float]:
