@@ -19,6 +19,7 @@ from mashq.protocol.score import (
     REFUSALS,
     Figures,
     PlayerScore,
+    Refusals,
     Score,
     ScoreRules,
     View,
@@ -182,9 +183,7 @@ def _chance_said(chance: float) -> str:
 def _player(
     results: Results, rules: ScoreRules, row: PlayerScore, drawn: Resampled | None, seat: int
 ) -> ScoredPlayer:
-    cells = scored_units(results, rules.refusals)[0]
-    good = (results.answered & (np.nan_to_num(results.h) >= FAITHFUL)).astype(np.float64)
-    faithful = float(np.nansum(by_item(results, good, cells)[0][seat]))
+    faithful = float(faithful_answers(results, rules.refusals)[seat])
     dollars = row.costs["dollars"]
     low = None if drawn is None or drawn.low is None else _number(drawn.low[seat])
     high = None if drawn is None or drawn.high is None else _number(drawn.high[seat])
@@ -205,6 +204,12 @@ def _player(
         p_win=None if drawn is None or drawn.p_win is None else _number(drawn.p_win[seat]),
         dollars_per_faithful=None if dollars is None or not faithful or results.totals else dollars / faithful,
     )
+
+
+def faithful_answers(results: Results, refusals: Refusals) -> Floats:
+    """How many of the scored items each player answered faithfully, an item of several trials by its mean."""
+    good = (results.answered & (np.nan_to_num(results.h) >= FAITHFUL)).astype(np.float64)
+    return np.nansum(by_item(results, good, scored_units(results, refusals)[0])[0], axis=1)
 
 
 def _shares(seen: View, now: Figures, rules: ScoreRules) -> dict[str, Floats]:
