@@ -90,7 +90,9 @@ def same(found: Results, wanted: Results) -> None:
             continue
         for own, low, high, told in zip(cost.value, cost.low, cost.high, values, strict=True):
             known = ~np.isnan(told)
-            assert own[known].tobytes() == low[known].tobytes() == high[known].tobytes() == told[known].tobytes(), name
+            assert own[known].tobytes() == low[known].tobytes() == high[known].tobytes() == told[known].tobytes(), (
+                name
+            )
             if known.any() and not known.all():
                 assert own[~known] == pytest.approx(np.sum(told[known]) / known.sum()), name
                 assert (low[~known] == 0).all() and (high[~known] == np.nanmax(values)).all(), name
@@ -126,7 +128,7 @@ def test_an_exported_run_scores_as_the_run(tmp_path: Path, trials: int) -> None:
 
 
 def judged(text: str) -> dict[str, Any]:
-    """A document of `mashq score` without its notes, which say where the rows came from, and what rows do not tell."""
+    """A document of `mashq score` but for its notes and for what rows do not tell."""
     document = {key: value for key, value in json.loads(text).items() if key != "notes"}
     document["players"] = [{k: v for k, v in player.items() if k not in RUNS_ONLY} for player in document["players"]]
     return document
@@ -253,4 +255,4 @@ def test_an_unfinished_run_can_be_exported(tmp_path: Path) -> None:
     found, own = judge(read(out)[0], Options(rules, 100)), judge(wanted, Options(rules, 100))
     for a, b in zip(found.players, own.players, strict=True):
         assert (a.h, a.q, a.answer_rate, a.costs["tokens"]) == (b.h, b.q, b.answer_rate, b.costs["tokens"])
-    assert [note for note in found.notes if note in own.notes][0].startswith("Not finished: each player is scored")
+    assert next(note for note in found.notes if note in own.notes).startswith("Not finished: each player is scored")

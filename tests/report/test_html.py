@@ -138,7 +138,14 @@ def test_a_match_shows_all_that_a_score_must_not_hide(match_html: str) -> None:
 @pytest.mark.parametrize(
     ("kind", "words"),
     [
-        ("trials", ["averaged over its trials, ± the standard deviation over trials", "of 2 trials", "Up to 2 trials of an item"]),
+        (
+            "trials",
+            [
+                "averaged over its trials, ± the standard deviation over trials",
+                "of 2 trials",
+                "Up to 2 trials of an item",
+            ],
+        ),
         ("sweep", ["Q under every setting", "rules.T", "ΔQ ± 95%"]),
         ("tournament", ["is rated first", "Who beat whom", "Q (ref.)"]),
         ("game", ["The game with vision: never", "Equilibrium", "The price of disclosure"]),

@@ -16,6 +16,7 @@ from mashq.report.text.formatting import dollars, is_shown, number, safe
 from mashq.report.text.score import flips
 from mashq.report.text.tables import Grid, half
 
+
 def course(facts: Facts) -> Section:
     """What each player had spent by which round."""
     known, shown = labels(facts.names), drawn(facts) or list(facts.names[:8])

@@ -16,7 +16,9 @@ from mashq.runs.reading import DAMAGE, results_in
 def final(connection: sqlite3.Connection, matches: Sequence[str], rules: ScoreRules) -> dict[str, Any] | None:
     """The result of a match, or of its trials as one, by player; None before any has ended."""
     try:
-        found = [columns_in(connection, match) or columns_of(results_in(connection, match) or ()) for match in matches]
+        found = [
+            columns_in(connection, match) or columns_of(results_in(connection, match) or ()) for match in matches
+        ]
     except DAMAGE as error:
         raise StoreError(f"its results cannot be read ({error}): restore run.db from a copy") from None
     ended = [columns for columns in found if columns]
