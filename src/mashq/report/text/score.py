@@ -107,7 +107,8 @@ def sentences(document: ScoreReport) -> Iterator[str]:
     if document.simplex:
         shares = sorted(document.simplex.items(), key=lambda pair: -pair[1])[:5]
         yield "Of all weightings of the resources " + ", ".join(f"{safe(n)} wins {s:.0%}" for n, s in shares) + "."
-    yield f"Pareto front of H against P: {_names(document.pareto)}."
+    if document.pareto:
+        yield f"Pareto front of H against P: {_names(document.pareto)}."
     for name, front in document.pareto_by.items():
         if set(front) != set(document.pareto):
             yield f"Pareto front of H against {name}: {_names(front)}."
