@@ -177,13 +177,18 @@ def _covariance(own: Floats) -> Floats:
 
 def _farthest_pair(moved: Floats, error: Floats) -> Floats:
     """By resample, the largest of all pairs' differences, each over its standard error."""
+    by_player = np.ascontiguousarray(moved.T)
+    gone = np.isnan(by_player).any(axis=0)
     farthest = np.zeros(len(moved))
-    for seat in range(moved.shape[1] - 1):
-        usual = error[seat, seat + 1 :] > 1e-12
+    for seat in range(len(by_player) - 1):
+        rest = error[seat, seat + 1 :]
+        usual = rest > 1e-12
         if usual.any():
-            away = np.abs(moved[:, seat + 1 :][:, usual] - moved[:, [seat]]) / error[seat, seat + 1 :][usual]
-            farthest = np.maximum(farthest, np.nan_to_num(away, nan=FAR).max(axis=1))
-    return farthest
+            away = by_player[seat + 1 :][usual] - by_player[seat]
+            np.abs(away, out=away)
+            away /= rest[usual][:, None]
+            np.maximum(farthest, away.max(axis=0), out=farthest)
+    return np.where(gone, FAR, farthest)
 
 
 def draws(count: int, resamples: int, seed: int) -> Iterator[Floats]:

@@ -81,7 +81,7 @@ def judge(results: Results, options: Options, notes: Sequence[str] = ()) -> Scor
         units=None if results.totals else result.units,
         trials=results.trials,
         level=LEVEL,
-        players=[_player(results, rules, row, drawn, seat) for seat, row in enumerate(result.players)],
+        players=_players(results, result, drawn),
         winner=result.winner if options.finished else None,
         tied=list(result.tied) if options.finished else [],
         clear=clear,
@@ -179,12 +179,20 @@ def _chance_said(chance: float) -> str:
     return ">0.999" if chance > 0.999 else f"{chance:.3f}"
 
 
-def _player(
-    results: Results, rules: ScoreRules, row: PlayerScore, drawn: Resampled | None, seat: int
-) -> ScoredPlayer:
-    cells = scored_units(results, rules.refusals)[0]
+def _players(results: Results, result: Score, drawn: Resampled | None) -> list[ScoredPlayer]:
+    cells = scored_units(results, result.rules.refusals)[0]
     good = (results.answered & (np.nan_to_num(results.h) >= FAITHFUL)).astype(np.float64)
-    faithful = float(np.nansum(by_item(results, good, cells)[0][seat]))
+    faithful = np.nansum(by_item(results, good, cells)[0], axis=1)
+    asked = np.asarray(results.present.any(axis=1))
+    return [
+        _player(row, drawn, seat, None if results.totals else float(faithful[seat]), asked=bool(asked[seat]))
+        for seat, row in enumerate(result.players)
+    ]
+
+
+def _player(
+    row: PlayerScore, drawn: Resampled | None, seat: int, faithful: float | None, *, asked: bool
+) -> ScoredPlayer:
     dollars = row.costs["dollars"]
     low = None if drawn is None or drawn.low is None else _number(drawn.low[seat])
     high = None if drawn is None or drawn.high is None else _number(drawn.high[seat])
@@ -192,7 +200,7 @@ def _player(
         name=row.name,
         h=row.h,
         h_before_review=row.h_before_review,
-        answer_rate=row.answer_rate if results.present[seat].any() else None,
+        answer_rate=row.answer_rate if asked else None,
         costs=row.costs,
         charged=row.charged,
         unknown_attempts=row.unknown_attempts,
@@ -203,7 +211,7 @@ def _player(
         q_low=low,
         q_high=high,
         p_win=None if drawn is None or drawn.p_win is None else _number(drawn.p_win[seat]),
-        dollars_per_faithful=None if dollars is None or not faithful or results.totals else dollars / faithful,
+        dollars_per_faithful=None if dollars is None or not faithful else dollars / faithful,
     )
 
 

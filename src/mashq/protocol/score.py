@@ -267,10 +267,11 @@ def score(results: Results | Match, rules: ScoreRules) -> Score:
     now = figures(seen, rules)
     before = _before_review(table, rules.refusals)
     bounds = _bounds(table, rules, seen, now)
+    cells = scored_units(table, rules.refusals)[1]
+    costs, charged = _totals(table, cells)
     rows: list[PlayerScore] = []
     for seat, name in enumerate(table.players):
         usable = bool(seen.h_counts[seat].any())
-        costs, charged = _totals(table, rules.refusals, seat)
         asked = int(table.present[seat].sum())
         rows.append(
             PlayerScore(
@@ -278,18 +279,16 @@ def score(results: Results | Match, rules: ScoreRules) -> Score:
                 h=float(now.h[0, seat]) if usable else None,
                 h_before_review=before[seat] if usable else None,
                 answer_rate=int(table.answered[seat].sum()) / asked if asked else 0.0,
-                costs=costs,
-                charged=charged,
-                unknown_attempts=_whole(
-                    float(table.unknown[seat, scored_units(table, rules.refusals)[1][seat]].sum())
-                ),
+                costs=costs[seat],
+                charged=charged[seat],
+                unknown_attempts=_whole(float(table.unknown[seat, cells[seat]].sum())),
                 penalty=float(now.penalty[0, seat]) if usable else None,
                 q=float(now.q[0, seat]) if usable else None,
                 q_min=float(bounds[0][seat]) if usable else None,
                 q_max=float(bounds[1][seat]) if usable else None,
             )
         )
-    units = int(scored_units(table, rules.refusals)[1].any(axis=0).sum())
+    units = int(cells.any(axis=0).sum())
     winner, tied = winner_of(rows)
     notes += _doubts(table, rows, rules, len(seen.items))
     return Score(rules, tuple(rows), len(seen.items), units, winner, tied, dropped_units(table), tuple(notes))
@@ -306,23 +305,26 @@ def _before_review(results: Results, refusals: Refusals) -> list[float | None]:
     ]
 
 
-def _totals(results: Results, refusals: Refusals, seat: int) -> tuple[dict[str, float | None], dict[str, float]]:
-    """Sums over items of their means over trials, by name: None where not all is known; and what was charged."""
-    one = results.only([results.players[seat]])
-    cells = scored_units(results, refusals)[1][[seat]]
-    costs: dict[str, float | None] = {}
-    charged: dict[str, float] = {}
+def _totals(
+    results: Results, cells: NDArray[np.bool_]
+) -> tuple[list[dict[str, float | None]], list[dict[str, float]]]:
+    """By player, sums over items of their means over trials by name, None where not all is known; and what was
+    charged."""
+    costs: list[dict[str, float | None]] = [{} for _ in results.players]
+    charged: list[dict[str, float]] = [{} for _ in results.players]
     for name in COST_NAMES:
-        cost = one.costs[name]
-        if (np.isnan(cost.value) & cells).any() or not cells.any() or name not in results.costs:
-            costs[name] = None
-            continue
-        total = float(np.nansum(by_item(one, cost.value, cells)[0]))
-        costs[name] = _whole(total) if math.isfinite(total) else None
-        if cost.estimated:
-            more = total - float(np.nansum(by_item(one, cost.low, cells)[0]))
-            if more or (cost.high != cost.low)[cells].any():
-                charged[name] = more
+        cost = results.costs[name]
+        known = np.asarray(~(np.isnan(cost.value) & cells).any(axis=1) & cells.any(axis=1))
+        totals = np.nansum(by_item(results, cost.value, cells)[0], axis=1)
+        if not cost.estimated:
+            least, open_ = totals, np.zeros(len(totals), dtype=bool)
+        else:
+            least = np.nansum(by_item(results, cost.low, cells)[0], axis=1)
+            open_ = np.asarray(((cost.high != cost.low) & cells).any(axis=1))
+        for seat, own in enumerate(costs):
+            own[name] = _whole(float(totals[seat])) if known[seat] and math.isfinite(totals[seat]) else None
+            if own[name] is not None and (open_[seat] or totals[seat] != least[seat]):
+                charged[seat][name] = float(totals[seat] - least[seat])
     return costs, charged
 
 

@@ -37,6 +37,7 @@ MARK = "INSERT OR REPLACE INTO marks VALUES (?,?,?,?)"
 PROMPT = "INSERT OR IGNORE INTO prompts VALUES (?,?)"
 PLAIN = json.JSONEncoder(ensure_ascii=False).encode
 AHEAD, MAX_AHEAD, OFTEN = 128, 4096, 2.0  # attempts; seconds between marks
+LATELY = 256  # prompts
 
 
 class Sink(Protocol):
@@ -76,6 +77,7 @@ class RunLedger:
         for call, entry in left:
             self._left[call].append(entry)
         self._marking: asyncio.Task[None] | None = None
+        self._prompts: dict[str, None] = {}  # those written lately: retries and repeats need not write theirs again
         self._lead, self._advanced = AHEAD, -OFTEN
 
     def history(self, call: Call) -> Sequence[Entry]:
@@ -87,7 +89,11 @@ class RunLedger:
         self._last = attempt = self._last + 1
         messages = whole(PLAIN([[m.role, m.content] for m in request.messages]))
         digest = hashlib.blake2b(messages.encode(), digest_size=16).hexdigest()
-        self._sink.put(PROMPT, (digest, messages))
+        if digest not in self._prompts:
+            self._sink.put(PROMPT, (digest, messages))
+            self._prompts[digest] = None
+            if len(self._prompts) > LATELY:
+                del self._prompts[next(iter(self._prompts))]
         who = (call.match, call.round, call.player, call.item, call.purpose, call.n, call.ask)
         reserved = (worst.tokens_in, worst.tokens_out, worst.seconds, *_rated(worst.rated))
         self._sink.put(OPEN, (attempt, *who, model, digest, self._clock.now(), *reserved))
