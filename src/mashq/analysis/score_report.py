@@ -142,9 +142,9 @@ def _headline(
     best, first = ranked[0]
     if len(ranked) == 1:
         how = "played alone" if len(result.players) == 1 else "is the only one with a score"
-        return f"{begin}{first.name} {how}: Q {best:.4f}."
+        return f"{begin}{first.name} {how}: Q {_minus(best)}."
     if result.tied:
-        return f"{begin}A tie: {_and(result.tied)} have the same Q, {best:.4f}."
+        return f"{begin}A tie: {_and(result.tied)} have the same Q, {_minus(best)}."
     lead = leads[0]
     if lead.low is None or drawn is None or drawn.p_win is None:
         few = "totals have no confidence interval" if results.totals else _few(result.items)
@@ -180,7 +180,7 @@ def _chance_said(chance: float) -> str:
 
 
 def _players(results: Results, result: Score, drawn: Resampled | None) -> list[ScoredPlayer]:
-    cells = scored_units(results, result.rules.refusals)[0]
+    cells = scored_units(results, result.rules.refusals)[1]
     good = (results.answered & (np.nan_to_num(results.h) >= FAITHFUL)).astype(np.float64)
     faithful = np.nansum(by_item(results, good, cells)[0], axis=1)
     asked = np.asarray(results.present.any(axis=1))
