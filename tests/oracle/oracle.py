@@ -18,6 +18,7 @@ Charge = Literal["mean", "none", "worst"]
 Unit = tuple[str, int]
 
 RESOURCES = ("tokens", "calls", "reviews", "seconds", "dollars")
+COSTS = (*RESOURCES, "tokens_in", "tokens_out")
 REFUSALS: tuple[Refusals, ...] = ("intersection", "penalised", "answered")
 TIE = Fraction("1e-9")
 FAITHFUL = Fraction(1, 2)
@@ -61,7 +62,7 @@ class Standing:
     answer_rate: Fraction
     totals: Mapping[str, Fraction | None]
     per_item: Mapping[str, Fraction | None]
-    estimated: frozenset[str]
+    charged: Mapping[str, Fraction]
     ratios: Mapping[str, Fraction]
     penalty: Fraction | None
     q: Fraction | None
@@ -92,6 +93,7 @@ class Score:
     """Everything that follows from the rows and the rules without resampling."""
 
     items: int
+    units: int
     trials: int
     weights: Mapping[str, Fraction]
     players: tuple[Standing, ...]
@@ -158,6 +160,11 @@ def charged_rows(results: Results, player: str, refusals: Refusals) -> list[Row]
 def scored_items(results: Results, refusals: Refusals) -> int:
     """How many items the score is over."""
     return len({row.item for player in results.seats for row in charged_rows(results, player, refusals)})
+
+
+def scored_units(results: Results, refusals: Refusals) -> int:
+    """How many items, each trial counted, the score is over."""
+    return len({(row.item, row.trial) for player in results.seats for row in charged_rows(results, player, refusals)})
 
 
 def losses(results: Results) -> dict[str, Loss]:
@@ -245,14 +252,16 @@ def per_item(
     return None if summed is None else summed / len({row.item for row in charged_rows(results, player, refusals)})
 
 
-def estimated(results: Results, player: str, refusals: Refusals) -> frozenset[str]:
-    """The resources whose total holds a charge for a missing cost."""
-    paid = charged_rows(results, player, refusals)
-    return frozenset(
-        resource
-        for resource in RESOURCES
-        if known(results, player, resource) and any(resource not in row.costs for row in paid)
-    )
+def charged(results: Results, player: str, refusals: Refusals) -> dict[str, Fraction]:
+    """By resource, how much of a total is a charge for missing costs, where these could be something."""
+    found: dict[str, Fraction] = {}
+    for resource in COSTS:
+        whole, least, most = (
+            total(results, player, resource, refusals, charge) for charge in ("mean", "none", "worst")
+        )
+        if whole is not None and least is not None and most != least:
+            found[resource] = whole - least
+    return found
 
 
 def ratio(
@@ -320,9 +329,9 @@ def standing(results: Results, player: str, rules: Rules) -> Standing:
         name=player,
         h=factuality(results, player, rules.refusals),
         answer_rate=answer_rate(results, player),
-        totals={name: total(results, player, name, rules.refusals) for name in RESOURCES},
+        totals={name: total(results, player, name, rules.refusals) for name in COSTS},
         per_item={name: per_item(results, player, name, rules.refusals) for name in RESOURCES},
-        estimated=estimated(results, player, rules.refusals),
+        charged=charged(results, player, rules.refusals),
         ratios={name: ratio(results, player, name, rules) for name in weights} if anything else {},
         penalty=penalty(results, player, rules),
         q=quality(results, player, rules),
@@ -345,6 +354,7 @@ def score(rows: Sequence[Row], rules: Rules) -> Score:
     first = leaders({one.name: one.q for one in players})
     return Score(
         items=scored_items(results, rules.refusals),
+        units=scored_units(results, rules.refusals),
         trials=max(len({unit for unit in results.units if unit[0] == item}) for item, _ in results.units),
         weights=counted(results, rules.weights),
         players=players,

@@ -143,9 +143,9 @@ def _headline(
     best, first = ranked[0]
     if len(ranked) == 1:
         how = "played alone" if len(result.players) == 1 else "is the only one with a score"
-        return f"{begin}{first.name} {how}: Q {best:.4f}."
+        return f"{begin}{first.name} {how}: Q {_minus(best)}."
     if result.tied:
-        return f"{begin}A tie: {_and(result.tied)} have the same Q, {best:.4f}."
+        return f"{begin}A tie: {_and(result.tied)} have the same Q, {_minus(best)}."
     lead = leads[0]
     if lead.low is None or drawn is None or drawn.p_win is None:
         few = "totals have no confidence interval" if results.totals else _few(result.items)
@@ -217,7 +217,7 @@ def _player(
 def faithful_answers(results: Results, refusals: Refusals) -> Floats:
     """How many of the scored items each player answered faithfully, an item of several trials by its mean."""
     good = (results.answered & (np.nan_to_num(results.h) >= FAITHFUL)).astype(np.float64)
-    return np.nansum(by_item(results, good, scored_units(results, refusals)[0])[0], axis=1)
+    return np.nansum(by_item(results, good, scored_units(results, refusals)[1])[0], axis=1)
 
 
 def _shares(seen: View, now: Figures, rules: ScoreRules) -> dict[str, Floats]:

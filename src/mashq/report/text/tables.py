@@ -6,6 +6,7 @@ from textwrap import fill
 from typing import Literal
 
 from rich import box
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -98,15 +99,14 @@ def prose(lines: Iterable[str], form: Format) -> str:
 
 def _terminal(grid: Grid) -> str:
     """As wide as a page, or wider where a number would be cut."""
-    widths = [max(len(heading), *(len(row[at]) for row in grid.rows), 0) for at, heading in enumerate(grid.headings)]
-    least = [min(width, NARROWEST) if at < grid.left else width for at, width in enumerate(widths)]
-    width = max(WIDTH, sum(least) + 2 * len(least) + 2)
-    console = Console(width=width, highlight=False, emoji=False, markup=False, color_system=None)
+    widths = _widths(grid)
+    console = Console(
+        width=sum(widths) + 2 * len(widths), highlight=False, emoji=False, markup=False, color_system=None
+    )
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
-    for at, heading in enumerate(grid.headings):
-        left = at < grid.left
-        side = "left" if left else "right"
-        table.add_column(heading, justify=side, no_wrap=True, overflow="ellipsis", min_width=least[at])
+    for at, (heading, width) in enumerate(zip(grid.headings, widths, strict=True)):
+        side = "left" if at < grid.left else "right"
+        table.add_column(heading, justify=side, no_wrap=True, overflow="ellipsis", width=width)
     for row in grid.rows:
         table.add_row(*(Text(safe(cell)) for cell in row))
     with console.capture() as captured:
@@ -114,6 +114,18 @@ def _terminal(grid: Grid) -> str:
             console.print(Text(safe(grid.title)), soft_wrap=True)
         console.print(table)
     return "\n".join(line.rstrip() for line in captured.get().splitlines()).strip("\n")
+
+
+def _widths(grid: Grid) -> list[int]:
+    """How wide each column is: the numbers as they are, the widest texts cut until the table fits a page."""
+    cells = [[heading, *(safe(row[at]) for row in grid.rows)] for at, heading in enumerate(grid.headings)]
+    widths = [max(map(cell_len, column)) for column in cells]
+    while sum(widths) + 2 * len(widths) > WIDTH:
+        widest = max(range(grid.left), key=lambda at: widths[at], default=0)
+        if widths[widest] <= NARROWEST:
+            break
+        widths[widest] -= 1
+    return widths
 
 
 def markdown(text: str) -> str:
