@@ -36,8 +36,8 @@ METHOD = (
     "multiple of the standard error never below Student's and, in quadrature, Student's quantile times alpha / 2n "
     "(times 30 / n beyond 30 items) for failures too rare for n items to show. Differences to the leader are "
     "simultaneous over all players (the bootstrap maximum of |t| over all pairs), the leader's own interval among "
-    "more than three players is widened in the same way, and P(win) is the share of resamples, scaled to these intervals, "
-    "in which a player has the best Q."
+    "more than three players is widened in the same way, and P(win) is the share of resamples, scaled to these "
+    "intervals, in which a player has the best Q."
 )
 CHUNK = 1024
 MAX_CELLS = 10_000_000  # of a block of draws: 80 MB
