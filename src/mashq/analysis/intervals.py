@@ -265,7 +265,8 @@ def _student(at: float, freedom: int) -> float:
 
 def _stretch(moved: Floats, wide: float, level: float) -> float:
     """How far resamples of a difference have to be spread so that the interval holds its share of them."""
-    usual = float(np.nanquantile(np.abs(moved), level))
+    known = moved[~np.isnan(moved)]
+    usual = float(np.quantile(np.abs(known), level)) if len(known) else 0.0  # none: the second has no score
     return max(1.0, wide / usual) if usual > 1e-12 else 1.0
 
 

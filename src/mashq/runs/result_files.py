@@ -79,7 +79,8 @@ def _row(where: str, cells: Mapping[str, object], names: Mapping[str, str], *, t
         if value is not None:
             costs[name] = value
     check(h, status, costs, where)
-    return Row(str(player), str(item), str(cell("trial") or ""), h, status, _tokens(costs), where)
+    trial = cell("trial")
+    return Row(str(player), str(item), str("" if trial is None else trial), h, status, _tokens(costs), where)
 
 
 def _tokens(costs: dict[str, float]) -> dict[str, float]:

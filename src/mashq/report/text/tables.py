@@ -92,7 +92,9 @@ def prose(lines: Iterable[str], form: Format) -> str:
     """Sentences: wrapped in a terminal, paragraphs in Markdown, comments in LaTeX."""
     if form == "table":
         return "\n".join(fill(line, WIDTH, subsequent_indent="  ") for line in lines)
-    return "\n\n".join(map(markdown, lines)) if form == "md" else "\n".join("% " + line for line in lines)
+    if form == "md":
+        return "\n\n".join(markdown(line.strip()) for line in lines)  # an indent would make it code
+    return "\n".join("% " + line for line in lines)
 
 
 def _terminal(grid: Grid) -> str:

@@ -70,7 +70,7 @@ def matches(view: RunView, after: int) -> dict[str, Any]:
             fixture = view.fixture(name)
             one: dict[str, Any] = {"id": name, "position": position, "started": started, "ended": over}
             one["trial"], one["cell"] = fixture.trial, [[key, value] for key, value in fixture.cell]
-            result = final(found.path, [name], view.rules(name)) if over else None
+            result = final(connection, [name], view.rules(name)) if over else None
             one["winner"] = result["winner"] if result else None
             one["q"] = [[p["name"], p["q"]] for p in result["players"]] if result else []
             rows.append(one)
@@ -88,8 +88,8 @@ def summary(cache: ReplayCache, run: str) -> dict[str, Any]:
     with queries.opened(found.path, finished=found.finished) as connection:
         over = [row[0] for row in queries.matches(connection, -1, MAX_MATCHES) if row[3] is not None]
         latest = queries.latest(connection)
-    each = [one for name in over if (one := final(found.path, [name], view.rules(name))) is not None]
-    pooled = final(found.path, over, view.rules(over[0])) if found.kind == "match" and over else None
+        each = [one for name in over if (one := final(connection, [name], view.rules(name))) is not None]
+        pooled = final(connection, over, view.rules(over[0])) if found.kind == "match" and over else None
     known = each if pooled is None else [pooled]
     models = {player.name: player for player in view.config.players}
     so_far = not known
