@@ -11,7 +11,7 @@ from functools import lru_cache
 from statistics import median
 from typing import Literal
 
-Status = Literal["ok", "refused", "failed", "unanswered"]
+Status = Literal["ok", "refused", "failed", "unanswered", "pending"]
 Refusals = Literal["intersection", "penalised", "answered"]
 Normaliser = Literal["match", "median", "totals", "per_item"]
 Charge = Literal["mean", "none", "worst"]
@@ -26,7 +26,8 @@ FAITHFUL = Fraction(1, 2)
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What a player did with an item in a trial. A cost that is not in `costs` is unknown."""
+    """What a player did with an item in a trial. A cost that is not in `costs` is unknown; pending is what it has yet to
+    come to."""
 
     player: str
     item: str
@@ -59,7 +60,7 @@ class Standing:
 
     name: str
     h: Fraction | None
-    answer_rate: Fraction
+    answer_rate: Fraction | None
     totals: Mapping[str, Fraction | None]
     per_item: Mapping[str, Fraction | None]
     charged: Mapping[str, Fraction]
@@ -137,13 +138,21 @@ class Results:
         self.rows = tuple(rows)
         # The players, in the order in which they appear.
         self.seats = tuple(dict.fromkeys(row.player for row in rows))
-        self.own = {player: tuple(row for row in rows if row.player == player) for player in self.seats}
+        # What each has played so far.
+        self.own = {
+            player: tuple(row for row in rows if row.player == player and row.status != "pending")
+            for player in self.seats
+        }
         # Every item and trial that anybody has a row of.
         self.units = tuple(dict.fromkeys((row.item, row.trial) for row in rows))
-        # The units that a player lets stand: it answered, or did not come to it, which scores 0 under every rule. Not
-        # those that it refused or failed, nor those that it has no row of.
+        # The units that a player lets stand: it answered, or did not come to it, which scores 0 under every rule, or
+        # has yet to come to it. Not those that it refused or failed, nor those that it has no row of.
         self.kept = {
-            player: {(row.item, row.trial) for row in self.own[player] if row.status in ("ok", "unanswered")}
+            player: {
+                (row.item, row.trial)
+                for row in rows
+                if row.player == player and row.status in ("ok", "unanswered", "pending")
+            }
             for player in self.seats
         }
         # The units that every player lets stand.
@@ -195,10 +204,10 @@ def factuality(results: Results, player: str, refusals: Refusals) -> Fraction | 
     return mean(means) if means else None
 
 
-def answer_rate(results: Results, player: str) -> Fraction:
-    """The share of the units that a player has rows of that it answered."""
+def answer_rate(results: Results, player: str) -> Fraction | None:
+    """The share of the units that a player has played that it answered."""
     asked = results.own[player]
-    return Fraction(sum(row.status == "ok" for row in asked), len(asked))
+    return Fraction(sum(row.status == "ok" for row in asked), len(asked)) if asked else None
 
 
 # Costs
@@ -215,11 +224,12 @@ def largest_known(results: Results, resource: str) -> Fraction:
 
 
 def counted(results: Results, weights: Mapping[str, float]) -> dict[str, Fraction]:
-    """The weights of the resources of which every player has a known row; the others are left out of P for all."""
+    """The weights of the resources of which every player that has played has a known row; the others are left out of P
+    for all."""
     return {
         resource: exact(weight)
         for resource, weight in weights.items()
-        if all(known(results, player, resource) for player in results.seats)
+        if all(known(results, player, resource) for player in results.seats if results.own[player])
     }
 
 
@@ -271,8 +281,9 @@ def ratio(
     costs: dict[str, Fraction] = {}
     for one in results.seats:
         cost = per_item(results, one, resource, rules.refusals, own if one == player else others)
-        assert cost is not None
-        costs[one] = cost
+        assert (cost is None) == (not charged_rows(results, one, rules.refusals))
+        if cost is not None:
+            costs[one] = cost
     if rules.normaliser == "match":
         unit = max(costs.values())
     elif rules.normaliser == "median":

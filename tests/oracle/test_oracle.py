@@ -274,3 +274,20 @@ def test_views_apply_the_other_rules() -> None:
         found = score(TRIALS, replace(TOKENS, refusals=refusals))
         assert view(TRIALS, TOKENS, refusals, "match") == {one.name: one.q for one in found.players}
     assert view(TRIALS, TOKENS, "intersection", "median") == {"A": F("0.67"), "B": F("0.48")}  # 200, 300 over 250
+
+
+def test_what_a_player_has_yet_to_come_to_counts_for_the_others_alone() -> None:
+    rows = [row("A", "x0", 0.5, 10), row("A", "y0", 0.7, 30), row("A", "z0", 0.3, 10)]
+    rows += [row("B", "z0", 0.4, 40), row("B", "y0", None, 8, "refused"), row("B", "x0", None, status="pending")]
+    found = score(rows, TOKENS)
+    assert [(one.h, one.totals["tokens"], one.penalty) for one in found.players] == [
+        (F("0.4"), 20, F(1, 4)),
+        (F("0.4"), 40, 1),
+    ]
+    assert [one.answer_rate for one in found.players] == [1, F(1, 2)]
+    assert (found.items, found.units, found.lost_units, found.losses) == (2, 2, 1, {"B": Loss(1, 1)})
+
+
+def test_who_has_played_nothing_has_no_score_and_takes_none_away() -> None:
+    a, b = score([row("A", "x0", 0.5, 10), row("B", "x0", None, status="pending")], TOKENS).players
+    assert (a.h, a.penalty, b.h, b.penalty, b.q, b.answer_rate) == (F("0.5"), 1, None, None, None, None)
