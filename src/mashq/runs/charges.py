@@ -20,13 +20,18 @@ from mashq.protocol.results import Columns, PlayerResult
 from mashq.runs.database import Statement, columns_of
 
 WORST = {"tokens_in": "worst_in", "tokens_out": "worst_out"}
-CHARGED = """SELECT match, player, item, '{measure}', sum(charge), count(*) FROM (
-  SELECT match, player, item,
+# A decision whose whole round is a review (rule set `single`) belongs to the reviewed item, as its known cost does.
+SAME_ROUND = "SELECT {what} FROM attempts o WHERE o.match = a.match AND o.round = a.round AND o.player = a.player"
+AT_WORK = f"""CASE WHEN purpose = 'decision' AND item IS NOT NULL
+      AND NOT EXISTS ({SAME_ROUND.format(what="1")} AND o.purpose = 'answer')
+    THEN coalesce(({SAME_ROUND.format(what="o.item")} AND o.purpose = 'review' LIMIT 1), item) ELSE item END"""
+CHARGED = """SELECT match, player, worked, '{measure}', sum(charge), count(*) FROM (
+  SELECT match, player, {at_work} AS worked,
     CASE WHEN outcome IS 'left' OR error IS '{left}' THEN {worst} ELSE coalesce(mean, {worst}) END AS charge
-  FROM attempts LEFT JOIN (SELECT player AS who, purpose AS why, avg({measure}) AS mean FROM attempts
+  FROM attempts a LEFT JOIN (SELECT player AS who, purpose AS why, avg({measure}) AS mean FROM attempts
     WHERE match = ? AND {measure} IS NOT NULL GROUP BY player, purpose) ON who = player AND why = purpose
   WHERE match = ? AND {measure} IS NULL AND player IS NOT '{referee}')
-  WHERE charge IS NOT NULL GROUP BY match, player, item"""
+  WHERE charge IS NOT NULL GROUP BY match, player, worked"""
 STORED = "SELECT match, player, item, measure, charged, attempts FROM charges WHERE match = ?"
 Key = tuple[str, str | None]
 
@@ -99,7 +104,7 @@ def worked_out(connection: sqlite3.Connection, match: str) -> Charges:
 
 def _charged(measure: str) -> str:
     worst = WORST.get(measure, f"worst_{measure}")
-    return CHARGED.format(measure=measure, worst=worst, left=LEFT, referee=REFEREE)
+    return CHARGED.format(measure=measure, worst=worst, left=LEFT, referee=REFEREE, at_work=AT_WORK)
 
 
 def _charges(rows: Iterable[tuple[Any, ...]]) -> Charges:
