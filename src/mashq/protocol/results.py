@@ -223,9 +223,9 @@ class Cost:
 class Results:
     """Arrays of players x units, where a unit is an item in a trial; units stand in the order of their items.
 
-    `item_of` says which item a unit is of and `trial_of` names its trial; `status` holds places in STATUSES, or ABSENT;
-    `h` and `h_first` are NaN where there is no score; `unknown` counts attempts that did not tell their tokens. A
-    table of totals is one item that stands for all of them, and has no intervals.
+    `item_of` says which item a unit is of and `trial_of` names its trial; `status` holds places in STATUSES, or
+    ABSENT; `h` and `h_first` are NaN where there is no score; `unknown` counts attempts that did not tell their
+    tokens. A table of totals is one item that stands for all of them, and has no intervals.
     """
 
     players: tuple[str, ...]

@@ -7,8 +7,8 @@
 The unit is an item in a trial. A rule for refusals says which units count; an item is the mean of its units that
 count, so that an item of many trials weighs no more than another; H is the mean over items, and a total the sum over
 items. A match that is not finished is scored over what each player has played. Costs that some attempts did not tell
-are charged (`results.Cost`); `q_min` and `q_max` put those attempts at their worst case and at nothing, in the way that
-hurts or helps a player most.
+are charged (`results.Cost`); `q_min` and `q_max` put those attempts at their worst case and at nothing, in the way
+that hurts or helps a player most.
 """
 
 import math

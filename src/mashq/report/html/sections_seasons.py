@@ -56,8 +56,9 @@ def _best(found: Sweep, known: Mapping[str, str]) -> str:
 
 def _leaders(found: Sweep, known: Mapping[str, str]) -> list[Tile]:
     counts, all_ = leader_counts(found), len(found.cells)
+    most = [count for count, _ in counts.values()][:2]
     return [
-        Tile(known[name], f"best in {count} of {all_}", f"clearly in {clear}", at == 0)
+        Tile(known[name], f"best in {count} of {all_}", f"clearly in {clear}", most.count(count) == 1 and at == 0)
         for at, (name, (count, clear)) in enumerate([*counts.items()][:4])
     ]
 
@@ -110,7 +111,7 @@ def _sweep_grid(found: Sweep, known: Mapping[str, str]) -> Grid:
                     *(charged(name, player.costs[name], player.charged) for name in costs),
                     number(player.penalty, 3),
                     number(player.q, 4),
-                    change(player.against_first.get("q"), missing="–"),
+                    change(player.against_first.get("q"), missing="–" if cell is found.cells[0] else "?"),
                 ]
             )
     headings = [*settings, "player", "H", *costs, "P", "Q", "ΔQ ± 95%"]

@@ -47,8 +47,8 @@ def best_set_said(document: ScoreReport) -> str:
     if len(document.best_set) == 1:
         return f"{safe(document.best_set[0])} alone: the 95% CIs of its differences to all others exclude 0."
     return (
-        f"{len(document.best_set)} of {len(document.players)} players cannot be told from the best: with a confidence "
-        f"of 95% the truly best is among them."
+        f"{len(document.best_set)} of {len(document.players)} players cannot be told from the best: with a "
+        "confidence of 95% the truly best is among them."
     )
 
 

@@ -35,7 +35,7 @@ def table(document: Sweep) -> Grid:
                     *(charged(name, player.costs[name], player.charged) for name in costs),
                     number(player.penalty, 3),
                     number(player.q, 4),
-                    change(player.against_first.get("q")),
+                    change(player.against_first.get("q"), missing="" if cell is document.cells[0] else "?"),
                 ]
             )
     headings = [*heads, "player", "H", *costs, "P", "Q", "ΔQ ± 95%"]

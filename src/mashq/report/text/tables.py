@@ -80,12 +80,9 @@ def half(low: float | None, high: float | None, digits: int = 4) -> str:
     return "?" if low is None or high is None else f"{(high - low) / 2:.{digits}f}"
 
 
-def change(value: Difference | None, digits: int = 4, missing: str = "") -> str:
-    """A difference with half its interval."""
-    if value is None:
-        return missing
-    signed = f"{value.value:+.{digits}f}"
-    return signed if value.low is None else f"{signed} ± {half(value.low, value.high, digits)}"
+def change(value: Difference | None, digits: int = 4, missing: str = "?") -> str:
+    """A difference with half its interval, each a question mark where it is not known."""
+    return missing if value is None else f"{value.value:+.{digits}f} ± {half(value.low, value.high, digits)}"
 
 
 def prose(lines: Iterable[str], form: Format) -> str:
@@ -98,17 +95,19 @@ def prose(lines: Iterable[str], form: Format) -> str:
 
 
 def _terminal(grid: Grid) -> str:
-    """As wide as a page, or wider where a number would be cut."""
-    widths = _widths(grid)
-    console = Console(
-        width=sum(widths) + 2 * len(widths), highlight=False, emoji=False, markup=False, color_system=None
-    )
+    """As wide as a page, or wider where a number would be cut: only names are."""
+    rows = [[safe(cell) for cell in row] for row in grid.rows]
+    widths = [max(map(cell_len, column)) for column in zip(grid.headings, *rows, strict=True)]
+    least = [max(NARROWEST, cell_len(heading)) for heading in grid.headings[: grid.left]]
+    while _line(widths) > WIDTH and any(widths[at] > least[at] for at in range(grid.left)):
+        longest = max(range(grid.left), key=lambda at: widths[at] - least[at])
+        widths[longest] -= 1
+    console = Console(width=max(WIDTH, _line(widths)), highlight=False, emoji=False, markup=False, color_system=None)
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
-    for at, (heading, width) in enumerate(zip(grid.headings, widths, strict=True)):
-        side = "left" if at < grid.left else "right"
-        table.add_column(heading, justify=side, no_wrap=True, overflow="ellipsis", width=width)
-    for row in grid.rows:
-        table.add_row(*(Text(safe(cell)) for cell in row))
+    for at, heading in enumerate(grid.headings):
+        table.add_column(heading, justify="left" if at < grid.left else "right", no_wrap=True, width=widths[at])
+    for row in rows:
+        table.add_row(*(Text(cell) for cell in row))
     with console.capture() as captured:
         if grid.title:
             console.print(Text(safe(grid.title)), soft_wrap=True)
@@ -116,16 +115,9 @@ def _terminal(grid: Grid) -> str:
     return "\n".join(line.rstrip() for line in captured.get().splitlines()).strip("\n")
 
 
-def _widths(grid: Grid) -> list[int]:
-    """How wide each column is: the numbers as they are, the widest texts cut until the table fits a page."""
-    cells = [[heading, *(safe(row[at]) for row in grid.rows)] for at, heading in enumerate(grid.headings)]
-    widths = [max(map(cell_len, column)) for column in cells]
-    while sum(widths) + 2 * len(widths) > WIDTH:
-        widest = max(range(grid.left), key=lambda at: widths[at], default=0)
-        if widths[widest] <= NARROWEST:
-            break
-        widths[widest] -= 1
-    return widths
+def _line(widths: Sequence[int]) -> int:
+    """How long a line of columns is, with the space around them."""
+    return sum(widths) + 2 * len(widths) + 1
 
 
 def markdown(text: str) -> str:
