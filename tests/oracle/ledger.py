@@ -1,8 +1,8 @@
 """What a run's file says, read with SQL and plain loops, without mashq: the rows that the oracle scores.
 
-Every attempt of the ledger is counted once. What it did not tell is charged as the protocol says: at its worst case when
-the agent left it, else at the mean of what the player's attempts of the same purpose told in that match, else at its
-worst case.
+Every attempt of the ledger is counted once. What it did not tell is charged as the protocol says: at its worst case
+when the agent left it, else at the mean of what the player's attempts of the same purpose told in that match, else at
+its worst case.
 """
 
 import json
@@ -18,6 +18,7 @@ from tests.oracle.oracle import Normaliser, Row, Rules, Score, Standing, Status,
 Bound = Literal["charged", "least", "most"]
 MEASURES = ("tokens_in", "tokens_out", "seconds", "dollars")
 WORST = {"tokens_in": "worst_in", "tokens_out": "worst_out", "seconds": "worst_seconds", "dollars": "worst_dollars"}
+BOUNDLESS = 1e30
 LEFT = "the agent left before the end of the stream"
 
 
@@ -72,9 +73,9 @@ def rules_of(config: Mapping[str, Any]) -> Rules:
     """The rules of scoring that a configuration states; a weight of 1, and a beta of 0.1 or, for questions, 0.001."""
     said = config["score"]
     beta = said["beta"] if said["beta"] is not None else 0.001 if config["task"]["kind"] == "qa" else 0.1
-    normalise = said["normalise"]
-    how: Normaliser = "match" if normalise == "match" else "per_item" if "per_item" in normalise else "totals"
-    reference = {} if how == "match" else normalise["per_item"] if how == "per_item" else normalise
+    totals: dict[str, Any] = {} if said["normalise"] == "match" else said["normalise"]
+    how: Normaliser = "match" if not totals else "per_item" if "per_item" in totals else "totals"
+    reference: dict[str, float | None] = totals["per_item"] if how == "per_item" else totals
     return Rules(
         alpha=said["alpha"],
         beta=beta,
@@ -175,7 +176,7 @@ def _decided_for(events: Sequence[sqlite3.Row]) -> dict[int, str]:
     for row in events:
         if row["kind"] == "answer":
             answered.append(row["item"])
-        ruling = json.loads(row["ruling"]) if row["ruling"] else {}
+        ruling: dict[str, Any] = json.loads(row["ruling"] or "{}")
         if row["kind"] == "decision" and ruling.get("choice") == "review" and row["item"] not in (None, *answered):
             found[row["round"]] = answered[ruling["position"]]
     return found
@@ -209,12 +210,19 @@ def _times(cost: Cost, factor: float) -> Cost:
 def rows_of(run: Run, bounds: Mapping[str, Bound]) -> list[Row]:
     """The rows of a run, each player's costs as charged or at one of their bounds."""
     found: list[Row] = []
+    unknown = {(one.player, name) for one in run.units for name, cost in one.costs.items() if cost.charged is None}
     for unit in run.units:
         status = cast(Status, unit.status)
         bound = bounds.get(unit.player, "charged")
-        costs = {name: getattr(cost, bound) for name, cost in unit.costs.items() if cost.charged is not None}
+        costs = {name: _at(cost, bound) for name, cost in unit.costs.items() if (unit.player, name) not in unknown}
         found.append(Row(unit.player, unit.item, int(unit.match), unit.h, status, costs))
     return found
+
+
+def _at(cost: Cost, bound: Bound) -> float:
+    """A cost as charged or at one of its bounds; what has no bound is larger than anything else."""
+    value = getattr(cost, bound)
+    return BOUNDLESS if value is None else value
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,7 +235,7 @@ class Scored:
 
 
 def scored(run: Run) -> tuple[Score, dict[str, Scored]]:
-    """The score of a run. The bounds of Q put a player's own unknown costs at one end and the others' at the other."""
+    """The score of a run. For the bounds of Q a player's unknown costs are at one end, the others' at the other."""
     result = score(rows_of(run, {}), run.rules)
     players: dict[str, Scored] = {}
     for name in run.players:

@@ -26,8 +26,8 @@ FAITHFUL = Fraction(1, 2)
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What a player did with an item in a trial. A cost that is not in `costs` is unknown; pending is what it has yet to
-    come to."""
+    """What a player did with an item in a trial; pending is what it has yet to come to. A cost that is not in `costs`
+    is unknown."""
 
     player: str
     item: str
@@ -224,8 +224,7 @@ def largest_known(results: Results, resource: str) -> Fraction:
 
 
 def counted(results: Results, weights: Mapping[str, float]) -> dict[str, Fraction]:
-    """The weights of the resources of which every player that has played has a known row; the others are left out of P
-    for all."""
+    """The weights of the resources of which every player that has played has a known row; the others are left out."""
     return {
         resource: exact(weight)
         for resource, weight in weights.items()
