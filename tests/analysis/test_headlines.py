@@ -1,6 +1,6 @@
 """The one sentence that every command prints of a score: worked out by hand where the figures allow it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import pytest
@@ -15,7 +15,7 @@ from mashq.protocol.score import ScoreRules
 RULES = ScoreRules(weights={"tokens": 1.0})
 
 
-def report(finished: bool = True, totals: bool = False, **h: Sequence[float | None]) -> ScoreReport:
+def report(h: Mapping[str, Sequence[float | None]], *, finished: bool = True, totals: bool = False) -> ScoreReport:
     """Players of equal cost (P is 1 for all, Q is H − 0.1) with these H by item; None is refused."""
     rows = [
         Row(name, f"i{at}", "", value, "refused" if value is None else "ok", {"tokens": 5.0})
@@ -32,7 +32,7 @@ def half(items: int) -> float:
 
 @pytest.mark.parametrize(("items", "dq"), [(40, 0.4), (12, 0.125)])
 def test_a_clear_winner(items: int, dq: float) -> None:
-    found = report(a=[0.5] * items, b=[0.5 + dq] * items)
+    found = report({"a": [0.5] * items, "b": [0.5 + dq] * items})
     low, high = dq - half(items), dq + half(items)
     assert low > 0
     chance = ">0.999" if items == 40 else f"{found.players[1].p_win:.3f}"
@@ -44,7 +44,7 @@ def test_a_clear_winner(items: int, dq: float) -> None:
 
 
 def test_a_lead_that_is_not_clear() -> None:
-    found = report(a=[0.5] * 10, b=[0.53] * 10)
+    found = report({"a": [0.5] * 10, "b": [0.53] * 10})
     low, high = 0.03 - half(10), 0.03 + half(10)
     chance = f"{found.players[1].p_win:.3f}"
     assert found.headline == (
@@ -55,12 +55,12 @@ def test_a_lead_that_is_not_clear() -> None:
 
 
 def test_a_tie() -> None:
-    two = report(a=[0.5] * 10, b=[0.5] * 10)
+    two = report({"a": [0.5] * 10, "b": [0.5] * 10})
     assert two.headline == "A tie: a and b have the same Q, 0.4000."
     assert (two.winner, two.tied, two.clear) == (None, ["a", "b"], False)
-    three = report(a=[0.5] * 10, b=[0.25] * 10, c=[0.5] * 10, d=[0.5] * 10)
+    three = report({"a": [0.5] * 10, "b": [0.25] * 10, "c": [0.5] * 10, "d": [0.5] * 10})
     assert three.headline == "A tie: a, c and d have the same Q, 0.4000."
-    six = report(**{name: [0.5] * 6 for name in "abcdefg"})
+    six = report({name: [0.5] * 6 for name in "abcdefg"})
     assert six.headline == "A tie: a, b, c, d, e and 2 more have the same Q, 0.4000."
 
 
@@ -72,20 +72,20 @@ def test_a_tie() -> None:
     ],
 )
 def test_too_few_items(items: int, says: str) -> None:
-    found = report(a=[0.5] * items, b=[0.75] * items)
+    found = report({"a": [0.5] * items, "b": [0.75] * items})
     assert found.headline == f"b leads a by 0.2500 in Q; {says}."
     assert (found.winner, found.clear, found.best_set, found.players[0].p_win) == ("b", False, [], None)
     assert found.notes[0] == says[0].upper() + says[1:] + "."
 
 
 def test_totals() -> None:
-    found = report(totals=True, a=[0.5], b=[0.75])
+    found = report({"a": [0.5], "b": [0.75]}, totals=True)
     assert found.headline == "b leads a by 0.2500 in Q; totals have no confidence interval."
     assert found.items is None and not found.clear
 
 
 def test_nothing_can_be_scored() -> None:
-    found = report(a=[None, 0.5], b=[0.5, None])
+    found = report({"a": [None, 0.5], "b": [0.5, None]})
     assert found.headline == "No winner: Q is undefined."
     assert (found.winner, found.tied, found.clear, found.differences) == (None, [], False, [])
     assert found.notes == [
@@ -95,7 +95,7 @@ def test_nothing_can_be_scored() -> None:
 
 
 def test_alone_and_the_only_one_with_a_score() -> None:
-    assert report(a=[0.5] * 6).headline == "a played alone: Q 0.4000."
+    assert report({"a": [0.5] * 6}).headline == "a played alone: Q 0.4000."
     rows = [Row("a", f"i{at}", "", 0.5, "ok", {"tokens": 5.0}) for at in range(6)]
     rows += [Row("b", f"i{at}", "", None, "failed", {"tokens": 5.0}) for at in range(6)]
     found = judge(from_rows(rows), Options(replace(RULES, refusals="answered"), resamples=500))
@@ -104,15 +104,15 @@ def test_alone_and_the_only_one_with_a_score() -> None:
 
 
 def test_a_run_that_goes_on_claims_nothing() -> None:
-    found = report(finished=False, a=[0.5] * 40, b=[0.9] * 40)
+    found = report({"a": [0.5] * 40, "b": [0.9] * 40}, finished=False)
     low, high = 0.4 - half(40), 0.4 + half(40)
     assert found.headline == (
         f"Not finished, so nobody has won yet. So far b leads a by 0.4000 in Q (95% CI {low:.4f} to {high:.4f})."
     )
     assert (found.winner, found.clear) == (None, False)
-    few = report(finished=False, a=[0.5], b=[0.75])
+    few = report({"a": [0.5], "b": [0.75]}, finished=False)
     assert few.headline.startswith("Not finished, so nobody has won yet. b leads a by 0.2500 in Q; 1 item is too few")
-    none = report(finished=False, a=[None], b=[0.5])
+    none = report({"a": [None], "b": [0.5]}, finished=False)
     assert none.headline == "Not finished, so nobody has won yet. No winner: Q is undefined."
 
 
@@ -130,7 +130,7 @@ def test_what_is_yet_to_be_played_is_said() -> None:
 def test_more_than_three_players() -> None:
     """The leader is claimed only against all: here the third cannot be told from it, though the second can."""
     h = {"a": [0.9] * 20, "b": [0.8] * 20, "c": [1.0, 1.0, 1.0, 0.0] * 5, "d": [0.2] * 20}
-    found = report(**h)
+    found = report(h)
     assert [lead.b for lead in found.differences if lead.a == "a"] == ["b", "c", "d"]
     assert found.headline.startswith("No clear winner: a leads b by 0.1000 in Q (95% CI 0.")
     assert found.headline.endswith("; it cannot be told from c.")
@@ -139,7 +139,7 @@ def test_more_than_three_players() -> None:
         "The best of 4 players is partly the luckiest: the intervals of differences to the leader hold for all "
         "players together, and the leader's own interval is widened for having been picked." in found.notes
     )
-    clear = report(**(h | {"c": [0.3] * 20}))
+    clear = report(h | {"c": [0.3] * 20})
     assert clear.headline.startswith("Winner: a, ahead of b by 0.1000 in Q (95% CI 0.") and clear.best_set == ["a"]
 
 

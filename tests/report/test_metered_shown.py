@@ -65,7 +65,11 @@ def printed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
 
     def text(document: Metered, width: int = 80) -> list[str]:
         monkeypatch.setenv("COLUMNS", str(width))
-        monkeypatch.setattr(documents, "document", lambda _run: document)  # pyright: ignore[reportUnknownLambdaType]
+
+        def read(_run: Path) -> Metered:
+            return document
+
+        monkeypatch.setattr(documents, "document", read)
         playing.show_metered(Path(document.run), as_json=False)
         return [line.rstrip() for line in capsys.readouterr().out.splitlines() if line.strip()]
 
