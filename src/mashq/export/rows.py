@@ -47,8 +47,8 @@ def _how_scored(season: Season, matches: Sequence[str], out: Path) -> str:
     scored = {played.fixture.id for played in trials_of(season)}
     begun = {fixture.id for fixture in tables.chosen(season, matches)}
     if begun > scored:
-        over = " ".join(f"--match {match}" for match in sorted(scored, key=int))
-        return f"Note: the run's score is over the trials that have ended; export these alone with {over}."
+        open_ = ", ".join(sorted(begun - scored, key=int))
+        return f"Note: rows of trial {open_} are in the file, and the run's score leaves them out: it has not ended."
     flags = " ".join(tables.score_flags(score_rules_of(season.config)))
     return f"Scores as the run does with: mashq score {out} {flags}"
 

@@ -191,7 +191,7 @@ def story(facts: Facts) -> Section:
 def lengths(facts: Facts) -> Section:
     """How long the answers are, and how much of them is copied."""
     known = labels(facts.names)
-    found = {one.player: one for one in wording(facts.played)}
+    found = {one.player: one for one in wording(facts.plays)}
     if not found:
         return Section(
             "lengths", "Answer length and coverage", [Prose(["These answers are drawn: they have no text."])]
