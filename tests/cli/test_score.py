@@ -155,7 +155,7 @@ def test_nothing_in_common_is_a_document_without_a_score(tmp_path: Path) -> None
         "units": 2,
         "by": {"A": {"missing": 1, "alone": 1}, "B": {"missing": 1, "alone": 1}},
     }
-    assert "Q is undefined: no item was answered by every player (of 2, A answered 1)" in document["notes"][0]
+    assert any("no item was answered by every player (of 2, A answered 1)" in note for note in document["notes"])
     text = mashq("score", tmp_path / "a.csv")
     assert text.returncode == 0 and "Pareto" not in text.stdout
     stopped = mashq("score", tmp_path / "a.csv", "--fail-if", "q(A) < 1")
