@@ -100,7 +100,7 @@ def test_alone_and_the_only_one_with_a_score() -> None:
     rows += [Row("b", f"i{at}", "", None, "failed", {"tokens": 5.0}) for at in range(6)]
     found = judge(from_rows(rows), Options(replace(RULES, refusals="answered"), resamples=500))
     assert found.headline == "a is the only one with a score: Q 0.4000."
-    assert (found.players[1].q, found.players[1].penalty, found.players[1].h) == (None, None, None)
+    assert (found.players[1].q, found.players[1].penalty, found.players[1].h) == (None, 1.0, None)
 
 
 def test_a_run_that_goes_on_claims_nothing() -> None:
