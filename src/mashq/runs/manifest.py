@@ -18,10 +18,11 @@ from mashq.protocol.items import Item
 from mashq.runs.schema import check_manifest
 from mashq.runs.setup import BUILTIN, prompts_of
 from mashq.tasks import load as tasks
+from mashq.version import __version__
 
 MANIFEST = "manifest.json"
 FORMAT, GATEWAY, DIGEST = 1, "gateway", "digest"
-PACKAGES = ("mashq", "aiohttp", "genai-prices", "numpy", "pydantic", "xllamacpp")
+PACKAGES = ("aiohttp", "genai-prices", "numpy", "pydantic", "xllamacpp")
 
 
 def manifest(
@@ -62,7 +63,7 @@ def manifest(
 
 
 def _versions() -> dict[str, str]:
-    found: dict[str, str] = {}
+    found = {"mashq": __version__}
     for name in PACKAGES:
         try:
             found[name] = version(name)

@@ -13,6 +13,7 @@ from mashq.errors import ConfigError
 from mashq.players.registry import reviews_allowed
 from mashq.protocol.results import Results
 from mashq.protocol.score import Refusals, view
+from mashq.report.documents import earlier
 from mashq.report.documents.base import COSTS
 from mashq.report.documents.columns import season_results, trials_of
 from mashq.runs.open import Season
@@ -167,7 +168,10 @@ def _notes(seasons: Sequence[Season], scored: Sequence[set[tuple[str, str]]], co
         for season in seasons
         if not season.finished
     ]
-    return notes
+    told = {
+        f"{season.path.name}: {said}" for season in seasons for said in earlier.note(season.path, season.manifest)
+    }
+    return [*notes, *sorted(told)]
 
 
 def _figures(season: Season, report: ScoreReport, name: str) -> ComparedFigures:

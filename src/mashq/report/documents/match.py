@@ -13,6 +13,7 @@ from mashq.analysis.score_types import ScoredPlayer
 from mashq.gateway.types import REFEREE
 from mashq.protocol.results import Columns, Results, from_match
 from mashq.protocol.score import REFUSALS, PlayerScore, Refusals, Score, ScoreRules, dropped_units, score
+from mashq.report.documents import earlier
 from mashq.report.documents.base import MEASURED, DetectorVersion
 from mashq.report.documents.columns import results_of
 from mashq.runs.open import Played
@@ -255,7 +256,7 @@ def document(played: Played) -> Match:
         referee=_referee(played.attempts),
         dropped=[DroppedItem(item=unit.item, by=list(unit.by)) for unit in dropped],
         views=refusal_views(results, rules),
-        notes=[*report.notes, *_troubles(played, columns)],
+        notes=[*report.notes, *_troubles(played, columns), *earlier.note(played.path, played.manifest)],
     )
 
 

@@ -1,7 +1,7 @@
 """A sweep: the same players under every combination of some settings."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 from mashq.analysis.paired import Condition, Difference, differences
@@ -10,6 +10,7 @@ from mashq.analysis.score_report import Options, judge
 from mashq.analysis.score_types import ScoredPlayer
 from mashq.config import changed
 from mashq.protocol.results import from_matches
+from mashq.report.documents import earlier
 from mashq.report.documents.base import COSTS, DetectorVersion, SeasonDocument
 from mashq.report.documents.columns import ended_results
 from mashq.report.documents.seasons import all_drawn
@@ -104,6 +105,7 @@ def document(season: Season) -> Sweep:
         if there.get(fixture.id):
             by_cell.setdefault(fixture.cell, []).append(fixture.id)
     rows: list[Cell] = []
+    before = earlier.note(season.path, season.manifest)
     first: Condition | None = None
     missing = 0
     for cell in cells(over):
@@ -113,7 +115,8 @@ def document(season: Season) -> Sweep:
             continue
         results = from_matches(ended_results(season, match) for match in ended)
         condition = Condition(results, score_rules_of(changed(season.config, cell)))
-        rows.append(_cell(dict(cell), condition, first, len(ended)))
+        own = _cell(dict(cell), condition, first, len(ended))
+        rows.append(replace(own, notes=[*own.notes, *before]))
         first = first or condition
     return Sweep(
         run=str(season.path),

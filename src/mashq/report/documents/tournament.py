@@ -14,6 +14,7 @@ from mashq.errors import DataError
 from mashq.protocol.resources import RESOURCES
 from mashq.protocol.results import Results, from_matches
 from mashq.protocol.score import ScoreRules, by_item, figures, reduce, view, with_known
+from mashq.report.documents import earlier
 from mashq.report.documents.base import DetectorVersion, SeasonDocument
 from mashq.report.documents.columns import ended_results
 from mashq.report.documents.seasons import all_drawn
@@ -101,7 +102,11 @@ class Tournament(SeasonDocument):
 def document(season: Season) -> Tournament:
     """Ratings, the win matrix, and each player's mean H, costs and Q against a reference."""
     names = [player.name for player in season.config.players]
-    rules, meetings, notes = score_rules_of(season.config), _meetings(season), list[str]()
+    rules, meetings, notes = (
+        score_rules_of(season.config),
+        _meetings(season),
+        earlier.note(season.path, season.manifest),
+    )
     unrated = Tournament(
         run=str(season.path),
         finished=season.finished,

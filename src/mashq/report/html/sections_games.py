@@ -37,6 +37,7 @@ def game(document: Game) -> tuple[Verdict, list[Section]]:
         f"{len(known)} policies, every pair in both orders and each against itself; {document.trials} trial(s) of "
         f"{document.items} items; Q = {document.alpha:g}·H − {document.beta:g}·P."
     )
+    lines += [f"Note: {note}" for note in document.notes]
     return Verdict(_headline(document, known), lines), sections
 
 
@@ -143,6 +144,7 @@ def vision(document: Vision) -> tuple[Verdict, list[Section]]:
         f"Company: playing beside rivals unseen instead of alone. Vision: seeing the rivals' state "
         f"({safe(document.when)}) instead of not. {number(document.items)} items, {document.trials} trial(s)."
     )
+    lines += [f"Note: {note}" for note in document.notes]
     blocks: list[Block] = []
     for name, some in points.items():
         if any(row["value"] for row in some):

@@ -127,3 +127,4 @@ def sentences(document: Game) -> Iterator[str]:
     )
     if not document.finished:
         yield f"Not all matches are played: go on with mashq resume {safe(document.run)}"
+    yield from (f"Note: {safe(note, 400)}" for note in document.notes)

@@ -52,6 +52,7 @@ def sentences(document: Vision) -> Iterator[str]:
     yield from _verdict(document)
     if not document.finished:
         yield f"Not all matches are played: go on with mashq resume {safe(document.run)}"
+    yield from (f"Note: {safe(note, 400)}" for note in document.notes)
 
 
 def _verdict(document: Vision) -> list[str]:
