@@ -147,7 +147,7 @@ def share(costs: Floats, reference: float | None = None) -> Floats:
     axis. 0 where nobody used it, and for who has played nothing (NaN)."""
     most = np.fmax.reduce(costs, axis=-1, keepdims=True) if reference is None else reference
     largest = np.asarray(most, dtype=np.float64)
-    with np.errstate(invalid="ignore", divide="ignore"):
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         ratio = np.where(costs == largest, 1.0, costs / largest)
     return np.where((costs > 0) & (largest > 0), ratio, 0.0)
 
