@@ -25,6 +25,8 @@ from tests.arena.helpers import write_items
 from tests.pinned.door import Dashboard, Said, command
 from tests.pinned.stage import CONFIGS, copied
 
+pytestmark = pytest.mark.slow
+
 # By kind of run, where one is stored; the imported one is a file, as `mashq import` makes it.
 STORED = {
     "match": "match",

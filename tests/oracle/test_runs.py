@@ -25,6 +25,8 @@ from tests.pinned.door import Dashboard, Said, command
 from tests.pinned.pages import page
 from tests.pinned.stage import copied
 
+pytestmark = pytest.mark.slow
+
 Document = dict[str, Any]
 COUNTED = ("h", "penalty", "q")
 PRINTED = re.compile(r"~?[-−]?\d[\d,]*(?:\.\d+)?M?%?|\?")
