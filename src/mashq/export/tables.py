@@ -232,6 +232,7 @@ def _costs(player: PlayerResult) -> Iterator[dict[str, Cell]]:
         if any(map(math.isnan, values))
         and all(math.isnan(value) for value, made in zip(values, calls, strict=True) if made)
     }
+    holes |= {measure for name in holes if name in TABLE for measure in TABLE[name].measures}
     for at in range(len(player.items)):
         yield {
             name: None if math.isnan(values[at]) or (name in holes and not calls[at]) else _whole(values[at])
