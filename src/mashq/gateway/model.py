@@ -54,12 +54,14 @@ class Endpoint:
         usage = outcome.usage
         tokens = usage.tokens_in, usage.tokens_out, usage.cached
         known = {name: rate.cost(*tokens) for name, rate in self.rates.items()}
+        if outcome.rated:
+            known |= {name: cost for name, cost in outcome.rated.items() if cost is not UNKNOWN}
         return Outcome(
             outcome.kind,
             outcome.completion,
             usage,
             outcome.seconds,
-            {**known, **{name: cost for name, cost in outcome.rated.items() if cost is not UNKNOWN}},
+            known,
             outcome.status,
             outcome.retry_after,
             outcome.error,

@@ -51,7 +51,11 @@ class Request:
     @property
     def prompt_bytes(self) -> int:
         """An upper bound of the prompt's tokens: no tokenizer makes more tokens than bytes."""
-        return sum(len(m.content.encode("utf-8", "replace")) + len(m.role) for m in self.messages)
+        texts = [(m.content, m.role) for m in self.messages]
+        return sum(
+            (len(text) if text.isascii() else len(text.encode("utf-8", "replace"))) + len(role)
+            for text, role in texts
+        )
 
 
 @dataclass(frozen=True, slots=True)
