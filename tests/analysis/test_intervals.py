@@ -1,6 +1,7 @@
 """Intervals of many players at once, the chance of winning beside them, and what is claimed."""
 
 import math
+from pathlib import Path
 from statistics import NormalDist
 
 import numpy as np
@@ -8,9 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mashq.analysis.intervals import FEWEST, MANY_PLAYERS, RESAMPLES, resample, unseen
+from mashq.analysis.intervals import FEWEST, MANY_PLAYERS, METHOD, RESAMPLES, resample, unseen
 from mashq.analysis.results import Row, from_rows
 from mashq.analysis.score_report import Options, judge
+from mashq.cli.score import RESAMPLES as said
 from mashq.protocol.results import Floats
 from mashq.protocol.score import ScoreRules, View, figures
 
@@ -137,7 +139,12 @@ def test_a_runner_up_may_be_told_and_a_third_not() -> None:
 
 
 def test_one_seed_and_one_count_serve_everyone() -> None:
-    assert Options(RULES).resamples == RESAMPLES == 10_000 and Options(RULES).seed == 0
+    assert Options(RULES).resamples == RESAMPLES == said == 10_000 and Options(RULES).seed == 0
+
+
+def test_the_docs_state_the_method_as_the_report_does() -> None:
+    docs = (Path(__file__).parents[2] / "docs" / "score.md").read_text("utf-8")
+    assert METHOD in " ".join(docs.split())
 
 
 @pytest.mark.parametrize(("share", "noted"), [(0.09, False), (0.11, True)])
