@@ -28,6 +28,7 @@ Refusals = Literal["intersection", "penalised", "answered"]
 Bounds = Literal["value", "low", "high"]
 REFUSALS: tuple[Refusals, ...] = ("intersection", "penalised", "answered")
 TIE = 1e-9
+CRUMBS = 1e-12  # of a sum: what rounding may leave of it
 
 
 @dataclass(frozen=True, slots=True)
@@ -444,4 +445,6 @@ def some(names: Sequence[str], most: int = 5) -> str:
 
 
 def _whole(value: float) -> float:
-    return int(value) if math.isfinite(value) and value == int(value) else value
+    """A sum without the crumbs that adding shares leaves, a whole number as one."""
+    near = round(value)
+    return near if abs(value - near) <= CRUMBS * abs(near) else value
