@@ -144,7 +144,7 @@ async def test_every_fault_is_one_hit_and_the_right_outcome(
 ) -> None:
     expected = EXPECTED[fault]
     if fault == "content_filter" and wire == "anthropic":
-        expected = ("http", 400, "nothing")
+        expected = ("refused", 400, "nothing")
     provider.configure(script=[fault], hang=5.0)
     before = len(provider.hits())
     patience = 0.4 if expected[0] == "timeout" else 30.0
