@@ -242,8 +242,33 @@ class MeteringServer:
                 self._record(refusal)
 
 
+class _Lenient(web.RequestHandler):
+    """A connection on which a request may name its client twice, as that of pydantic-ai over Gemini's does."""
+
+    __slots__ = ()
+
+    def data_received(self, data: bytes) -> None:
+        """Take bytes in; a header block comes in one piece, or is left as it is."""
+        super().data_received(_named_once(data) if data.startswith(b"POST ") else data)
+
+
+def _named_once(data: bytes) -> bytes:
+    """A request whose header block has its first User-Agent only."""
+    head, end, body = data.partition(b"\r\n\r\n")
+    if not end or head.lower().count(b"\r\nuser-agent:") < 2:
+        return data
+    lines = head.split(b"\r\n")
+    names = [line.partition(b":")[0].lower() for line in lines]
+    kept = [line for at, line in enumerate(lines) if names[at] != b"user-agent" or b"user-agent" not in names[:at]]
+    return b"\r\n".join(kept) + end + body
+
+
 class _Bounded(web.Server):
     """A server that holds so many connections and hangs up on more, so that one agent cannot use up all files."""
+
+    def __call__(self) -> web.RequestHandler:
+        """A handler for a connection."""
+        return _Lenient(self, loop=self._loop, **self._kwargs)
 
     def connection_made(self, handler: web.RequestHandler, transport: asyncio.Transport) -> None:
         """Take a connection in, or not."""
