@@ -3,6 +3,7 @@
 import importlib.util
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -374,6 +375,31 @@ def test_the_examples_in_the_documentation_play(
         result = mashq.play(match_of(provider.base_url, data, key_file, [player]), tmp_path / "run")
         assert law(tmp_path / "run", provider.hits())["opened"] == 2
     assert result["dropped"] == []
+
+
+def snippets() -> dict[str, str]:
+    """The snippets of the documentation, by the package that each needs."""
+    text = (FOLDER.parents[2] / "docs" / "external.md").read_text("utf-8")
+    found = re.findall(r"^```python (\S+)\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+    return dict(found)
+
+
+@pytest.mark.parametrize("package", snippets())
+def test_a_snippet_of_the_documentation_is_metered(tmp_path: Path, package: str) -> None:
+    if not installed(package):
+        pytest.skip(f"{package} is not installed: make frameworks")
+    wire = {"anthropic": "anthropic", "google.genai": "gemini"}.get(package, "openai")
+    with FakeProvider(seed=5) as provider:
+        config = http_config(provider.base_url, tmp_path, task={})
+        base = provider.base_url.replace("/v1", "/v1beta") if wire == "gemini" else provider.base_url
+        config["models"]["my/alpha"] |= {"wire": wire, "base_url": base, "api_key_env": "LOOPBACK"}
+        (tmp_path / "match.yaml").write_text(json.dumps(config))
+        gateway = ["gateway", "--config", tmp_path / "match.yaml", "--out", tmp_path / "run", "--player", "A"]
+        done = command(*gateway, "--", sys.executable, "-c", snippets()[package], LOOPBACK=KEY)
+        assert done.returncode == 0, done.stderr
+        hits = provider.hits()
+    assert done.stdout.strip() and hits and all(hit["status"] == 200 for hit in hits)
+    assert rows(tmp_path / "run", "SELECT count(*), count(tokens_out) FROM attempts") == [(len(hits), len(hits))]
 
 
 def test_a_killed_match_of_foreign_agents_goes_on(tmp_path: Path, key_file: Path) -> None:

@@ -10,6 +10,8 @@ from mashq.testing import FakeProvider
 from tests.arena.helpers import http_config, rows, write_items
 from tests.arena.helpers import mashq as command
 
+MOVES = "SELECT move FROM events ORDER BY player, round, seq"
+
 
 def test_unusable_replies_are_counted_in_a_note(tmp_path: Path) -> None:
     data = write_items(tmp_path / "items.jsonl", 4)
@@ -37,11 +39,7 @@ def test_thinking_is_no_part_of_what_is_scored(tmp_path: Path) -> None:
         thought = mashq.play(http_config(provider.base_url, data), tmp_path / "thought")
     assert [player["h"] for player in thought["players"]] == [player["h"] for player in usual["players"]]
     (first, second) = (
-        [
-            json.loads(move).get("text")
-            for (move,) in rows(tmp_path / name, "SELECT move FROM events ORDER BY player, round, seq")
-        ]
-        for name in ("usual", "thought")
+        [json.loads(move).get("text") for (move,) in rows(tmp_path / name, MOVES)] for name in ("usual", "thought")
     )
     assert first == second and any(first)
 
