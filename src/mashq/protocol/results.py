@@ -223,9 +223,9 @@ class Cost:
 class Results:
     """Arrays of players x units, where a unit is an item in a trial; units stand in the order of their items.
 
-    `item_of` says which item a unit is of and `trial_of` names its trial; `status` holds places in STATUSES, or ABSENT;
-    `h` and `h_first` are NaN where there is no score; `unknown` counts attempts that did not tell their tokens. A
-    table of totals is one item that stands for all of them, and has no intervals.
+    `item_of` says which item a unit is of and `trial_of` names its trial; `status` holds places in STATUSES, or
+    ABSENT; `h` and `h_first` are NaN where there is no score; `unknown` counts attempts that did not tell their
+    tokens. A table of totals is one item that stands for all of them, and has no intervals.
     """
 
     players: tuple[str, ...]
@@ -265,9 +265,9 @@ class Results:
         return bool((self.status == PENDING).any())
 
     def only(self, players: Sequence[str]) -> "Results":
-        """The same results for some of the players."""
+        """The same results for some of the players, without what only others were asked."""
         rows = np.array([self.players.index(name) for name in players])
-        return replace(
+        found = replace(
             self,
             players=tuple(players),
             status=self.status[rows],
@@ -276,6 +276,13 @@ class Results:
             costs={name: cost.take(rows) for name, cost in self.costs.items()},
             unknown=self.unknown[rows],
         )
+        asked = np.asarray((found.status != ABSENT).any(axis=0))
+        if asked.all():
+            return found
+        found = found.some_units(asked)
+        left: list[int] = sorted(set(found.item_of.tolist()))
+        places = np.searchsorted(np.array(left), found.item_of)
+        return replace(found, items=tuple(self.items[at] for at in left), item_of=places)
 
     def some_units(self, kept: NDArray[np.bool_]) -> "Results":
         """The same results without some of the units; items stay, with fewer trials or none."""

@@ -69,8 +69,13 @@ def read_matches(path: Path) -> dict[str, bool]:
 def read_results(path: Path, match: str) -> tuple[PlayerResult, ...] | None:
     """The results of a match that has ended, by item; None before."""
     with reading(path) as connection:
-        found = results.read(connection, match)
-        return None if found is None else charges.read(connection, match).on(found)
+        return results_in(connection, match)
+
+
+def results_in(connection: sqlite3.Connection, match: str) -> tuple[PlayerResult, ...] | None:
+    """The same from a file that is open."""
+    found = results.read(connection, match)
+    return None if found is None else charges.read(connection, match).on(found)
 
 
 def read_charges(path: Path, match: str) -> charges.Charges:

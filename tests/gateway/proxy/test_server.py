@@ -152,7 +152,7 @@ async def test_a_stream_comes_as_it_is_made(provider: FakeProvider) -> None:
         assert at.outcomes() == ["ok"]
 
 
-async def test_an_agent_that_leaves_a_stream_pays_an_unknown_sum(provider: FakeProvider) -> None:
+async def test_an_agent_that_leaves_a_stream_is_told_apart_from_a_lost_connection(provider: FakeProvider) -> None:
     provider.configure(script=["slow_drip"], drip=0.002)
     async with table(provider.base_url) as at:
         headers = {"Authorization": f"Bearer {at.seat.token}"}

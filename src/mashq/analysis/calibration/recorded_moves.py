@@ -89,7 +89,8 @@ class Recorded:
     @property
     def rows(self) -> list[ItemResult]:
         """Its results in all trials, without the items it did not come to."""
-        return [row for seen in self.trials for row in seen.result.items if row.status != "unanswered"]
+        played = ("ok", "refused", "failed")
+        return [row for seen in self.trials for row in seen.result.items if row.status in played]
 
     @property
     def scores(self) -> list[float]:

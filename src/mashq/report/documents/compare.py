@@ -53,7 +53,9 @@ class ComparedFigures:
     h_before_review: float | None
     """Mean factuality of its first answers."""
     costs: Costs = field(metadata=flat(COSTS))
-    """What it spent on the scored items."""
+    """What it spent on the scored items, with the charges for attempts of unknown cost."""
+    charged: Mapping[str, float]
+    """By resource, how much of the total is such a charge; nothing where all is known."""
     penalty: float | None
     """P."""
     q: float | None
@@ -177,6 +179,7 @@ def _figures(season: Season, report: ScoreReport, name: str) -> ComparedFigures:
         h=row.h,
         h_before_review=row.h_before_review,
         costs={cost: row.costs[cost] for cost in COSTS},
+        charged=row.charged,
         penalty=row.penalty,
         q=row.q,
         q_low=row.q_low,

@@ -40,7 +40,9 @@ class SweepPlayer:
     answer_rate: float | None
     """The share of its items that it answered."""
     costs: Costs = field(metadata=flat(COSTS))
-    """Means over trials of its totals."""
+    """Means over trials of its totals, with the charges for attempts of unknown cost."""
+    charged: Mapping[str, float]
+    """By resource, how much of the total is such a charge; nothing where all is known."""
     penalty: float | None
     """P."""
     q: float | None
@@ -150,6 +152,7 @@ def _player(player: ScoredPlayer, against_first: Mapping[str, Difference]) -> Sw
         h=player.h,
         answer_rate=player.answer_rate,
         costs={name: player.costs[name] for name in COSTS},
+        charged=player.charged,
         penalty=player.penalty,
         q=player.q,
         q_low=player.q_low,

@@ -137,7 +137,11 @@ def document(season: Season, changed: Sequence[Played] | None = None) -> Trials:
     wins = Counter(trial.winner for trial in each)
     over = sum(one.finished for one in played)
     same = len({repr([(row.h, row.penalty) for row in trial.players]) for trial in each}) == 1
-    alike = ["All trials are the same: at temperature 0 a repeat tells nothing new."] if over > 1 and same else []
+    alike = (
+        ["All trials are the same: at temperature 0 a repeat tells nothing new."]
+        if over > 1 and same and report.items
+        else []
+    )
     return Trials(
         run=str(season.path),
         finished=season.finished,

@@ -58,9 +58,10 @@ def sentences(document: Trials) -> Iterator[str]:
     if document.simulated:
         yield SIMULATED
     yield (
-        f"{document.trials} trial(s) of {document.items} items, {scored_by(document)}; every item is averaged over its "
-        f"trials first, ± is the standard deviation over trials. Q = {document.alpha:g}·H − {document.beta:g}·P, costs "
-        f"relative to {relative_to(document.normalise)}, refusals: {document.refusals}. The 95% CI is over items."
+        f"{document.trials} trial(s) of {document.items} items, {scored_by(document)}; every item is averaged over "
+        f"its trials first, ± is the standard deviation over trials. Q = {document.alpha:g}·H − {document.beta:g}·P, "
+        f"costs relative to {relative_to(document.normalise)}, refusals: {document.refusals}. The 95% CI is over "
+        "items."
     )
     yield safe(document.headline, 600)
     if not document.finished:
