@@ -6,8 +6,8 @@ peers take turns, each round in another order, and what counts is the ratio with
 printed, and beside it the ratio of the best rounds. Peers that are not installed are named.
 
 The gateway is measured on each wire (`mashq` is chat completions, `mashq:responses` and so on the others), against
-bare aiohttp in the same format. At the end a streamed reply's first byte through the metering endpoint is timed against
-one through a bare proxy.
+bare aiohttp in the same format. At the end a streamed reply's first byte through the metering endpoint is timed
+against one through a bare proxy.
 
     python bench/gateway.py [--calls N] [--in-flight N …] [--repeats N] [--peers NAME …]
 """
