@@ -260,7 +260,9 @@ def _with(counted: Count, values: Mapping[str, object], name: str) -> Count:
 
 
 def _audio(values: Mapping[str, object], name: str) -> int:
-    parts = [as_object(entry) or {} for entry in as_list(values.get(name)) or []]
+    if name not in values:
+        return 0
+    parts = [as_object(entry) or {} for entry in as_list(values[name]) or []]
     return sum(some(part.get("tokenCount")) for part in parts if part.get("modality") == "AUDIO")
 
 

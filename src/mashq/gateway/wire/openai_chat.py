@@ -8,7 +8,7 @@ names for cached tokens; Groq states the usage of a stream in `x_groq`; OpenRout
 import json
 from collections.abc import Mapping
 
-from mashq.gateway.types import CUT, Completion, Count, Details, Kind, Measure, Message, Request, Usage
+from mashq.gateway.types import CUT, PLAIN, Completion, Count, Details, Kind, Measure, Message, Request, Usage
 from mashq.gateway.untrusted import as_list, as_object, child, count, dollars, kept, some
 from mashq.gateway.wire.base import Answered, Asked, BadRequest, Decoded, Options, Route, RouteKind
 from mashq.gateway.wire.foreign import (
@@ -25,7 +25,7 @@ from mashq.gateway.wire.foreign import (
 )
 from mashq.gateway.wire.spoken import FILTERED, REFUSING, completion, filtered
 from mashq.gateway.wire.sse import Transcript, data_of, object_of
-from mashq.protocol.resources import Unknown
+from mashq.protocol.resources import UNKNOWN, Unknown
 
 __all__ = ["OpenAIChat", "OpenAIChatServed", "Options"]
 
@@ -33,6 +33,7 @@ LIMITS = ("max_tokens", "max_completion_tokens")
 CARRIED = frozenset({"messages", "temperature", "seed", "response_format", "stream_options", *LIMITS})
 DRAWING = ("web_search_options", "plugins")
 WORDS = frozenset({"text", "output_text", None})  # types of parts that are said; others are thought, or no text
+CACHED = ("num_cached_tokens", "prompt_cache_hit_tokens", "cached_tokens")
 DONE = b"[DONE]"
 
 
@@ -246,18 +247,23 @@ def read_usage(document: object) -> Usage:
     if not (isinstance(tokens_in, Unknown) or isinstance(tokens_out, Unknown) or isinstance(total, Unknown)):
         tokens_out = max(tokens_out, total - tokens_in)
     read, made = child(values, "prompt_tokens_details"), child(values, "completion_tokens_details")
-    details = Details(
-        written=some(read.get("cache_write_tokens")),
-        audio_in=some(read.get("audio_tokens")),
-        audio_out=some(made.get("audio_tokens")),
-    )
     reasoning = count(made.get("reasoning_tokens"))
+    details = parts_of(read, made) if read or made else PLAIN
     return Usage(tokens_in, tokens_out, _cached(values, read), reasoning, kept(values), details, billed(values))
+
+
+def parts_of(read: Mapping[str, object], made: Mapping[str, object]) -> Details:
+    """What of the tokens read and made has a price of its own, as OpenAI names it."""
+    written, heard = some(read.get("cache_write_tokens")), some(read.get("audio_tokens"))
+    spoken = some(made.get("audio_tokens"))
+    return Details(written, 0, heard, spoken) if written or heard or spoken else PLAIN
 
 
 def billed(values: Mapping[str, object]) -> Measure:
     """What the provider bills, in dollars: with a key of the user's own, its fee and what the model's maker takes."""
-    cost = values.get("cost")
+    if "cost" not in values:
+        return UNKNOWN
+    cost = values["cost"]
     total = dollars(child(values, "cost").get("total_cost", cost))
     upstream = dollars(child(values, "cost_details").get("upstream_inference_cost"))
     if values.get("is_byok") is True and not isinstance(total, Unknown) and not isinstance(upstream, Unknown):
@@ -273,9 +279,11 @@ def _stated(reply: Mapping[str, object]) -> object:
 
 def _cached(values: Mapping[str, object], read: Mapping[str, object]) -> Count:
     """Cached tokens by whichever name: OpenAI's, Mistral's, DeepSeek's, Moonshot's."""
-    named = [values.get(name) for name in ("num_cached_tokens", "prompt_cache_hit_tokens", "cached_tokens")]
-    known = [found for value in (read.get("cached_tokens"), *named) if not isinstance(found := count(value), Unknown)]
-    return max(known) if known else count(None)
+    found = count(read.get("cached_tokens"))
+    for name in CACHED:
+        if name in values and not isinstance(own := count(values[name]), Unknown):
+            found = own if isinstance(found, Unknown) else max(found, own)
+    return found
 
 
 def _decode(document: object, *, tools: bool) -> Decoded:

@@ -8,8 +8,8 @@ import json
 from collections.abc import Mapping
 from typing import cast
 
-from mashq.gateway.types import CUT, Completion, Details, Kind, Message, Request, Usage
-from mashq.gateway.untrusted import as_list, as_object, child, count, kept, some
+from mashq.gateway.types import CUT, Completion, Kind, Message, Request, Usage
+from mashq.gateway.untrusted import as_list, as_object, child, count, kept
 from mashq.gateway.wire.base import Answered, Asked, BadRequest, Decoded, Options, Route, RouteKind
 from mashq.gateway.wire.foreign import (
     KEPT,
@@ -23,7 +23,7 @@ from mashq.gateway.wire.foreign import (
     one_model,
     only_text,
 )
-from mashq.gateway.wire.openai_chat import OpenAIChatServed, billed
+from mashq.gateway.wire.openai_chat import OpenAIChatServed, billed, parts_of
 from mashq.gateway.wire.spoken import FILTERED, completion
 from mashq.gateway.wire.sse import Transcript, data_of, object_of
 from mashq.protocol.resources import Unknown
@@ -210,18 +210,13 @@ def read_usage(document: object) -> Usage:
     if values is None:
         return Usage()
     read, made = child(values, "input_tokens_details"), child(values, "output_tokens_details")
-    details = Details(
-        written=some(read.get("cache_write_tokens")),
-        audio_in=some(read.get("audio_tokens")),
-        audio_out=some(made.get("audio_tokens")),
-    )
     return Usage(
         count(values.get("input_tokens")),
         count(values.get("output_tokens")),
         count(read.get("cached_tokens")),
         count(made.get("reasoning_tokens")),
         kept(values),
-        details,
+        parts_of(read, made),
         billed(values),
     )
 
