@@ -17,7 +17,15 @@ from mashq.gateway.backends.simulated import Parameters, SimulatedBackend
 from mashq.gateway.limits import Limiter
 from mashq.gateway.model import Endpoint
 from mashq.gateway.prices import Rate
-from mashq.gateway.providers import IN_PROCESS, PROVIDERS, UNLISTED, Provider, takes_no_temperature
+from mashq.gateway.providers import (
+    IN_PROCESS,
+    PROVIDERS,
+    UNLISTED,
+    Provider,
+    also_spoken,
+    takes_no_temperature,
+    wire_of,
+)
 from mashq.gateway.retry import Policy
 from mashq.gateway.types import Backend, Clock
 from mashq.gateway.wire.base import Options
@@ -152,16 +160,18 @@ class Endpoints:
             seed=ways.seed,
             extra=settings.extra,
         )
+        wire = settings.wire or wire_of(provider, model, url)
         return HttpBackend(
             self._facilities.pool,
             self._clock,
-            WIRES.create(settings.wire or ways.wire),
+            WIRES.create(wire),
             base_url=url,
             model=model,
             key=self._key(name, settings, listed),
             options=options,
             timeout=settings.timeout,
             headers=settings.headers,
+            also=[(WIRES.create(name), place) for name, place in also_spoken(provider, wire, url)],
         )
 
     def _key(self, name: str, settings: ModelConfig, listed: Provider | None) -> str | None:

@@ -26,7 +26,7 @@ from mashq.gateway.types import (
     cost_of,
     spend_of,
 )
-from mashq.protocol.resources import FREE, UNKNOWN, Amount, Spend
+from mashq.protocol.resources import FREE, UNKNOWN, Amount, Spend, Unknown
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,18 +42,20 @@ class Endpoint:
     rates: Mapping[str, Rate] = field(default_factory=dict[str, Rate])
     retries: retry.Policy = retry.Policy()
 
-    def worst(self, tokens_in: int, tokens_out: int) -> Worst:
-        """What an attempt with at most so many tokens could cost."""
-        rated = {name: rate.cost(tokens_in, tokens_out, 0) for name, rate in self.rates.items()}
+    def worst(self, tokens_in: int, tokens_out: int, *, written: bool = False) -> Worst:
+        """What an attempt with at most so many tokens could cost; `written`: where a request may fill caches."""
+        rates = self.rates.items()
+        rated = {name: (rate.worst if written else rate.plain)(tokens_in, tokens_out) for name, rate in rates}
         return Worst(tokens_in, tokens_out, self.timeout, rated)
 
     def rated(self, outcome: Outcome) -> Outcome:
-        """The outcome with what its tokens come to by each rate, where it does not say so itself."""
-        if not self.rates:
-            return outcome
+        """The outcome with what its tokens cost by each rate, where it does not say so itself; dollars as billed."""
         usage = outcome.usage
-        tokens = usage.tokens_in, usage.tokens_out, usage.cached
-        known = {name: rate.cost(*tokens) for name, rate in self.rates.items()}
+        if not self.rates and usage.billed is UNKNOWN:
+            return outcome
+        known = {name: rate.of_usage(usage) for name, rate in self.rates.items()}
+        if not isinstance(usage.billed, Unknown):
+            known["dollars"] = usage.billed
         if outcome.rated:
             known |= {name: cost for name, cost in outcome.rated.items() if cost is not UNKNOWN}
         return Outcome(

@@ -136,6 +136,27 @@ def read_unstated(path: Path, match: str) -> dict[str, int]:
         return dict(connection.execute(query, (match,)).fetchall())
 
 
+def read_unusable(path: Path, match: str | None) -> dict[str, tuple[int, int, int, int]]:
+    """Of each player in a match, or in all: texts and those taken as they stood for want of the JSON asked for,
+    decisions and those that fell back for want of a usable reply; players without either are left out."""
+    query = """SELECT player, sum(kind != 'decision' AND instr(move, '"status": "ok"')),
+      sum(kind != 'decision' AND instr(move, '"plain": true')), sum(kind = 'decision'),
+      sum(kind = 'decision' AND instr(move, '"source": "fallback"'))
+      FROM events WHERE kind IN ('answer', 'rewrite', 'decision') AND (?1 IS NULL OR match = ?1) GROUP BY player"""
+    with reading(path) as connection:  # a move is stored as JSON: a quotation mark within a text has a backslash
+        found = connection.execute(query, (match,)).fetchall()
+    return {name: (texts, plain, decisions, lost) for name, texts, plain, decisions, lost in found if plain or lost}
+
+
+def read_billed(path: Path, match: str | None) -> dict[str, tuple[int, int]]:
+    """Of each player to whom a provider states its bill: the attempts with a bill, and all that have a cost."""
+    query = """SELECT player, sum(instr(usage, '"cost": ') > 0), count(*) FROM attempts
+      WHERE dollars IS NOT NULL AND (?1 IS NULL OR match = ?1) GROUP BY player"""
+    with reading(path) as connection:
+        found = connection.execute(query, (match,)).fetchall()
+    return {name: (billed, priced) for name, billed, priced in found if billed}
+
+
 def read_last_error(path: Path, match: str, player: str) -> str | None:
     """The last thing that went wrong with an answer of a player, in the provider's words."""
     query = """SELECT json_extract(move, '$.error') FROM events WHERE match = ? AND player = ?

@@ -35,6 +35,8 @@ TURNS = frozenset(
         "empty",
         "length",
         "fenced",
+        "think",
+        "unsaid",
     },
 )
 """A readable completion that is not what was asked for."""

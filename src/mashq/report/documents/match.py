@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -17,7 +18,7 @@ from mashq.report.documents import earlier
 from mashq.report.documents.base import MEASURED, DetectorVersion
 from mashq.report.documents.columns import results_of
 from mashq.runs.open import Played
-from mashq.runs.reading import read_last_error, read_lost, read_refusals, read_unstated
+from mashq.runs.reading import read_billed, read_last_error, read_lost, read_refusals, read_unstated, read_unusable
 from mashq.runs.setup import score_rules_of
 
 
@@ -348,10 +349,26 @@ def _referee(rows: Sequence[Mapping[str, Any]]) -> RefereeBill | None:
     return RefereeBill(**{name: sum(row[name] for row in own) for name in names}) if own else None
 
 
+def reply_notes(path: Path, match: str | None) -> list[str]:
+    """What is to be known of the replies in a match, or in all: those that could not be used, and those billed."""
+    notes: list[str] = []
+    for name, (texts, plain, decisions, lost) in read_unusable(path, match).items():
+        if plain:
+            notes.append(
+                f"{name}: {plain} of {texts} replies were not the JSON asked for; each was taken as plain text."
+            )
+        if lost:
+            notes.append(f"{name}: {lost} of {decisions} decisions gave nothing usable; each became `continue`.")
+    for name, (billed, priced) in read_billed(path, match).items():
+        rest = "" if billed == priced else ", the rest by the price list"
+        notes.append(f"{name}: the dollars of {billed} of {priced} calls are as the provider billed them{rest}.")
+    return notes
+
+
 def _troubles(played: Played, results: Sequence[Columns]) -> list[str]:
     """What went wrong for a player, in a sentence each."""
-    notes: list[str] = []
     path, match = played.path, played.fixture.id
+    notes = reply_notes(path, match)
     unstated = read_unstated(path, match) if played.config.guided_by == "confidence" else {}
     for name, count in unstated.items():
         notes.append(f"{name} stated no confidence with {count} answer(s); each was guided as if it had said 0.5.")
