@@ -19,7 +19,7 @@ from mashq.gateway.types import Call, Clock, Ledger
 from mashq.players.base import Draft, Player, declared
 from mashq.protocol.game import Ruling, apply, observe, ruling, to_move
 from mashq.protocol.items import Item
-from mashq.protocol.moves import CHOICES, Answer, Decision, Move, Rewrite, Stop
+from mashq.protocol.moves import CHOICES, ENDINGS, Answer, Decision, Move, Rewrite, Stop
 from mashq.protocol.persistent import replaced
 from mashq.protocol.resources import Spend
 from mashq.protocol.state import MatchState, Observation
@@ -232,7 +232,7 @@ def unusable(seen: Observation, draft: object) -> str:
         legal = given.choice in CHOICES and all(isinstance(text, str) for text in texts)
     else:
         texts = (given.text, given.error)
-        legal = given.status in ("ok", "refused", "failed") and all(isinstance(text, str) for text in texts)
+        legal = given.status in ENDINGS and all(isinstance(text, str) for text in texts)
         if given.h is not None:
             legal = legal and isinstance(given.h, float | int) and 0 <= given.h <= 1
         if given.confidence is not None:
