@@ -133,8 +133,8 @@ async def test_after_the_last_attempt_the_failure_is_a_value() -> None:
 
 
 async def test_what_cannot_get_better_is_tried_once() -> None:
-    desk = Desk([http_error(401)])
-    assert await desk.ask() == Failure("HTTP 401", "http")
+    desk = Desk([http_error(413)])
+    assert await desk.ask() == Failure("HTTP 413", "http")
     assert len(desk.backend.sent) == 1
 
 
@@ -230,8 +230,8 @@ async def test_after_a_crash_a_reply_that_was_paid_for_is_not_paid_for_again() -
 
 
 async def test_after_a_crash_a_final_failure_is_not_sent_again() -> None:
-    desk = Desk([], past=[Entry(1, "p/m", WORST, http_error(401))])
-    assert await desk.ask() == Failure("HTTP 401", "http")
+    desk = Desk([], past=[Entry(1, "p/m", WORST, http_error(413))])
+    assert await desk.ask() == Failure("HTTP 413", "http")
     assert desk.ledger.log == []
 
 

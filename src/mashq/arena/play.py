@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from mashq.arena.referee import Scorer
 from mashq.detectors.base import NoVerdict, Pair
-from mashq.errors import StoreError
+from mashq.errors import ProviderError, StoreError
 from mashq.gateway.budgets import BudgetState, OutOfBudget
 from mashq.gateway.model import Endpoint, Model
 from mashq.gateway.types import Call, Clock, Ledger
@@ -145,6 +145,7 @@ class Match:
         """The player's move, with what it cost."""
         model = self._model(seat, seen)
         move = await self._move(seat, seen, model)
+        model.endpoint.despair()  # a program that asks by itself, or an agent that caught it, cannot go on either
         return replaced(move, spend=model.spend)
 
     async def _move(self, seat: int, seen: Observation, model: Model) -> Move:
@@ -153,7 +154,7 @@ class Match:
             draft = await self.contestants[seat].player.move(seen, model)
         except OutOfBudget as reason:
             return Stop(str(reason))
-        except StoreError:
+        except (StoreError, ProviderError):
             raise
         except asyncio.CancelledError as error:
             task = asyncio.current_task()

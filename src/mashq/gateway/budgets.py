@@ -4,13 +4,14 @@ What is unknown counts at the worst case that was reserved for it, so a budget i
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from mashq.gateway.types import Worst
 from mashq.protocol.resources import TABLE, Amount, Spend, Unknown
 from mashq.protocol.rules import Budget
 
 BudgetState = tuple[str, Budget, Spend]
+LEAST = 512  # a call whose output cannot be this long is not worth its prompt: it cannot be paid
 
 
 class OutOfBudget(Exception):
@@ -32,6 +33,31 @@ def lacking(budget_states: Sequence[BudgetState], spent: Spend, worst: Worst) ->
                     f"{used:g} used, up to {need:g} more needed"
                 )
     return None
+
+
+def on_tokens(budget_states: Sequence[BudgetState]) -> bool:
+    """Whether a budget limits something that tokens draw on."""
+    return any(
+        resource == "tokens" or TABLE[resource].rated
+        for _, budget, _ in budget_states
+        for resource, _ in budget.limits
+    )
+
+
+def affordable(
+    budget_states: Sequence[BudgetState], spent: Spend, worst_of: Callable[[int], Worst], most: int
+) -> int:
+    """The longest output up to `most` that can be paid for, in tokens; LEAST where not even that can be."""
+    low, high = min(LEAST, most), most
+    if lacking(budget_states, spent, worst_of(high)) is None:
+        return high
+    while low < high:  # the longest that can be paid lies in low..high
+        middle = (low + high + 1) // 2
+        if lacking(budget_states, spent, worst_of(middle)) is None:
+            low = middle
+        else:
+            high = middle - 1
+    return low
 
 
 def _need(worst: Worst, resource: str) -> float:

@@ -96,7 +96,7 @@ class PlayerScore:
 
 @dataclass(frozen=True, slots=True)
 class DroppedUnit:
-    """An item, in a trial where there are several, that some players refused or failed, that was cut off, or that they were not asked."""
+    """An item, in a trial where there are several, that some players refused, failed, were cut off in or lack."""
 
     item: str
     trial: str

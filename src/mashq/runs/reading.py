@@ -5,12 +5,14 @@ A damaged file, or a row that cannot be, is a StoreError that says what to do.
 
 import json
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from mashq.errors import StoreError
+from mashq.gateway.profiles import Lesson
+from mashq.gateway.providers import IN_PROCESS
 from mashq.gateway.types import Call, Entry
 from mashq.protocol import moves
 from mashq.protocol.items import Item
@@ -85,6 +87,36 @@ def read_left(path: Path, match: str) -> Left:
         last = connection.execute("SELECT max(id) FROM attempts WHERE match = ?", (match,)).fetchone()[0]
         where = "match = ? AND round >= (SELECT coalesce(max(round), 0) FROM events WHERE match = ?)"
         return Left(entries(connection, where, (match, match)), last)
+
+
+def read_lessons(path: Path) -> dict[str, tuple[Lesson, ...]]:
+    """What the run has learnt that its models do not take, by model."""
+    with reading(path) as connection:
+        if not has_table(connection, "learnt"):
+            return {}
+        rows = connection.execute(
+            "SELECT model, field, most, why FROM learnt ORDER BY noticed, model, field"
+        ).fetchall()
+    found: dict[str, tuple[Lesson, ...]] = {}
+    for model, field, most, why in rows:
+        found[model] = (*found.get(model, ()), Lesson(field, most, why))
+    return found
+
+
+def read_answering(path: Path, models: Iterable[str]) -> frozenset[str]:
+    """Those of the models that have answered in the run."""
+    query = "SELECT 1 FROM attempts WHERE model = ? AND outcome IN ('ok', 'refused') LIMIT 1"
+    with reading(path) as connection:
+        return frozenset(model for model in models if connection.execute(query, (model,)).fetchone() is not None)
+
+
+def read_paid(path: Path, refused: str) -> bool:
+    """Whether anything was asked of a provider that may cost: not of a model in this process, nor of the one whose
+    provider refuses to serve."""
+    query = """SELECT DISTINCT model FROM attempts WHERE outcome IN ('ok', 'refused') OR tokens_in > 0
+      OR tokens_out > 0 OR (model <> ? AND (outcome IS NULL OR tokens_in IS NULL))"""
+    with reading(path) as connection:
+        return any(model.partition("/")[0] not in IN_PROCESS for (model,) in connection.execute(query, (refused,)))
 
 
 def read_lost(path: Path) -> int:

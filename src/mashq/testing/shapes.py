@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
-from mashq.testing.documents import JsonObject, as_list, as_object, parse_object
+from mashq.testing.documents import JsonObject, as_list, as_number, as_object, parse_object
 from mashq.testing.replies import Message, Prompt, Spoken
 from mashq.testing.tools import tool_call
 
@@ -61,7 +61,7 @@ class Shape(Protocol):
         """Usage of the right types whose numbers contradict each other."""
         ...
 
-    def error(self, status: int, message: str) -> JsonObject:
+    def error(self, status: int, message: str, code: str | None = None) -> JsonObject:
         """The body of an error reply."""
         ...
 
@@ -77,7 +77,11 @@ class OpenAI:
         options = as_object(asked.get("stream_options")) or {}
         prompt = Prompt(_model(asked), _messages(asked), _seed(asked), bool(asked.get("stream")))
         return replace(
-            prompt, usage_wanted=bool(options.get("include_usage")), tool=tool_call(asked, prompt.messages[-1].role)
+            prompt,
+            usage_wanted=bool(options.get("include_usage")),
+            tool=tool_call(asked, prompt.messages[-1].role),
+            temperature=as_number(asked.get("temperature")),
+            limit=_limit(asked, "max_tokens", "max_completion_tokens"),
         )
 
     def completion(self, turn: Turn) -> JsonObject:
@@ -120,10 +124,10 @@ class OpenAI:
             "completion_tokens_details": {"reasoning_tokens": spoken.completion_tokens + 100},
         }
 
-    def error(self, status: int, message: str) -> JsonObject:
+    def error(self, status: int, message: str, code: str | None = None) -> JsonObject:
         """`{"error": {...}}`"""
-        kind = "server_error" if status >= 500 else "invalid_request_error"
-        return {"error": {"message": message, "type": kind, "param": None, "code": str(status)}}
+        kind = code or ("server_error" if status >= 500 else "invalid_request_error")
+        return {"error": {"message": message, "type": kind, "param": None, "code": code or str(status)}}
 
 
 class Embeddings(OpenAI):
@@ -166,7 +170,13 @@ class Anthropic:
             raise Rejected(400, "max_tokens: field required")
         system = _text(asked.get("system"))
         first = (Message("system", system),) if system else ()
-        return Prompt(_model(asked), first + _messages(asked), _seed(asked))
+        return Prompt(
+            _model(asked),
+            first + _messages(asked),
+            _seed(asked),
+            temperature=as_number(asked.get("temperature")),
+            limit=_limit(asked, "max_tokens"),
+        )
 
     def completion(self, turn: Turn) -> JsonObject:
         """A `message` object; no content is an empty list."""
@@ -200,7 +210,7 @@ class Anthropic:
             "cache_creation": {"ephemeral_5m_input_tokens": 900, "ephemeral_1h_input_tokens": 0},
         }
 
-    def error(self, status: int, message: str) -> JsonObject:
+    def error(self, status: int, message: str, code: str | None = None) -> JsonObject:
         """`{"type": "error", "error": {...}}`"""
         kinds = {401: "authentication_error", 404: "not_found_error", 429: "rate_limit_error"}
         kind = kinds.get(status, "api_error" if status >= 500 else "invalid_request_error")
@@ -234,6 +244,11 @@ def _seed(asked: JsonObject) -> int | None:
     if seed is not None and not isinstance(seed, int):
         raise Rejected(400, "seed: an integer is required")
     return seed
+
+
+def _limit(asked: JsonObject, *names: str) -> int | None:
+    given = [value for name in names if isinstance(value := asked.get(name), int)]
+    return min(given, default=None)
 
 
 def _messages(asked: JsonObject) -> tuple[Message, ...]:

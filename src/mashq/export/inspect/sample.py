@@ -1,6 +1,7 @@
 """One item of a player in one trial, as a sample of an Inspect log.
 
-An item that was refused, failed, cut off or not answered has no score, and says so; usage that is unknown is not there, not 0.
+An item that was refused, failed, cut off or not answered has no score, and says so; usage that is unknown is not
+there, not 0.
 """
 
 import hashlib

@@ -54,7 +54,7 @@ class _Passing:
         self._grant, self._backend, self._served = grant, backend, served
         self._asked, self._request = asked, request
         self._endpoint = _embedding(grant.endpoint, backend, asked) if asked.kind == "embeddings" else grant.endpoint
-        self._body = served.upstream(asked, backend.model, grant.endpoint.max_tokens, backend.options)
+        self._body = served.upstream(asked, backend.model, grant.endpoint.longest, backend.options)
         self._response: web.StreamResponse | None = None
         self._whole = True
 

@@ -182,7 +182,7 @@ class MeteringServer:
         grant.busy += 1
         try:
             body = await _body(request)
-            asked = served.read(route.kind, way.groups, body, grant.endpoint.max_tokens)
+            asked = served.read(route.kind, way.groups, body, grant.endpoint.longest)
             return await relay.answer(grant, served, asked, request)
         except BadRequest as wrong:
             raise TurnedAway(400, str(wrong)) from None

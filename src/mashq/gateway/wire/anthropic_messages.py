@@ -6,7 +6,7 @@
 import json
 from collections.abc import Mapping
 
-from mashq.gateway.types import Completion, Count, Kind, Message, Request, Usage
+from mashq.gateway.types import CUT, Completion, Count, Kind, Message, Request, Usage
 from mashq.gateway.untrusted import as_list, as_object, child, count, kept, whole
 from mashq.gateway.wire.base import Answered, Asked, BadRequest, Decoded, Options, Route, RouteKind
 from mashq.gateway.wire.foreign import NOT_TEXT, body_of, bounded, no_tools, noted_messages, number
@@ -16,6 +16,7 @@ from mashq.protocol.resources import UNKNOWN, Unknown
 __all__ = ["AnthropicMessages", "AnthropicMessagesServed"]
 
 VERSION = "2023-06-01"
+LIMITS = ("max_tokens", "model_context_window_exceeded")
 ERRORS = {
     400: "invalid_request_error",
     401: "authentication_error",
@@ -60,8 +61,9 @@ class AnthropicMessages:
         if blocks is None:
             return "the reply has no content list"
         text = "".join(_texts(blocks))
-        stop = str(reply.get("stop_reason") or "")
-        return Completion(whole(text), whole(stop), stop == "refusal" or not text.strip()), self.usage(reply)
+        stop = _ended(reply.get("stop_reason"))
+        refused = stop == "refusal" or not (text.strip() or stop == CUT)
+        return Completion(whole(text), whole(stop), refused), self.usage(reply)
 
     def usage(self, document: object) -> Usage:
         return read_usage((as_object(document) or {}).get("usage"))
@@ -187,7 +189,7 @@ class EventReader:
             delta = child(part, "delta")
             self._words.add(delta.get("text") or delta.get("partial_json"))
         elif kind == "message_delta":
-            self._stop = str(child(part, "delta").get("stop_reason") or self._stop)
+            self._stop = _ended(child(part, "delta").get("stop_reason")) or self._stop
             self._final |= self._bill(part.get("usage"))
         elif kind == "message_stop":
             self._done = True
@@ -209,7 +211,7 @@ class EventReader:
         if not (self._done or self._stop):
             return "unparsable", None, "the stream broke off before its end"
         text = self._words.text
-        refused = self._stop == "refusal" or not (text.strip() or self._tools)
+        refused = self._stop == "refusal" or not (text.strip() or self._tools or self._stop == CUT)
         return "refused" if refused else "ok", Completion(text, whole(self._stop), refused), ""
 
 
@@ -233,6 +235,11 @@ def _sum(a: Count, b: Count) -> Count:
 def _texts(blocks: list[object]) -> list[str]:
     texts = [b.get("text") for block in blocks if (b := as_object(block) or {}).get("type") == "text"]
     return [text for text in texts if isinstance(text, str)]
+
+
+def _ended(reason: object) -> str:
+    """Why a reply stopped, a limit by the name that all formats share."""
+    return CUT if reason in LIMITS else str(reason or "")
 
 
 def _plain(content: object) -> str:
@@ -259,7 +266,7 @@ def _head(answered: Answered) -> dict[str, object]:
 def _stop(completion: Completion) -> str:
     if completion.refused:
         return "refusal"
-    return "max_tokens" if completion.stop in ("length", "max_tokens") else "end_turn"
+    return "max_tokens" if completion.stop == CUT else "end_turn"
 
 
 def _usage_object(usage: Usage) -> dict[str, object] | None:

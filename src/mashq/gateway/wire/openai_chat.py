@@ -7,7 +7,7 @@ out of the latter show it in a larger `total_tokens`, and what it exceeds the pa
 import json
 from collections.abc import Mapping
 
-from mashq.gateway.types import Completion, Kind, Message, Request, Usage
+from mashq.gateway.types import CUT, Completion, Kind, Message, Request, Usage
 from mashq.gateway.untrusted import as_list, as_object, child, count, kept, whole
 from mashq.gateway.wire.base import Answered, Asked, BadRequest, Decoded, Options, Route, RouteKind
 from mashq.gateway.wire.foreign import KEPT, NOT_TEXT, body_of, bounded, no_tools, noted_messages, number
@@ -37,8 +37,9 @@ class OpenAIChat:
         body: dict[str, object] = {
             "model": model,
             "messages": [{"role": m.role, "content": m.content} for m in request.messages],
-            options.max_tokens_key: request.max_tokens,
         }
+        if request.max_tokens is not None:
+            body[options.max_tokens_key] = request.max_tokens
         if request.temperature is not None:
             body["temperature"] = request.temperature
         if options.seed and request.seed is not None:
@@ -67,7 +68,7 @@ class OpenAIChat:
         text = _text(message.get("content"))
         stop = str(choice.get("finish_reason") or "")
         refusal = message.get("refusal")
-        refused = bool(refusal) or stop in REFUSING_STOPS or not text.strip()
+        refused = bool(refusal) or stop in REFUSING_STOPS or not (text.strip() or stop == CUT)
         spoken = refusal if isinstance(refusal, str) and not text.strip() else text
         return Completion(whole(spoken), whole(stop), refused), self.usage(reply)
 
@@ -232,7 +233,9 @@ class ChunkReader:
         if not (self._done or self._stop):
             return "unparsable", None, "the stream broke off before its end"
         text = self._words.text
-        refused = self._refusal or self._stop in REFUSING_STOPS or not (text.strip() or self._tools)
+        refused = (
+            self._refusal or self._stop in REFUSING_STOPS or not (text.strip() or self._tools or self._stop == CUT)
+        )
         return "refused" if refused else "ok", Completion(text, whole(self._stop), refused), ""
 
 
