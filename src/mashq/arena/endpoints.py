@@ -18,7 +18,7 @@ from mashq.gateway.backends.simulated import Parameters, SimulatedBackend
 from mashq.gateway.limits import Limiter
 from mashq.gateway.model import Endpoint
 from mashq.gateway.prices import Rate
-from mashq.gateway.profiles import Experience, Lesson, Profile, profile_of
+from mashq.gateway.profiles import Ending, Experience, Lesson, Profile, profile_of
 from mashq.gateway.providers import IN_PROCESS, LIMIT, PROVIDERS, UNLISTED, Provider
 from mashq.gateway.retry import Policy
 from mashq.gateway.types import Backend, Clock
@@ -36,6 +36,7 @@ class Facilities:
 
     def __init__(self, environment: Mapping[str, str] | None = None, *, rules_of_play: int = RULES_OF_PLAY) -> None:
         self.rules_of_play = rules_of_play
+        self.ending = Ending()
         self.experiences: dict[str, Experience] = {}
         self.environment = dict(os.environ if environment is None else environment)
         self.pool = Pool()
@@ -44,7 +45,7 @@ class Facilities:
 
     def experience(self, model: str) -> Experience:
         """What the run has learnt of a model."""
-        return self.experiences.setdefault(model, Experience())
+        return self.experiences.setdefault(model, Experience(self.ending))
 
     def remember(self, known: "Learnt") -> None:
         """Take in what is stored of the run so far."""

@@ -67,6 +67,7 @@ class Match:
         default_factory=dict[tuple[int, int], "asyncio.Task[Move]"]
     )
     _closing: "asyncio.Future[None]" = field(init=False)
+    _over: ProviderError | None = None
 
     async def play(self) -> MatchState:
         """Play to the end."""
@@ -76,9 +77,12 @@ class Match:
             else:
                 await self._together()
         finally:
-            for task in self._early.values():
-                task.cancel()
+            if self._over is None:
+                for task in self._early.values():
+                    task.cancel()
             await asyncio.gather(*self._early.values(), return_exceptions=True)
+        if self._over is not None:
+            raise self._over
         return self.state
 
     async def _in_order(self) -> None:
@@ -99,14 +103,20 @@ class Match:
             raise errors.exceptions[0] from None
 
     async def _seated(self, seat: int) -> None:
-        """All turns of one seat; whoever makes the last move of a round wakes those who rest."""
-        while (phase := self.state.players[seat].phase) != "done":
+        """All turns of one seat; whoever makes the last move of a round wakes those who rest.
+
+        Where a provider will serve nobody, every seat ends after what it has sent: that is paid for, and recorded.
+        """
+        while (phase := self.state.players[seat].phase) != "done" and self._over is None:
             if phase == "rest":
                 await self._closing
                 continue
             round_ = self.state.round
-            await self._step(seat)
-            if self.state.round != round_:
+            try:
+                await self._step(seat)
+            except ProviderError as over:
+                self._over = over
+            if self.state.round != round_ or self._over is not None:
                 closed, self._closing = self._closing, asyncio.get_running_loop().create_future()
                 closed.set_result(None)
 

@@ -79,13 +79,15 @@ class Endpoint:
         seen = self.experience
         if outcome.completion is not None:
             seen.answered = True
-        elif not seen.answered and seen.hopeless is None:
-            seen.hopeless = hopeless(self.name, outcome, foreign=foreign)
+        elif not seen.answered and seen.ending.why is None:
+            why = hopeless(self.name, outcome, foreign=foreign)
+            seen.ending.why = None if why is None else (why, self.name)
 
     def despair(self) -> None:
-        """Raise a ProviderError when the model will answer nobody."""
-        if self.experience.hopeless is not None:
-            raise ProviderError(self.experience.hopeless, self.name)
+        """Raise a ProviderError when this model, or another of the run, will answer nobody: nothing more is sent."""
+        if self.experience.ending.why is not None:
+            why, model = self.experience.ending.why
+            raise ProviderError(why, model)
 
     def worst(self, tokens_in: int, tokens_out: int) -> Worst:
         """What an attempt with at most so many tokens could cost."""
@@ -163,6 +165,7 @@ class Model:
         request = self._as_taken(whole, call, prompt)
         failures, pause, outcome = self._recall(call, whole)
         while outcome is None or pause is not None:
+            self.endpoint.despair()
             longest = self.endpoint.largest if request.max_tokens is None else request.max_tokens
             outcome = await self._attempt(call, request, self.endpoint.worst(prompt, longest), pause or 0.0)
             pause = None
@@ -172,12 +175,12 @@ class Model:
                 if learns:
                     pause = 0.0
                 else:
-                    self.endpoint.despair()
                     jitter = _fraction(self.seed, call, failures)
                     pause = retry.delay(self.endpoint.retries, failures, outcome, jitter)
                 if learns or self.budget_states:
                     request = self._as_taken(whole, call, prompt)
         if outcome.completion is None:
+            self.endpoint.despair()
             return Failure(outcome.error, outcome.kind)
         return self._told(outcome.completion, request.max_tokens)
 

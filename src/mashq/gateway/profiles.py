@@ -68,14 +68,19 @@ class Lesson:
 
 
 @dataclass(slots=True)
+class Ending:
+    """Why a run ends: the sentence about a model that will answer nobody, and its name; None while it goes on."""
+
+    why: tuple[str, str] | None = None
+
+
+@dataclass(slots=True)
 class Experience:
-    """What a run has learnt of a model: whether it ever answered, and what it does not take.
+    """What a run has learnt of a model: whether it ever answered, and what it does not take. Its first call may say
+    that it will answer nobody: then all models of the run know that it ends."""
 
-    `hopeless` is why it will answer nobody: its first call told so.
-    """
-
+    ending: Ending = field(default_factory=Ending)
     answered: bool = False
-    hopeless: str | None = None
     lessons: dict[Field, Lesson] = field(default_factory=dict[Field, Lesson])
 
     def left_out(self, name: Field) -> bool:
@@ -119,7 +124,8 @@ def _named(words: tuple[str, ...], sentence: str) -> bool:
 
 def _smaller(sentence: str, limit: int) -> int | None:
     """The largest number in a sentence that is below a limit: what a provider says it allows."""
-    numbers = [int(found) for found in _NUMBER.findall(sentence.replace(",", ""))]
+    said = sentence.partition(": ")[2].replace(",", "")  # without the status
+    numbers = [int(found) for found in _NUMBER.findall(said)]
     return max((number for number in numbers if 256 <= number < limit), default=None)
 
 

@@ -46,6 +46,17 @@ class Left:
     last: int | None
 
 
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """Moves of one kind that an output limit cut off: `lost` when nothing of them could be used; why the last was."""
+
+    player: str
+    kind: str
+    lost: bool
+    count: int
+    why: str
+
+
 def check_record(path: Path) -> None:
     """See that every cell of a run's file holds what its column can; a StoreError names the first that does not."""
     with reading(path) as connection:
@@ -163,10 +174,23 @@ def read_unstated(path: Path, match: str) -> dict[str, int]:
         return dict(connection.execute(query, (match,)).fetchall())
 
 
+def read_cuts(path: Path, match: str | None = None) -> list[Cut]:
+    """What output limits cut off, by player and kind of move, in a match or in all."""
+    query = """SELECT player, kind, json_extract(move, '$.status') IS 'cut' AS lost, count(*), max(seq),
+      coalesce(json_extract(move, '$.error'), json_extract(move, '$.reason'), 'cut off')
+      FROM events WHERE (:match IS NULL OR match = :match)
+      AND (json_extract(move, '$.status') = 'cut' OR json_extract(move, '$.cut'))
+      GROUP BY player, kind, lost ORDER BY player, kind, lost"""
+    with reading(path) as connection:
+        rows = connection.execute(query, {"match": match}).fetchall()
+    return [Cut(player, kind, bool(lost), count, str(why)) for player, kind, lost, count, _, why in rows]
+
+
 def read_last_error(path: Path, match: str, player: str) -> str | None:
     """The last thing that went wrong with an answer of a player, in the provider's words."""
     query = """SELECT json_extract(move, '$.error') FROM events WHERE match = ? AND player = ?
-      AND kind IN ('answer', 'rewrite') AND json_extract(move, '$.error') IS NOT NULL ORDER BY seq DESC LIMIT 1"""
+      AND kind IN ('answer', 'rewrite') AND json_extract(move, '$.error') IS NOT NULL
+      AND json_extract(move, '$.status') <> 'cut' AND json_extract(move, '$.cut') IS NULL ORDER BY seq DESC LIMIT 1"""
     with reading(path) as connection:
         row = connection.execute(query, (match, player)).fetchone()
     return None if row is None else str(row[0])

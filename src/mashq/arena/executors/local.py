@@ -10,6 +10,7 @@ from mashq.arena.context import Begun, RunContext
 from mashq.arena.endpoints import NOTHING_YET, Learnt, models_of
 from mashq.arena.executors.base import Shown
 from mashq.config import Config
+from mashq.errors import ProviderError
 from mashq.gateway.providers import IN_PROCESS
 from mashq.players.registry import recorded_spec
 from mashq.protocol.moves import Move
@@ -38,11 +39,13 @@ class LocalExecutor:
     ) -> None:
         """Play them, the first to come the first to start."""
         slots = asyncio.Semaphore(self._at_once or most_at_once(fixtures))
-        there = read_matches(stored.path)
+        there, over = read_matches(stored.path), list[ProviderError]()
         learnt_before = learnt(stored, context.config) if there else NOTHING_YET
 
         async def one(fixture: Fixture) -> None:
             async with slots:
+                if over:
+                    return
 
                 def watch(state: MatchState, seat: int | None, move: Move | None) -> None:
                     if show is not None:
@@ -50,7 +53,11 @@ class LocalExecutor:
 
                 record = stored.record(fixture.id, fixture.position)
                 known = begun(stored, fixture) if fixture.id in there else Begun(learnt=learnt_before)
-                await context.play(fixture, record, prompts, known, watch)
+                try:
+                    await context.play(fixture, record, prompts, known, watch)
+                except ProviderError as error:  # the others see it too, once what they have sent is back
+                    over.append(error)
+                    return
                 if show is not None:
                     show.ended(fixture)
 
@@ -61,6 +68,8 @@ class LocalExecutor:
                         group.create_task(one(fixture))
         except BaseExceptionGroup as errors:
             raise errors.exceptions[0] from None
+        if over:
+            raise over[0]
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from mashq.protocol.results import Columns, Results, from_match
 from mashq.protocol.score import REFUSALS, PlayerScore, Refusals, Score, ScoreRules, dropped_units, score
 from mashq.report.documents.base import MEASURED, DetectorVersion
 from mashq.report.documents.columns import results_of
+from mashq.report.documents.notes import notes_on_models
 from mashq.runs.open import Played
 from mashq.runs.reading import read_last_error, read_lost, read_refusals, read_unstated
 from mashq.runs.setup import score_rules_of
@@ -363,6 +364,7 @@ def _troubles(played: Played, results: Sequence[Columns]) -> list[str]:
             notes.append(f"{player.name} refused {refused} of {len(player.items)} items.")
         if player.stopped is not None:
             notes.append(f"{player.name} stopped: {player.stopped}.")
+    notes += notes_on_models(path, played.manifest, match)
     for row in read_refusals(path):
         who = row["player"] or "Someone unknown"
         notes.append(

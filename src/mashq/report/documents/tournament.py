@@ -16,6 +16,7 @@ from mashq.protocol.results import Floats, Results, from_matches
 from mashq.protocol.score import ScoreRules, figures, reduce, view, with_known
 from mashq.report.documents.base import DetectorVersion, SeasonDocument
 from mashq.report.documents.columns import ended_results
+from mashq.report.documents.notes import notes_on_models
 from mashq.report.documents.seasons import all_drawn
 from mashq.runs.open import Season
 from mashq.runs.reading import read_matches
@@ -136,7 +137,7 @@ def document(season: Season) -> Tournament:
         players=[_player(at, rated, means[at], _q(means[at], rules, reference, items)) for at in order],
         wins=_wins(_renumbered(games, there), rated),
         reference=reference,
-        notes=[*notes, *rated.notes],
+        notes=[*notes, *rated.notes, *notes_on_models(season.path, season.manifest)],
     )
 
 

@@ -18,6 +18,7 @@ from mashq.protocol.score import PlayerScore, Refusals, score
 from mashq.report.documents.base import MEASURED, DetectorVersion
 from mashq.report.documents.columns import results_of, trials_of
 from mashq.report.documents.match import AttemptCounts, RefusalView, counted, refusal_views
+from mashq.report.documents.notes import notes_on_models
 from mashq.report.documents.seasons import all_drawn
 from mashq.runs.open import Played, Season
 from mashq.runs.reading import read_attempts
@@ -177,7 +178,7 @@ def document(season: Season, changed: Sequence[Played] | None = None) -> Trials:
         dropped=report.dropped,
         views=refusal_views(results, rules),
         attempts=counted(read_attempts(season.path)),
-        notes=[*report.notes, *alike],
+        notes=[*report.notes, *alike, *notes_on_models(season.path, season.manifest)],
     )
 
 
