@@ -23,6 +23,29 @@ KEY = "sk-the-real-key-of-this-match-0123456789"
 FAULTS = {"429": 0.06, "500": 0.06, "503": 0.03, "reset_before": 0.04, "drop_headers": 0.03, "drop_body": 0.05,
           "no_usage": 0.08, "echo_key_500": 0.02, "refusal": 0.02}  # fmt: skip
 PACKAGES = {"with_openai": "openai", "with_pydantic_ai": "pydantic_ai", "with_langchain": "langchain_openai"}
+WIRES = {  # script and its arguments: the package it needs, and the wire that it speaks
+    "with_openai_responses": ("openai", "responses"),
+    "with_anthropic": ("anthropic", "anthropic"),
+    "with_google": ("google.genai", "gemini"),
+    "with_agents": ("agents", "responses"),
+    "with_pydantic_ai_wires openai": ("pydantic_ai", "responses"),
+    "with_pydantic_ai_wires anthropic": ("anthropic", "anthropic"),
+    "with_pydantic_ai_wires google": ("google.genai", "gemini"),
+}
+
+
+PATHS = {
+    "responses": {"/v1/responses", "/v1/embeddings"},
+    "anthropic": {"/v1/messages"},
+    "gemini": {"/v1beta/models/alpha:generateContent", "/v1beta/models/alpha:streamGenerateContent"},
+}
+
+
+def installed(package: str) -> bool:
+    try:
+        return importlib.util.find_spec(package) is not None
+    except ModuleNotFoundError:  # the package above it is not here
+        return False
 
 
 @pytest.fixture(autouse=True)
@@ -95,6 +118,30 @@ def test_a_real_client_with_its_own_retries_is_counted_exactly(
     assert 0 < player["seconds"] < 120
     assert result["dropped"] == []
     assert {row[0] for row in rows(tmp_path / "run", "SELECT DISTINCT item FROM attempts")} == {"item-0", "item-1"}
+    assert KEY.encode() not in b"".join(path.read_bytes() for path in (tmp_path / "run").iterdir())
+    assert not rows(tmp_path / "run", "SELECT * FROM refusals")
+
+
+@pytest.mark.parametrize("script", WIRES)
+def test_the_clients_of_every_wire_are_counted_exactly(tmp_path: Path, key_file: Path, script: str) -> None:
+    package, wire = WIRES[script]
+    if not installed(package) or (script.startswith("with_pydantic") and not installed("pydantic_ai")):
+        pytest.skip(f"{package} is not installed")
+    data = write_items(tmp_path / "items.jsonl", 2)
+    name, *arguments = script.split()
+    with FakeProvider(seed=11, faults={"rates": FAULTS, "retry_after": 0}, latency=0.02) as provider:
+        player = external("A", name, 24, *arguments, env=["PYTHONPATH"])
+        config = match_of(provider.base_url, data, key_file, [player])
+        base = provider.base_url.replace("/v1", "/v1beta") if wire == "gemini" else provider.base_url
+        config["models"]["my/alpha"] |= {"wire": wire, "base_url": base}
+        result = mashq.play(config, tmp_path / "run")
+        figures = law(tmp_path / "run", provider.hits())
+    asked = {hit["path"] for hit in provider.hits()}
+    assert asked <= PATHS[wire] and asked, "the requests went out on the wire that they came in on"
+    assert figures["hits"] > 2 * 24, "its retries and its tools' results are among them"
+    (player,) = result["players"]
+    assert player["calls"] == figures["opened"] and player["unknown_attempts"] == figures["unknown"] > 0
+    assert result["dropped"] == []
     assert KEY.encode() not in b"".join(path.read_bytes() for path in (tmp_path / "run").iterdir())
     assert not rows(tmp_path / "run", "SELECT * FROM refusals")
 

@@ -30,7 +30,7 @@ def result_of(run: Path) -> dict[str, Any]:
     return json.loads(mashq("show", run, "--json").stdout)
 
 
-@pytest.mark.parametrize("wire", ["openai", "anthropic"])
+@pytest.mark.parametrize("wire", ["openai", "responses", "anthropic", "gemini"])
 def test_a_model_that_takes_no_temperature_is_told_none_after_its_first_call(tmp_path: Path, wire: str) -> None:
     with FakeProvider(faults={"rates": {"no_temperature": ALWAYS}}) as provider:
         done = mashq("run", config(tmp_path, provider, wire=wire), "--out", tmp_path / "run", **KEY)
@@ -66,15 +66,18 @@ def test_later_matches_and_other_processes_know_what_was_learnt(tmp_path: Path, 
     assert rows(tmp_path / "run", "SELECT model, field FROM learnt") == [("my/alpha", "temperature")]
 
 
-def test_a_model_that_thinks_has_room_to(tmp_path: Path) -> None:
+@pytest.mark.parametrize("wire", ["openai", "responses", "anthropic", "gemini"])
+def test_a_model_that_thinks_has_room_to(tmp_path: Path, wire: str) -> None:
     with FakeProvider(faults={"rates": {"thinks": ALWAYS}}) as provider:
-        done = mashq("run", config(tmp_path, provider), "--out", tmp_path / "run", **KEY)
+        done = mashq("run", config(tmp_path, provider, wire=wire), "--out", tmp_path / "run", **KEY)
         check_ledger(tmp_path / "run", provider.hits())
     assert done.returncode == 0, done.stderr
     found = result_of(tmp_path / "run")
     assert [player["answer_rate"] for player in found["players"]] == [1.0, 1.0]
     assert found["dropped"] == []
-    assert rows(tmp_path / "run", "SELECT DISTINCT worst_out FROM attempts") == [(131_072,)]
+    assert rows(tmp_path / "run", "SELECT DISTINCT worst_out FROM attempts") == [
+        (16_384 if wire == "anthropic" else 131_072,)
+    ]
 
 
 def test_a_limit_that_leaves_nothing_to_say_is_named_and_nothing_is_called_a_refusal(tmp_path: Path) -> None:

@@ -19,7 +19,8 @@ from mashq.gateway.limits import Limiter
 from mashq.gateway.model import Endpoint
 from mashq.gateway.prices import Rate
 from mashq.gateway.profiles import Ending, Experience, Lesson, Profile, profile_of
-from mashq.gateway.providers import IN_PROCESS, LIMIT, PROVIDERS, UNLISTED, Provider
+from mashq.gateway.providers import IN_PROCESS, LIMIT, PROVIDERS, UNLISTED, Provider, also_spoken
+from mashq.gateway.providers import wire_of as usual_wire
 from mashq.gateway.retry import Policy
 from mashq.gateway.types import Backend, Clock
 from mashq.gateway.wire.base import Options
@@ -208,18 +209,21 @@ class Endpoints:
             json=profile.json,
             max_tokens_key=profile.limit_field,
             seed=profile.seed,
+            stream_usage=profile.stream_options,
             extra=settings.extra,
         )
+        wire = wire_of(name, settings)
         return HttpBackend(
             self._facilities.pool,
             self._clock,
-            WIRES.create(wire_of(name, settings)),
+            WIRES.create(wire),
             base_url=url,
             model=model,
             key=self._key(name, settings, listed),
             options=options,
             timeout=settings.timeout,
             headers=settings.headers,
+            also=[(WIRES.create(name), place) for name, place in also_spoken(provider, wire, url)],
         )
 
     def _key(self, name: str, settings: ModelConfig, listed: Provider | None) -> str | None:
@@ -237,7 +241,9 @@ class Endpoints:
 
 def wire_of(name: str, settings: ModelConfig) -> str:
     """The wire format that a model is asked in."""
-    return settings.wire or PROVIDERS.get(name.partition("/")[0], UNLISTED).wire
+    provider, _, model = name.partition("/")
+    base_url = settings.base_url or PROVIDERS.get(provider, UNLISTED).base_url
+    return settings.wire or usual_wire(provider, model, base_url)
 
 
 def profile_for(name: str, settings: ModelConfig) -> Profile:

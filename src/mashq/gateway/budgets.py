@@ -7,9 +7,10 @@ import math
 from collections.abc import Callable, Sequence
 
 from mashq.gateway.types import Worst
-from mashq.protocol.resources import TABLE, Amount, Spend, Unknown
+from mashq.protocol.resources import RATED, TABLE, Amount, Spend, Unknown
 from mashq.protocol.rules import Budget
 
+BY_TOKENS = ("tokens", *RATED)  # what a call takes of these follows its tokens
 BudgetState = tuple[str, Budget, Spend]
 LEAST = 512  # a call whose output cannot be this long is not worth its prompt: it cannot be paid
 
@@ -35,20 +36,17 @@ def lacking(budget_states: Sequence[BudgetState], spent: Spend, worst: Worst) ->
     return None
 
 
-def on_tokens(budget_states: Sequence[BudgetState]) -> bool:
-    """Whether a budget limits something that tokens draw on."""
-    return any(
-        resource == "tokens" or TABLE[resource].rated
-        for _, budget, _ in budget_states
-        for resource, _ in budget.limits
-    )
+def bounding(budget_states: Sequence[BudgetState]) -> bool:
+    """Whether any budget needs every call to have a bound of its tokens."""
+    limited = {resource for _, budget, _ in budget_states for resource, _ in budget.limits}
+    return not limited.isdisjoint(BY_TOKENS)
 
 
 def affordable(
-    budget_states: Sequence[BudgetState], spent: Spend, worst_of: Callable[[int], Worst], most: int
+    budget_states: Sequence[BudgetState], spent: Spend, worst_of: Callable[[int], Worst], most: int, least: int = 1
 ) -> int:
-    """The longest output up to `most` that can be paid for, in tokens; LEAST where not even that can be."""
-    low, high = min(LEAST, most), most
+    """The longest output up to `most` tokens that can be paid for at its worst; `least` where not even that can."""
+    low, high = min(least, most), most
     if lacking(budget_states, spent, worst_of(high)) is None:
         return high
     while low < high:  # the longest that can be paid lies in low..high

@@ -31,7 +31,7 @@ from mashq.gateway.types import (
     cost_of,
     spend_of,
 )
-from mashq.protocol.resources import FREE, UNKNOWN, Amount, Spend
+from mashq.protocol.resources import FREE, UNKNOWN, Amount, Spend, Unknown
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,10 +69,10 @@ class Endpoint:
         A budget that tokens draw on needs one: the smaller of the longest output and what is left.
         """
         own = self.experience.limited(self.max_tokens)
-        if (own is not None and self.fixed) or not budgets.on_tokens(states) or self.experience.left_out("limit"):
+        if (own is not None and self.fixed) or not budgets.bounding(states) or self.experience.left_out("limit"):
             return own
         most = self.largest if own is None else own
-        return budgets.affordable(states, spent, lambda tokens: self.worst(prompt, tokens), most)
+        return budgets.affordable(states, spent, lambda tokens: self.worst(prompt, tokens), most, budgets.LEAST)
 
     def note(self, outcome: Outcome, *, foreign: bool = False) -> None:
         """Remember that the model answers, or that its first call (a `foreign` program's?) says it never will."""
@@ -89,18 +89,20 @@ class Endpoint:
             why, model = self.experience.ending.why
             raise ProviderError(why, model)
 
-    def worst(self, tokens_in: int, tokens_out: int) -> Worst:
-        """What an attempt with at most so many tokens could cost."""
-        rated = {name: rate.cost(tokens_in, tokens_out, 0) for name, rate in self.rates.items()}
+    def worst(self, tokens_in: int, tokens_out: int, *, written: bool = False) -> Worst:
+        """What an attempt with at most so many tokens could cost; `written`: where a request may fill caches."""
+        rates = self.rates.items()
+        rated = {name: (rate.worst if written else rate.plain)(tokens_in, tokens_out) for name, rate in rates}
         return Worst(tokens_in, tokens_out, self.timeout, rated)
 
     def rated(self, outcome: Outcome) -> Outcome:
-        """The outcome with what its tokens come to by each rate, where it does not say so itself."""
-        if not self.rates:
-            return outcome
+        """The outcome with what its tokens cost by each rate, where it does not say so itself; dollars as billed."""
         usage = outcome.usage
-        tokens = usage.tokens_in, usage.tokens_out, usage.cached
-        known = {name: rate.cost(*tokens) for name, rate in self.rates.items()}
+        if not self.rates and usage.billed is UNKNOWN:
+            return outcome
+        known = {name: rate.of_usage(usage) for name, rate in self.rates.items()}
+        if not isinstance(usage.billed, Unknown):
+            known["dollars"] = usage.billed
         return Outcome(
             outcome.kind,
             outcome.completion,

@@ -73,14 +73,38 @@ class Completion:
 
 
 @dataclass(frozen=True, slots=True)
+class Details:
+    """Parts of a usage that have a price of their own; all but `searches` are among its tokens in or out.
+
+    `written` went into a cache, `written_hour` of them for an hour; `audio_in` and `audio_out` are audio; `searches`
+    are a provider's own web searches; `elsewhere` is what other models used, by name, within the same call.
+    """
+
+    written: int = 0
+    written_hour: int = 0
+    audio_in: int = 0
+    audio_out: int = 0
+    searches: int = 0
+    elsewhere: tuple[tuple[str, "Usage"], ...] = ()
+
+
+PLAIN = Details()
+
+
+@dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens as billed: `tokens_in` includes the cached ones and `tokens_out` the reasoning ones."""
+    """Tokens as billed: `tokens_in` includes the cached ones and `tokens_out` the reasoning ones.
+
+    `billed` is what the provider says that the call cost, in dollars; `raw` what it said, as it said it.
+    """
 
     tokens_in: Count = UNKNOWN
     tokens_out: Count = UNKNOWN
     cached: Count = UNKNOWN
     reasoning: Count = UNKNOWN
     raw: str = ""
+    details: Details = PLAIN
+    billed: Measure = UNKNOWN
 
 
 @dataclass(frozen=True, slots=True)

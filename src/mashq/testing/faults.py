@@ -40,6 +40,8 @@ TURNS = frozenset(
         "length",
         "fenced",
         "thinks",
+        "think",
+        "unsaid",
     },
 )
 """A readable completion that is not what was asked for; `thinks` is one only where the request has an output limit

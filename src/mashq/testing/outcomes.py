@@ -13,14 +13,16 @@ from dataclasses import replace
 from email.utils import formatdate
 
 from mashq.testing.documents import JsonObject
-from mashq.testing.events import EVENTS, events
+from mashq.testing.events import EVENTS
 from mashq.testing.faults import BODIES, ERRORS, THOUGHT, Fault, Timing
+from mashq.testing.newer_shapes import Gemini
 from mashq.testing.replies import Prompt, Spoken, speak
 from mashq.testing.shapes import Shape, Turn
 from mashq.testing.wire import Reply
 
 _HTML = b"<!doctype html>\n<html><head><title>502 Bad Gateway</title></head><body>Bad Gateway</body></html>\n"
 _WRONG = ("I would rather talk about the weather.", '{"verdict": "fine", "items": [1, 2]}', "[1, 2, 3]")
+_DRAFT = 'A first draft: {"summary": "draft", "answer": "draft", "choice": "end"}. No, better:'
 _MESSAGES = {
     "429": "Rate limit reached. Please try again later.",
     "500": "The server had an error while processing your request.",
@@ -36,15 +38,17 @@ def outcome(shape: Shape, prompt: Prompt, fault: Fault, key: str, timing: Timing
     """The reply to `prompt` under `fault`; `key` is what an indiscreet provider would echo."""
     if fault.kind in ERRORS and (fault.kind != "no_temperature" or prompt.temperature is not None):
         return _error(shape, fault.kind, key, timing)
-    if fault.kind == "content_filter" and shape.filter_is_error:
+    if fault.kind in ("content_filter", "unsaid") and shape.filter_is_error:
         return error(shape, 400, "Output blocked by content filtering policy")
     spoken = speak(seed, prompt)
     if fault.kind == "thinks" and prompt.limit is not None and prompt.limit < THOUGHT:
         spoken = replace(spoken, text="", completion_tokens=prompt.limit, reasoning_tokens=prompt.limit)
     usage, parts = shape.usage(spoken), len(prompt.messages)
-    good = Turn(spoken.id, prompt.model, spoken.text, "stop", usage, prompt.tool, parts)
+    good = Turn(spoken.id, prompt.model, spoken.text, "stop", usage, prompt.tools, parts)
     document = shape.completion(_changed(fault.kind, shape, good, spoken, fault.number))
-    body, kind = (events(document, usage_wanted=prompt.usage_wanted), EVENTS) if prompt.stream else _plain(document)
+    body, kind = (shape.events(document, prompt), EVENTS) if prompt.stream else _plain(document)
+    if isinstance(shape, Gemini) and not shape.as_events:
+        kind = "application/json"
     return _spoilt(fault.kind, body, kind) if fault.kind in BODIES else Reply(200, body, kind)
 
 
@@ -121,6 +125,8 @@ def _changed(kind: str, shape: Shape, good: Turn, spoken: Spoken, number: int) -
         "content_filter": lambda: replace(good, text="", finish="content_filter"),
         "empty": lambda: replace(good, text=""),
         "length": lambda: replace(good, text=spoken.text[: max(1, len(spoken.text) // 2)], finish="length"),
+        "think": lambda: replace(good, text=f"<think>\n{_DRAFT}\n</think>\n\n{spoken.text}"),
+        "unsaid": lambda: replace(good, text="", finish="content_filter", unsaid=True),
         "fenced": lambda: replace(good, text=_fenced(spoken.text)),
         "thinks": lambda: good if spoken.text else replace(good, finish="length"),
     }

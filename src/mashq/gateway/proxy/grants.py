@@ -106,6 +106,15 @@ class Grant:
         finally:
             del self._reserved[place]
 
+    @property
+    def bounded(self) -> bool:
+        """Whether a budget needs every request to have a bound of its tokens."""
+        return budgets.bounding(self.model.budget_states)
+
+    def affordable(self, worst_of: Callable[[int], Worst], most: int) -> int:
+        """The longest output, up to `most`, that can still be paid for; 1 when not even that can."""
+        return budgets.affordable(self.model.budget_states, self._under_way(), worst_of, most)
+
     async def close(self) -> None:
         """End the turn: turn away what waits, wait for what has left."""
         self.stop()
@@ -125,9 +134,12 @@ class Grant:
             spent, ask = sum(map(spend_of, entries), spent), ask + 1
         return spent, ask
 
+    def _under_way(self) -> Spend:
+        """What was spent, and what may be spent by what is under way."""
+        return sum(self._reserved.values(), self.spend + self.recalled)
+
     def _reserve(self, place: object, worst: Worst, endpoint: Endpoint) -> None:
-        under_way = sum(self._reserved.values(), self.spend + self.recalled)
-        reason = self.reason or budgets.lacking(self.model.budget_states, under_way, worst)
+        reason = self.reason or budgets.lacking(self.model.budget_states, self._under_way(), worst)
         if reason is not None:
             self.reason = reason
             self.exhausted.set()
