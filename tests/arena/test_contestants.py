@@ -4,6 +4,7 @@ import importlib.util
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -247,7 +248,7 @@ def test_a_gateway_alone_meters_a_program(tmp_path: Path) -> None:
         config = http_config(provider.base_url, tmp_path, task={})
         (tmp_path / "match.yaml").write_text(json.dumps(config))
         gateway = ["gateway", "--config", tmp_path / "match.yaml", "--out", tmp_path / "run"]
-        done = command(*gateway)
+        done = command(*gateway, "--", "true")
         assert done.returncode == 2 and "--player A" in done.stderr
         done = command(*gateway, "--player", "C")
         assert done.returncode == 2 and "no player 'C'" in done.stderr
@@ -268,6 +269,93 @@ def test_a_gateway_alone_meters_a_program(tmp_path: Path) -> None:
     assert "my/alpha" in command("show", tmp_path / "run").stdout
     done = command("resume", tmp_path / "run")
     assert done.returncode == 2 and "not a match" in done.stderr
+
+
+ASKING = (
+    "import json, os, sys, urllib.request as u\n"
+    "head = {'Authorization': 'Bearer ' + os.environ['OPENAI_API_KEY']}\n"
+    "body = json.dumps({'messages': [{'role': 'user', 'content': 'hi'}], 'max_tokens': 100}).encode()\n"
+    "def ask(): return u.urlopen(u.Request(os.environ['OPENAI_BASE_URL'] + '/chat/completions', body, head)).read()\n"
+)
+
+
+def test_a_budget_stops_a_runaway(tmp_path: Path) -> None:
+    runaway = ASKING + "while True:\n try: ask()\n except Exception: pass\n"
+    with FakeProvider(seed=5) as provider:
+        config = http_config(provider.base_url, tmp_path, task={})
+        for model in config["models"].values():
+            model |= {"price": {"input": 1.0, "output": 100.0}}
+        (tmp_path / "match.yaml").write_text(json.dumps(config))
+        gateway = ["gateway", "--config", tmp_path / "match.yaml", "--out", tmp_path / "run", "--player", "A"]
+        done = command(*gateway, "--budget", "dollars=0.05", "--", sys.executable, "-c", runaway)
+        assert done.returncode == 1, done.stderr
+        assert "stopped: the budget of 0.05 dollars cannot cover the next call" in done.stderr
+        hits = len(provider.hits())
+        assert f"{hits} calls" in done.stderr
+    ((opened, dollars),) = rows(tmp_path / "run", "SELECT count(*), sum(dollars) FROM attempts")
+    assert opened == hits >= 2 and 0.03 < dollars <= 0.05
+
+
+def test_several_players_share_a_gateway_and_a_budget(tmp_path: Path) -> None:
+    with FakeProvider(seed=5) as provider:
+        config = http_config(provider.base_url, tmp_path, task={})
+        (tmp_path / "match.yaml").write_text(json.dumps(config))
+        words = [sys.executable, "-m", "mashq", "gateway", "--config", str(tmp_path / "match.yaml")]
+        words += ["--out", str(tmp_path / "run"), "--budget", "calls=3"]
+        pipe = subprocess.PIPE
+        with subprocess.Popen(words, stdout=pipe, stderr=pipe, text=True) as serving:
+            assert serving.stdout is not None and serving.stderr is not None
+            told: dict[str, dict[str, str]] = {}
+            player = ""
+            while len(told) < 2 or len(told[player]) < 7:
+                line = serving.stdout.readline().strip()
+                if line.startswith("# "):
+                    player = line[2:]
+                    told[player] = {}
+                else:
+                    name, _, value = line.removeprefix("export ").partition("=")
+                    told[player][name] = value
+            assert list(told) == ["A", "B"] and told["A"]["OPENAI_API_KEY"] != told["B"]["OPENAI_API_KEY"]
+            asking = [sys.executable, "-c", ASKING + "ask()"]
+            codes = [subprocess.run(asking, env=told[who], capture_output=True).returncode for who in "ABABA"]
+            serving.send_signal(signal.SIGINT)
+            errors = serving.stderr.read()
+            assert serving.wait(30) == 0, errors
+        assert codes == [0, 0, 0, 1, 1] and len(provider.hits()) == 3
+        assert "3 calls" in errors and "stopped: the budget of 3 calls cannot cover" in errors
+    players = rows(tmp_path / "run", "SELECT player, count(*) FROM attempts GROUP BY 1 ORDER BY 1")
+    assert players == [("A", 2), ("B", 1)]
+
+
+def test_a_program_is_handed_no_key_of_any_provider(tmp_path: Path) -> None:
+    with FakeProvider(seed=5) as provider:
+        config = http_config(provider.base_url, tmp_path, task={})
+        (tmp_path / "match.yaml").write_text(json.dumps(config))
+        secrets = dict.fromkeys(
+            ("GOOGLE_API_KEY", "MISTRAL_API_KEY", "AZURE_OPENAI_API_KEY", "HF_TOKEN", "ANTHROPIC_AUTH_TOKEN"), KEY
+        )
+        show = "import json, os; print(json.dumps(dict(os.environ)))"
+        gateway = ["gateway", "--config", tmp_path / "match.yaml", "--out", tmp_path / "run", "--player", "A"]
+        done = command(*gateway, "--", sys.executable, "-c", show, MY_OWN="kept", TAVILY_API_KEY="kept", **secrets)
+        assert done.returncode == 0, done.stderr
+    seen = json.loads(done.stdout)
+    assert KEY not in seen.values() and (seen["MY_OWN"], seen["TAVILY_API_KEY"]) == ("kept", "kept")
+    tokens = {seen[name] for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY")}
+    assert len(tokens) == 1 and next(iter(tokens)).startswith("mashq-")
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ([], "--config FILE or --model NAME"),
+        (["--model", "simulated/x", "--budget", "dollars=much"], "is no budget"),
+        (["--model", "simulated/x", "--budget", "reviews=3"], "is no budget"),
+        (["--model", "simulated/x", "--budget", "dollars=2"], "needs to know what simulated/x costs"),
+    ],
+)
+def test_what_a_gateway_cannot_do_is_said(tmp_path: Path, words: list[str], sentence: str) -> None:
+    done = command("gateway", *words, "--out", tmp_path / "run", "--", "true")
+    assert done.returncode == 2 and sentence in done.stderr and not (tmp_path / "run").exists()
 
 
 @pytest.mark.parametrize(("language", "needs"), [("python", ["python3"]), ("sh", ["sh", "jq", "curl"])])

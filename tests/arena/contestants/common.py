@@ -14,7 +14,7 @@ def play(one: Callable[[str, int], Awaitable[str]]) -> None:
     async def guarded(text: str, number: int) -> str:
         try:
             return await one(f"Request {number}.\n\n{text}", number)
-        except Exception as error:  # whatever a client makes of a fault, the item is answered by the others
+        except Exception as error:  # noqa: BLE001 - whatever a client makes of a fault, others answer the item
             sys.stderr.write(f"{type(error).__name__}: {error}\n")
             return ""
 

@@ -1,5 +1,7 @@
 """A contestant on `openai-agents` as it comes, over the Responses API: an agent with a tool, half of it streamed."""
 
+# pyright: basic, reportMissingImports=false, reportAttributeAccessIssue=false
+
 import os
 
 from agents import Agent, Runner, function_tool, set_tracing_disabled

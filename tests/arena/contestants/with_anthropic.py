@@ -1,11 +1,13 @@
 """A contestant on the `anthropic` client: messages whole, streamed and with a tool."""
 
+# pyright: basic, reportMissingImports=false, reportAttributeAccessIssue=false
+
 from typing import Any
 
 from anthropic import AsyncAnthropic
 from common import play
 
-client = AsyncAnthropic()
+client: Any = AsyncAnthropic()
 TOOLS: Any = [{"name": "look_up", "input_schema": {"type": "object", "properties": {"word": {"type": "string"}}}}]
 
 

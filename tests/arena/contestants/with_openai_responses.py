@@ -1,11 +1,13 @@
 """A contestant on the `openai` client: responses whole, streamed and with parallel tools, and embeddings."""
 
+# pyright: basic, reportMissingImports=false, reportAttributeAccessIssue=false
+
 from typing import Any
 
 from common import play
 from openai import AsyncOpenAI
 
-client = AsyncOpenAI()
+client: Any = AsyncOpenAI()
 TOOLS: Any = [
     {"type": "function", "name": name, "parameters": {"type": "object", "properties": {"word": {"type": "string"}}}}
     for name in ("look_up", "count")
@@ -17,11 +19,8 @@ async def one(text: str, number: int) -> str:
         case 0:
             return (await client.responses.create(model="any", input=text, instructions="Be brief.")).output_text
         case 1:
-            pieces: list[str] = []
-            async for event in await client.responses.create(model="any", input=text, stream=True):
-                if event.type == "response.output_text.delta":
-                    pieces.append(event.delta)
-            return "".join(pieces)
+            events = await client.responses.create(model="any", input=text, stream=True)
+            return "".join([event.delta async for event in events if event.type == "response.output_text.delta"])
         case 2:
             await client.embeddings.create(model="small", input=[text, "another"])
             return ""

@@ -1,4 +1,6 @@
-"""A contestant on `pydantic-ai` as it comes: `openai:`, `anthropic:` or `google:`, whichever is named, with a tool."""
+"""A contestant on `pydantic-ai` as it comes: `openai:`, `anthropic:` or `google:`, with a tool."""
+
+# pyright: basic, reportMissingImports=false, reportAttributeAccessIssue=false
 
 import sys
 

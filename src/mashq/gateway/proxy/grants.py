@@ -71,6 +71,7 @@ class Grant:
         self.refused: list[Refusal] = []
         self.h: float | None = None
         self.busy = 0
+        self.last_error = 0.0, ""  # when, and what it was
         self._reserved: dict[object, Spend] = {}
         self._waiting: set[asyncio.Timeout] = set()
         self._away: set[asyncio.Future[None]] = set()
@@ -113,7 +114,7 @@ class Grant:
 
     def affordable(self, worst_of: Callable[[int], Worst], most: int) -> int:
         """The longest output, up to `most`, that can still be paid for; 1 when not even that can."""
-        return budgets.affordable(self.model.budget_states, self._under_way(), worst_of, most)
+        return budgets.affordable(self.model.budget_states, self.under_way, worst_of, most)
 
     async def close(self) -> None:
         """End the turn: turn away what waits, wait for what has left."""
@@ -134,12 +135,13 @@ class Grant:
             spent, ask = sum(map(spend_of, entries), spent), ask + 1
         return spent, ask
 
-    def _under_way(self) -> Spend:
+    @property
+    def under_way(self) -> Spend:
         """What was spent, and what may be spent by what is under way."""
         return sum(self._reserved.values(), self.spend + self.recalled)
 
     def _reserve(self, place: object, worst: Worst, endpoint: Endpoint) -> None:
-        reason = self.reason or budgets.lacking(self.model.budget_states, self._under_way(), worst)
+        reason = self.reason or budgets.lacking(self.model.budget_states, self.under_way, worst)
         if reason is not None:
             self.reason = reason
             self.exhausted.set()
@@ -189,6 +191,8 @@ class Grant:
         self.spend += spend_of(Entry(attempt, endpoint.name, worst, outcome, waited))
         if outcome.completion is not None:
             self.h = outcome.completion.h
+        if outcome.error:
+            self.last_error = self.model.clock.tick(), outcome.error
         if not durable and not isinstance(outcome.seconds, Unknown):
             self._virtual += max(0.0, outcome.seconds - (self.model.clock.tick() - started))
         return outcome
