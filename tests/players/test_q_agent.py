@@ -16,6 +16,7 @@ from mashq.players import prompts
 from mashq.players.policies import rule as rule_policy
 from mashq.players.prompting import Prompter
 from mashq.players.q_agent import QAgent
+from mashq.players.react import React
 from mashq.protocol import Answer, Decision, Item, Observation, Rewrite, Snapshot, Spend
 from mashq.protocol.resources import Amount
 
@@ -256,3 +257,14 @@ async def test_a_cut_decision_is_continue_and_says_so() -> None:
         assert len(script.asked) == 1
     made, _ = await move(SEEN, Completion('{"choice": "review", "previous_id": "x"} beca', "length", cut=CUT))
     assert isinstance(made, Decision) and (made.choice, made.cut) == ("review", False)
+
+
+async def test_a_loop_that_is_cut_off_is_cut_unless_it_had_an_answer() -> None:
+    broken = Completion('{"thought": "Let me see', "length", cut=CUT)
+    loop = React(Prompter(prompts.load()))
+    assert await loop.move(ANSWERING, cast(Model, Script(broken))) == Answer("cut", broken.text, error=CUT)
+    first = Completion('{"thought": "", "action": "answer", "summary": "All of it."}', "stop", h=0.5)
+    script = Script(first, broken)
+    kept = await loop.move(ANSWERING, cast(Model, script))
+    assert isinstance(kept, Answer)
+    assert (kept.status, kept.text, kept.h, len(script.asked)) == ("ok", "All of it.", 0.5, 2)
