@@ -286,3 +286,16 @@ def test_spends_survive_json() -> None:
     endless = Spend.of(calls=1, dollars=Amount.of(UNKNOWN, UNKNOWN))
     assert Spend.from_json(json.loads(json.dumps(endless.to_json(), allow_nan=False))) == endless
     assert repr(UNKNOWN) == "UNKNOWN"
+
+
+def test_a_cut_reply_is_left_out_like_a_failure_and_scores_0_when_penalised() -> None:
+    """`cut` breaks a unit for everyone (intersection), scores 0 (penalised), and is no answer."""
+    rows: list[tuple[ResultStatus, float | None, Spend]] = [("ok", 0.8, spend(10, 1)), ("ok", 0.6, spend(10, 1))]
+    lost: list[tuple[ResultStatus, float | None, Spend]] = [("ok", 0.9, spend(10, 1)), ("cut", None, spend(10, 1))]
+    match = [player("A", *rows), player("B", *lost)]
+    found = score(match, ScoreRules())
+    assert (found.items, [row.h for row in found.players]) == (1, [0.8, 0.9])
+    assert [(unit.item, unit.by) for unit in found.dropped] == [("i1", ("B",))]
+    assert found.players[1].answer_rate == 0.5
+    penalised = score(match, ScoreRules(refusals="penalised"))
+    assert [row.h for row in penalised.players] == [pytest.approx(0.7), pytest.approx(0.45)]

@@ -12,6 +12,7 @@ from mashq.protocol.rules import Budget
 
 BY_TOKENS = ("tokens", *RATED)  # what a call takes of these follows its tokens
 BudgetState = tuple[str, Budget, Spend]
+LEAST = 512  # a call whose output cannot be this long is not worth its prompt: it cannot be paid
 
 
 class OutOfBudget(Exception):
@@ -42,11 +43,13 @@ def bounding(budget_states: Sequence[BudgetState]) -> bool:
 
 
 def affordable(
-    budget_states: Sequence[BudgetState], spent: Spend, worst_of: Callable[[int], Worst], most: int
+    budget_states: Sequence[BudgetState], spent: Spend, worst_of: Callable[[int], Worst], most: int, least: int = 1
 ) -> int:
-    """The longest output, from 1 to `most` tokens, that can be paid for at its worst."""
-    low, high = 1, most
-    while low < high:
+    """The longest output up to `most` tokens that can be paid for at its worst; `least` where not even that can."""
+    low, high = min(least, most), most
+    if lacking(budget_states, spent, worst_of(high)) is None:
+        return high
+    while low < high:  # the longest that can be paid lies in low..high
         middle = (low + high + 1) // 2
         if lacking(budget_states, spent, worst_of(middle)) is None:
             low = middle

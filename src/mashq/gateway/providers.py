@@ -1,11 +1,11 @@
-"""Known providers: where they are, which variable holds the key, and where their wire format differs.
+"""Known providers: where they are, which variable holds the key, and which wire formats they speak.
 
-A model is named `provider/model`. Any other name works too, given a `base_url`.
+A model is named `provider/model`. Any other name works too, given a `base_url`. What a model takes is in
+`profiles.toml`.
 """
 
 import re
 from dataclasses import dataclass
-from typing import Literal
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,9 +15,6 @@ class Provider:
     base_url: str
     key_env: str | None
     wire: str = "openai"
-    json: Literal["schema", "object", "none"] = "schema"
-    max_tokens_key: str = "max_tokens"
-    seed: bool = False
     also: tuple[tuple[str, str], ...] = ()  # further wires, and where they are below the base URL
 
 
@@ -42,37 +39,31 @@ PROVIDERS: dict[str, Provider] = {
     "openai": Provider(
         "https://api.openai.com/v1",
         "OPENAI_API_KEY",
-        max_tokens_key="max_completion_tokens",
-        seed=True,
         also=RESPONSES,
     ),
-    "anthropic": Provider("https://api.anthropic.com/v1", "ANTHROPIC_API_KEY", wire="anthropic", json="none"),
+    "anthropic": Provider("https://api.anthropic.com/v1", "ANTHROPIC_API_KEY", wire="anthropic"),
     "gemini": Provider(
         "https://generativelanguage.googleapis.com/v1beta",
         "GEMINI_API_KEY",
         wire="gemini",
-        seed=True,
         also=(("openai", "/openai"),),
     ),
-    "deepseek": Provider("https://api.deepseek.com/v1", "DEEPSEEK_API_KEY", json="object"),
-    "qwen": Provider(
-        "https://dashscope-intl.aliyuncs.com/compatible-mode/v1", "DASHSCOPE_API_KEY", json="object", seed=True
-    ),
-    "xai": Provider("https://api.x.ai/v1", "XAI_API_KEY", seed=True, also=RESPONSES),
+    "deepseek": Provider("https://api.deepseek.com/v1", "DEEPSEEK_API_KEY"),
+    "qwen": Provider("https://dashscope-intl.aliyuncs.com/compatible-mode/v1", "DASHSCOPE_API_KEY"),
+    "xai": Provider("https://api.x.ai/v1", "XAI_API_KEY", also=RESPONSES),
     "mistral": Provider("https://api.mistral.ai/v1", "MISTRAL_API_KEY"),
-    "groq": Provider("https://api.groq.com/openai/v1", "GROQ_API_KEY", json="object", seed=True, also=RESPONSES),
+    "groq": Provider("https://api.groq.com/openai/v1", "GROQ_API_KEY", also=RESPONSES),
     "openrouter": Provider(
         "https://openrouter.ai/api/v1",
         "OPENROUTER_API_KEY",
-        json="object",
-        seed=True,
         also=(*RESPONSES, ("anthropic", "")),
     ),
-    "together": Provider("https://api.together.xyz/v1", "TOGETHER_API_KEY", seed=True),
-    "ollama": Provider("http://127.0.0.1:11434/v1", None, seed=True, also=(*RESPONSES, ("anthropic", ""))),
-    "vllm": Provider("http://127.0.0.1:8000/v1", None, seed=True, also=(*RESPONSES, ("anthropic", ""))),
+    "together": Provider("https://api.together.xyz/v1", "TOGETHER_API_KEY"),
+    "ollama": Provider("http://127.0.0.1:11434/v1", None, also=(*RESPONSES, ("anthropic", ""))),
+    "vllm": Provider("http://127.0.0.1:8000/v1", None, also=(*RESPONSES, ("anthropic", ""))),
 }
-UNLISTED = Provider("", None, json="none", seed=True, also=RESPONSES)
+UNLISTED = Provider("", None, also=RESPONSES)
+LIMIT = 512  # the output limit of models in this process, where none is set
 IN_PROCESS = ("local", "recorded", "simulated")
 
 
@@ -101,8 +92,3 @@ def also_spoken(provider: str, wire: str, base_url: str) -> list[tuple[str, str]
         return []
     root = base_url.rstrip("/").removesuffix(spoken[wire])
     return [(name, root + place) for name, place in spoken.items() if name != wire]
-
-
-def takes_no_temperature(provider: str, model: str) -> bool:
-    """Whether a model refuses any temperature but its own (OpenAI's reasoning families)."""
-    return provider == "openai" and model.startswith(("o1", "o3", "o4", "gpt-5"))

@@ -40,10 +40,13 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What is asked of a model. `facts` is what the prompt was made from: read by simulated models, never sent."""
+    """What is asked of a model. `facts` is what the prompt was made from: read by simulated models, never sent.
+
+    `max_tokens` None: no output limit is sent.
+    """
 
     messages: tuple[Message, ...]
-    max_tokens: int
+    max_tokens: int | None
     temperature: float | None = None
     seed: int | None = None
     schema: Mapping[str, object] | None = None
@@ -61,12 +64,16 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """A model's reply. `h` is set by simulated models only: their answers carry their own score."""
+    """A model's reply. `h` is set by simulated models only: their answers carry their own score.
+
+    `cut` is set for players, where an output limit cut the reply off: it names the limit and how to raise it.
+    """
 
     text: str
     stop: str = ""
     refused: bool = False
     h: float | None = None
+    cut: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +123,7 @@ class Outcome:
     status: int | None = None
     retry_after: float | None = None
     error: str = ""
+    code: str = ""  # the provider's own word for an error; not kept in the ledger
 
 
 NEVER_CLOSED = Outcome("missing")
@@ -217,6 +225,10 @@ class Ledger(Protocol):
 
     def close(self, attempt: int, outcome: Outcome, waited: float) -> None:
         """Record what came of it; in the file before anything that follows it."""
+        ...
+
+    def learn(self, model: str, field: str, limit: int | None, why: str) -> None:
+        """Record that a model does not take an optional field, or only an output limit of at most `limit`."""
         ...
 
 

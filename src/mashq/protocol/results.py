@@ -8,7 +8,7 @@ its worst case.
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from mashq.protocol.resources import FREE, MEASURES, RESOURCES, TABLE, Spend
 from mashq.protocol.state import MatchState
 
-ResultStatus = Literal["ok", "refused", "failed", "unanswered", "pending"]
-STATUSES: tuple[ResultStatus, ...] = ("ok", "refused", "failed", "unanswered", "pending")
-OK, REFUSED, FAILED, UNANSWERED, PENDING = range(len(STATUSES))
+ResultStatus = Literal["ok", "refused", "failed", "cut", "unanswered", "pending"]
+STATUSES: tuple[ResultStatus, ...] = get_args(ResultStatus)
+OK, REFUSED, FAILED, CUT, UNANSWERED, PENDING = range(len(STATUSES))
 ABSENT = -1  # a player that was not asked
 PARTS = ("", "_known", "_unknown", "_worst", "_charged", "_covered")
 SCORES = ("h", "h_first", "guide", "guide_first")
@@ -256,8 +256,8 @@ class Results:
 
     @property
     def broken(self) -> NDArray[np.bool_]:
-        """What was refused or failed."""
-        return (self.status == REFUSED) | (self.status == FAILED)
+        """What was refused, failed or cut off."""
+        return (self.status >= REFUSED) & (self.status <= CUT)
 
     @property
     def unfinished(self) -> bool:

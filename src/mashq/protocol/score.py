@@ -97,7 +97,7 @@ class PlayerScore:
 
 @dataclass(frozen=True, slots=True)
 class DroppedUnit:
-    """An item, in a trial where there are several, that some players refused or failed or were not asked."""
+    """An item, in a trial where there are several, that some players refused, failed, were cut off in or lack."""
 
     item: str
     trial: str
@@ -355,7 +355,8 @@ def _means(seen: View) -> dict[str, Floats]:
 
 
 def dropped_units(results: Results) -> tuple[DroppedUnit, ...]:
-    """Every unit that some player refused or failed, or was not asked while another was, with those players."""
+    """Every unit that some player refused or failed (or was cut off in), or was not asked while another was, with
+    those players."""
     lost = results.broken | (results.status == ABSENT)
     out: list[DroppedUnit] = []
     for unit in np.flatnonzero(lost.any(axis=0)).tolist():

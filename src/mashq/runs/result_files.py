@@ -71,7 +71,7 @@ def _row(where: str, cells: Mapping[str, object], names: Mapping[str, str], *, t
     status = str(given).strip().lower() if given is not None else ("ok" if h is not None else "unanswered")
     if given is None and h is None:
         raise DataError(
-            f"{where}: h is empty: give it, or say why in a 'status' column (refused, failed, unanswered)"
+            f"{where}: h is empty: give it, or say why in a 'status' column (refused, failed, cut, unanswered)"
         )
     costs: dict[str, float] = {}
     for name in COSTS:

@@ -5,10 +5,21 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 
-from mashq.testing.documents import JsonObject, as_list, as_object
+from mashq.testing.documents import JsonObject, as_list, as_number, as_object
 from mashq.testing.events import gemini_chunks, objects_in, responses_events
 from mashq.testing.replies import Message, Prompt, Spoken
-from mashq.testing.shapes import Anthropic, Embeddings, OpenAI, Rejected, Shape, Turn, body_in, model_in, text_in
+from mashq.testing.shapes import (
+    Anthropic,
+    Embeddings,
+    OpenAI,
+    Rejected,
+    Shape,
+    Turn,
+    body_in,
+    limit_in,
+    model_in,
+    text_in,
+)
 from mashq.testing.tools import called
 
 _GEMINI = re.compile(r"/v1(?:beta)?/models/([^/:]+):(generateContent|streamGenerateContent)")
@@ -44,7 +55,14 @@ class Responses(OpenAI):
         offered = [tool for tool in objects_in(asked.get("tools")) if tool.get("type") == "function"]
         answered = items[-1].get("type") == "function_call_output" or asked.get("tool_choice") == "none"
         tools = called(offered, all_of_them=asked.get("parallel_tool_calls") is True, answered=answered)
-        return Prompt(model_in(asked), first + rest, stream=bool(asked.get("stream")), tools=tools)
+        return Prompt(
+            model_in(asked),
+            first + rest,
+            stream=bool(asked.get("stream")),
+            tools=tools,
+            temperature=as_number(asked.get("temperature")),
+            limit=limit_in(asked, "max_output_tokens"),
+        )
 
     def completion(self, turn: Turn) -> JsonObject:
         """A `response` object."""
@@ -134,7 +152,13 @@ class Gemini:
         ]
         answered = any("functionResponse" in part for part in objects_in(contents[-1].get("parts")))
         prompt = Prompt(self._model, first + rest, _seed(asked), self._streamed)
-        return replace(prompt, tools=called(offered, all_of_them=False, answered=answered))
+        config = as_object(asked.get("generationConfig")) or {}
+        return replace(
+            prompt,
+            tools=called(offered, all_of_them=False, answered=answered),
+            temperature=as_number(config.get("temperature")),
+            limit=limit_in(config, "maxOutputTokens"),
+        )
 
     def completion(self, turn: Turn) -> JsonObject:
         """A `GenerateContentResponse`."""
@@ -168,7 +192,7 @@ class Gemini:
         """A total that is not the sum."""
         return self.usage(spoken) | {"totalTokenCount": 1, "cachedContentTokenCount": spoken.prompt_tokens + 100}
 
-    def error(self, status: int, message: str) -> JsonObject:
+    def error(self, status: int, message: str, code: str | None = None) -> JsonObject:
         """`{"error": {...}}`"""
         kinds = {400: "INVALID_ARGUMENT", 401: "UNAUTHENTICATED", 404: "NOT_FOUND", 429: "RESOURCE_EXHAUSTED"}
         return {"error": {"code": status, "message": message, "status": kinds.get(status, "INTERNAL")}}

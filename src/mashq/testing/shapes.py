@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
-from mashq.testing.documents import JsonObject, as_list, as_object, parse_object
+from mashq.testing.documents import JsonObject, as_list, as_number, as_object, parse_object
 from mashq.testing.events import chat_events, messages_events
 from mashq.testing.replies import Message, Prompt, Spoken
 from mashq.testing.tools import called, objects
@@ -67,7 +67,7 @@ class Shape(Protocol):
         """Usage of the right types whose numbers contradict each other."""
         ...
 
-    def error(self, status: int, message: str) -> JsonObject:
+    def error(self, status: int, message: str, code: str | None = None) -> JsonObject:
         """The body of an error reply."""
         ...
 
@@ -89,7 +89,13 @@ class OpenAI:
         offered = [found for tool in objects(asked.get("tools")) if (found := as_object(tool.get("function")))]
         answered = prompt.messages[-1].role == "tool" or asked.get("tool_choice") == "none"
         tools = called(offered, all_of_them=asked.get("parallel_tool_calls") is True, answered=answered)
-        return replace(prompt, usage_wanted=bool(options.get("include_usage")), tools=tools)
+        return replace(
+            prompt,
+            usage_wanted=bool(options.get("include_usage")),
+            tools=tools,
+            temperature=as_number(asked.get("temperature")),
+            limit=limit_in(asked, "max_tokens", "max_completion_tokens"),
+        )
 
     def completion(self, turn: Turn) -> JsonObject:
         """A `chat.completion` object."""
@@ -140,10 +146,10 @@ class OpenAI:
         """Chunks."""
         return chat_events(completion, usage_wanted=prompt.usage_wanted)
 
-    def error(self, status: int, message: str) -> JsonObject:
+    def error(self, status: int, message: str, code: str | None = None) -> JsonObject:
         """`{"error": {...}}`"""
-        kind = "server_error" if status >= 500 else "invalid_request_error"
-        return {"error": {"message": message, "type": kind, "param": None, "code": str(status)}}
+        kind = code or ("server_error" if status >= 500 else "invalid_request_error")
+        return {"error": {"message": message, "type": kind, "param": None, "code": code or str(status)}}
 
 
 class Embeddings(OpenAI):
@@ -187,7 +193,12 @@ class Anthropic:
         prompt = Prompt(model_in(asked), first + _messages(asked), _seed(asked), bool(asked.get("stream")))
         last = objects((objects(asked.get("messages")) or [JsonObject()])[-1].get("content"))
         answered = any(block.get("type") == "tool_result" for block in last)
-        return replace(prompt, tools=called(objects(asked.get("tools")), all_of_them=False, answered=answered))
+        return replace(
+            prompt,
+            tools=called(objects(asked.get("tools")), all_of_them=False, answered=answered),
+            temperature=as_number(asked.get("temperature")),
+            limit=limit_in(asked, "max_tokens"),
+        )
 
     def completion(self, turn: Turn) -> JsonObject:
         """A `message` object; no content is an empty list."""
@@ -236,7 +247,7 @@ class Anthropic:
         """Blocks, from `message_start` to `message_stop`."""
         return messages_events(completion)
 
-    def error(self, status: int, message: str) -> JsonObject:
+    def error(self, status: int, message: str, code: str | None = None) -> JsonObject:
         """`{"type": "error", "error": {...}}`"""
         kinds = {401: "authentication_error", 404: "not_found_error", 429: "rate_limit_error"}
         kind = kinds.get(status, "api_error" if status >= 500 else "invalid_request_error")
@@ -265,6 +276,12 @@ def _seed(asked: JsonObject) -> int | None:
     if seed is not None and not isinstance(seed, int):
         raise Rejected(400, "seed: an integer is required")
     return seed
+
+
+def limit_in(asked: JsonObject, *names: str) -> int | None:
+    """The output limit that a request sets."""
+    given = [value for name in names if isinstance(value := asked.get(name), int)]
+    return min(given, default=None)
 
 
 def _messages(asked: JsonObject) -> tuple[Message, ...]:

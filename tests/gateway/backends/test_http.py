@@ -49,6 +49,8 @@ EXPECTED: dict[str, tuple[str, int | None, str]] = {
     "401": ("http", 401, "nothing"),
     "404": ("http", 404, "nothing"),
     "echo_key_500": ("http", 500, "nothing"),
+    "insufficient_quota": ("http", 429, "nothing"),
+    "no_temperature": ("http", 400, "nothing"),
     "bad_gzip": ("unparsable", None, "unknown"),
     "bad_utf8": ("unparsable", 200, "unknown"),
     "html": ("unparsable", 200, "unknown"),
@@ -62,6 +64,7 @@ EXPECTED: dict[str, tuple[str, int | None, str]] = {
     "empty": ("refused", 200, "known"),
     "length": ("ok", 200, "known"),
     "fenced": ("ok", 200, "known"),
+    "thinks": ("ok", 200, "known"),
     "think": ("ok", 200, "known"),
     "unsaid": ("refused", 200, "known"),
     "hang": ("timeout", None, "unknown"),
@@ -167,7 +170,7 @@ async def test_every_fault_is_one_hit_and_the_right_outcome(
     assert (outcome.error == "") == (outcome.kind in ("ok", "refused"))
     assert outcome.completion is None or outcome.completion.refused == (outcome.kind == "refused")
     assert outcome.completion is None or "draft" not in outcome.completion.text, "what it thought is no answer"
-    assert outcome.completion is None or (outcome.completion.stop == "length") == (fault == "length")
+    assert outcome.completion is None or (outcome.completion.stop == "length") == (fault in ("length", "thinks"))
     assert not outcome.rated
     assert isinstance(outcome.seconds, float)
     assert 0 < outcome.seconds < 20

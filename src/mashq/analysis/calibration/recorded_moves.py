@@ -124,7 +124,9 @@ def _note(own: RecordedPlayer, delta: Delta) -> None:
             own.choices.append(Choice(seen.recommended, bool(seen.memory.reviewable), review))
     elif isinstance(move, Answer) and item is not None:
         _answer(own, item.id, delta)
-    elif isinstance(move, Rewrite) and item is not None and before is not None and move.status != "failed":
+    elif (
+        isinstance(move, Rewrite) and item is not None and before is not None and move.status not in ("failed", "cut")
+    ):
         standing = before.judge_h or 0.0
         after = standing if move.status == "refused" else _judged(move)
         own.changes.append(Change(item.id, before.reviews, standing, after, move.h if move.status == "ok" else None))

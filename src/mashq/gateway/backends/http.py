@@ -16,7 +16,7 @@ from mashq.gateway.preflight import proxy_of
 from mashq.gateway.redaction import Redaction
 from mashq.gateway.retry import parse_retry_after
 from mashq.gateway.types import Call, Clock, Completion, Kind, Outcome, Request, Usage
-from mashq.gateway.untrusted import as_list, as_object
+from mashq.gateway.untrusted import as_list, as_object, child
 from mashq.gateway.wire.base import Decoded, Options, Served, Wire
 from mashq.gateway.wire.spoken import FILTERED, filtered
 
@@ -174,7 +174,8 @@ class HttpBackend:
             if status == 400 and (words := filtered(document)) is not None:
                 said = Completion(self._line(words), FILTERED, True)
                 return Outcome("refused", said, billed, seconds, status=status)
-            return Outcome("http", None, billed, seconds, status=status, retry_after=retry_after, error=error)
+            code = self._line(_code(document))
+            return Outcome("http", None, billed, seconds, {}, status, retry_after, error, code)
         if document is None:
             return Outcome("unparsable", seconds=seconds, status=status, error="the reply is not JSON")
         decoded = decode(document)
@@ -219,6 +220,13 @@ async def _read(response: aiohttp.ClientResponse) -> bytes | None:
             return None
         chunks.append(chunk)
     return b"".join(chunks)
+
+
+def _code(document: object) -> str:
+    """The provider's own word for an error."""
+    error = child(next(iter(as_list(document) or []), document), "error")
+    words = (error.get("code"), error.get("type"), error.get("status"))
+    return next((word for word in words if isinstance(word, str) and not word.isdigit()), "")
 
 
 def _words(document: object, data: bytes) -> str:

@@ -185,6 +185,8 @@ class Grant:
         attempt = await ledger.open(call, request, endpoint.name, worst, durable=durable)
         started = self.model.clock.tick()
         outcome = endpoint.rated(await send(call))
+        if endpoint is self.endpoint:
+            endpoint.note(outcome, foreign=True)
         ledger.close(attempt, outcome, waited)
         self.spend += spend_of(Entry(attempt, endpoint.name, worst, outcome, waited))
         if outcome.completion is not None:

@@ -24,7 +24,6 @@ from mashq.gateway.wire.base import Answered, Asked, BadRequest, Served, StreamR
 from mashq.gateway.wire.sse import Cutter, TooLong
 
 PASSED_ON = ("Content-Type", "Retry-After", "Retry-After-Ms", "X-Should-Retry", "X-Request-Id")
-LARGEST = 131_072  # the most tokens that an answer without a limit is taken to have
 ROOM = 64  # bytes that a limit may add to a body
 EVENTS = {"Content-Type": "text/event-stream", "Cache-Control": "no-cache"}
 
@@ -71,7 +70,7 @@ class _Passing:
         longest, worst = asked.tokens_out, partial(endpoint.worst, written=True)
         if not self._grant.bounded:
             tokens_in = max(len(body), context_of(endpoint.name) if asked.draws_on else 0)
-            return body, worst(tokens_in, LARGEST * asked.choices if longest is None else longest)
+            return body, worst(tokens_in, endpoint.largest * asked.choices if longest is None else longest)
         if asked.draws_on:
             raise BadRequest(
                 f"{asked.draws_on} has the provider read more than the request holds, which a budget of tokens or "
@@ -80,7 +79,7 @@ class _Passing:
         if longest is not None:
             return body, worst(len(body), longest)
         most = partial(worst, len(body) + ROOM)
-        limit = self._grant.affordable(most, LARGEST * asked.choices) // asked.choices or 1
+        limit = self._grant.affordable(most, endpoint.largest * asked.choices) // asked.choices or 1
         body = self._served.upstream(asked, self._backend.model, limit, options)
         return body, most(limit * asked.choices)
 
@@ -151,7 +150,11 @@ async def _answered_here(grant: Grant, served: Served, asked: Asked) -> web.Stre
     if asked.kind == "embeddings":
         raise BadRequest(f"the model {endpoint.name} makes no embeddings")
     wanted = served.as_request(asked, endpoint.max_tokens, endpoint.temperature)
-    worst = endpoint.worst(wanted.prompt_bytes, wanted.max_tokens)
+    prompt = wanted.prompt_bytes
+    if wanted.max_tokens is None and grant.bounded:
+        limit = grant.affordable(partial(endpoint.worst, prompt), endpoint.largest)
+        wanted = replace(wanted, max_tokens=limit)
+    worst = endpoint.worst(prompt, endpoint.largest if wanted.max_tokens is None else wanted.max_tokens)
 
     async def send(call: Call) -> Outcome:
         return await _attempted(endpoint, wanted, call)

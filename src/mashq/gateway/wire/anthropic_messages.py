@@ -110,7 +110,7 @@ class AnthropicMessagesServed:
         messages = [*first, *(as_list(asked.document.get("messages")) or [])]
         return Request(tuple(noted_messages(messages)), asked.tokens_out or 0)
 
-    def as_request(self, asked: Asked, limit: int, temperature: float | None) -> Request:
+    def as_request(self, asked: Asked, limit: int | None, temperature: float | None) -> Request:
         document = asked.document
         only_text(document, CARRIED)
         only_text(child(document, "output_config"), ("format",))

@@ -130,7 +130,7 @@ class Served(Protocol):
         """The request as the ledger keeps it: every message as text, the longest cut."""
         ...
 
-    def as_request(self, asked: Asked, limit: int, temperature: float | None) -> Request:
+    def as_request(self, asked: Asked, limit: int | None, temperature: float | None) -> Request:
         """The request for a model of another format, with `limit` where it has none, or BadRequest when it asks for
         more than text."""
         ...

@@ -52,7 +52,7 @@ class Gemini:
         return {"x-goog-api-key": key} if key else {}
 
     def encode(self, model: str, request: Request, options: Options) -> dict[str, object]:
-        config: dict[str, object] = {"maxOutputTokens": request.max_tokens}
+        config: dict[str, object] = {} if request.max_tokens is None else {"maxOutputTokens": request.max_tokens}
         if request.temperature is not None:
             config["temperature"] = request.temperature
         if options.seed and request.seed is not None:
@@ -127,7 +127,7 @@ class GeminiServed:
         messages = [*first, *({"role": c.get("role") or "user", "content": _told(c)} for c in contents)]
         return Request(tuple(noted_messages(messages)), asked.tokens_out or 0)
 
-    def as_request(self, asked: Asked, limit: int, temperature: float | None) -> Request:
+    def as_request(self, asked: Asked, limit: int | None, temperature: float | None) -> Request:
         document, config = asked.document, _config(asked.document)
         only_text(document, CARRIED)
         plain = config.get(TYPES[0], config.get(TYPES[1])) in (None, "text/plain", "application/json")

@@ -53,8 +53,9 @@ class OpenAIChat:
         body: dict[str, object] = {
             "model": model,
             "messages": [{"role": m.role, "content": m.content} for m in request.messages],
-            options.max_tokens_key: request.max_tokens,
         }
+        if request.max_tokens is not None:
+            body[options.max_tokens_key] = request.max_tokens
         if request.temperature is not None:
             body["temperature"] = request.temperature
         if options.seed and request.seed is not None:
@@ -131,7 +132,7 @@ class OpenAIChatServed:
             return Request((Message("user", json.dumps(asked.document.get("input"))[:KEPT]),), 0)
         return Request(tuple(noted_messages(as_list(asked.document.get("messages")) or [])), asked.tokens_out or 0)
 
-    def as_request(self, asked: Asked, limit: int, temperature: float | None) -> Request:
+    def as_request(self, asked: Asked, limit: int | None, temperature: float | None) -> Request:
         document = asked.document
         only_text(document, CARRIED)
         messages: list[Message] = []

@@ -53,9 +53,10 @@ class OpenAIResponses:
         body: dict[str, object] = {
             "model": model,
             "input": [{"role": m.role, "content": m.content} for m in request.messages],
-            "max_output_tokens": request.max_tokens,
             "store": False,
         }
+        if request.max_tokens is not None:
+            body["max_output_tokens"] = request.max_tokens
         if request.temperature is not None:
             body["temperature"] = request.temperature
         if request.schema is not None and options.json == "schema":
@@ -108,7 +109,7 @@ class OpenAIResponsesServed:
             items = [{"role": "user", "content": given if isinstance(given, str) else json.dumps(given)[:KEPT]}]
         return Request(tuple(noted_messages([*first, *items])), asked.tokens_out or 0)
 
-    def as_request(self, asked: Asked, limit: int, temperature: float | None) -> Request:
+    def as_request(self, asked: Asked, limit: int | None, temperature: float | None) -> Request:
         document = asked.document
         only_text(document, CARRIED)
         only_text(child(document, "text"), ("format", "verbosity"))

@@ -16,9 +16,9 @@ from mashq.analysis.scoring import influence
 from mashq.errors import DataError
 from mashq.protocol.results import Floats, Results, from_matches
 from mashq.protocol.score import ScoreRules, figures, view, with_known
-from mashq.report.documents import earlier
 from mashq.report.documents.base import DetectorVersion, SeasonDocument
 from mashq.report.documents.columns import ended_results
+from mashq.report.documents.notes import notes_on_run
 from mashq.report.documents.seasons import all_drawn
 from mashq.runs.open import Season
 from mashq.runs.reading import read_matches
@@ -186,7 +186,7 @@ def document(season: Season) -> Game:
         policies=names,
         games={when: _solved(names, meetings, rules) for when, meetings in played.items()},
         disclosure=_disclosure(names, played, rules),
-        notes=earlier.note(season.path, season.manifest),
+        notes=list(notes_on_run(season.path, season.manifest)),
     )
 
 

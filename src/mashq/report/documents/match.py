@@ -3,7 +3,6 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -14,11 +13,11 @@ from mashq.analysis.score_types import ScoredPlayer
 from mashq.gateway.types import REFEREE
 from mashq.protocol.results import Columns, Results, from_match
 from mashq.protocol.score import REFUSALS, PlayerScore, Refusals, Score, ScoreRules, dropped_units, score
-from mashq.report.documents import earlier
 from mashq.report.documents.base import MEASURED, DetectorVersion
 from mashq.report.documents.columns import results_of
+from mashq.report.documents.notes import notes_on_run
 from mashq.runs.open import Played
-from mashq.runs.reading import read_billed, read_last_error, read_lost, read_refusals, read_unstated, read_unusable
+from mashq.runs.reading import read_last_error, read_unstated
 from mashq.runs.setup import score_rules_of
 
 
@@ -257,7 +256,7 @@ def document(played: Played) -> Match:
         referee=_referee(played.attempts),
         dropped=[DroppedItem(item=unit.item, by=list(unit.by)) for unit in dropped],
         views=refusal_views(results, rules),
-        notes=[*report.notes, *_troubles(played, columns), *earlier.note(played.path, played.manifest)],
+        notes=[*report.notes, *_troubles(played, columns)],
     )
 
 
@@ -349,26 +348,10 @@ def _referee(rows: Sequence[Mapping[str, Any]]) -> RefereeBill | None:
     return RefereeBill(**{name: sum(row[name] for row in own) for name in names}) if own else None
 
 
-def reply_notes(path: Path, match: str | None) -> list[str]:
-    """What is to be known of the replies in a match, or in all: those that could not be used, and those billed."""
-    notes: list[str] = []
-    for name, (texts, plain, decisions, lost) in read_unusable(path, match).items():
-        if plain:
-            notes.append(
-                f"{name}: {plain} of {texts} replies were not the JSON asked for; each was taken as plain text."
-            )
-        if lost:
-            notes.append(f"{name}: {lost} of {decisions} decisions gave nothing usable; each became `continue`.")
-    for name, (billed, priced) in read_billed(path, match).items():
-        rest = "" if billed == priced else ", the rest by the price list"
-        notes.append(f"{name}: the dollars of {billed} of {priced} calls are as the provider billed them{rest}.")
-    return notes
-
-
 def _troubles(played: Played, results: Sequence[Columns]) -> list[str]:
     """What went wrong for a player, in a sentence each."""
     path, match = played.path, played.fixture.id
-    notes = reply_notes(path, match)
+    notes: list[str] = []
     unstated = read_unstated(path, match) if played.config.guided_by == "confidence" else {}
     for name, count in unstated.items():
         notes.append(f"{name} stated no confidence with {count} answer(s); each was guided as if it had said 0.5.")
@@ -381,15 +364,4 @@ def _troubles(played: Played, results: Sequence[Columns]) -> list[str]:
             notes.append(f"{player.name} refused {refused} of {len(player.items)} items.")
         if player.stopped is not None:
             notes.append(f"{player.name} stopped: {player.stopped}.")
-    for row in read_refusals(path):
-        who = row["player"] or "Someone unknown"
-        notes.append(
-            f"{who} made {row['requests']} request(s) that were turned away ({row['status']}: {row['reason']})."
-        )
-    lost = read_lost(path)
-    if lost:
-        notes.append(
-            f"The machine went down while the run was played: up to {lost} attempt(s) may have been sent that the "
-            "ledger does not have, so costs may be a little higher than shown."
-        )
-    return notes
+    return [*notes, *notes_on_run(path, played.manifest, match)]

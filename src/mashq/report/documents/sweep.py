@@ -10,9 +10,9 @@ from mashq.analysis.score_report import Options, judge
 from mashq.analysis.score_types import ScoredPlayer
 from mashq.config import changed
 from mashq.protocol.results import from_matches
-from mashq.report.documents import earlier
 from mashq.report.documents.base import COSTS, DetectorVersion, SeasonDocument
 from mashq.report.documents.columns import ended_results
+from mashq.report.documents.notes import notes_on_run
 from mashq.report.documents.seasons import all_drawn
 from mashq.runs.open import Season
 from mashq.runs.reading import read_matches
@@ -105,7 +105,7 @@ def document(season: Season) -> Sweep:
         if there.get(fixture.id):
             by_cell.setdefault(fixture.cell, []).append(fixture.id)
     rows: list[Cell] = []
-    before = earlier.note(season.path, season.manifest)
+    about = list(notes_on_run(season.path, season.manifest))
     first: Condition | None = None
     missing = 0
     for cell in cells(over):
@@ -116,7 +116,7 @@ def document(season: Season) -> Sweep:
         results = from_matches(ended_results(season, match) for match in ended)
         condition = Condition(results, score_rules_of(changed(season.config, cell)))
         own = _cell(dict(cell), condition, first, len(ended))
-        rows.append(replace(own, notes=[*own.notes, *before]))
+        rows.append(replace(own, notes=[*own.notes, *about]))
         first = first or condition
     return Sweep(
         run=str(season.path),

@@ -14,9 +14,9 @@ from mashq.errors import DataError
 from mashq.protocol.resources import RESOURCES
 from mashq.protocol.results import Results, from_matches
 from mashq.protocol.score import ScoreRules, by_item, figures, reduce, view, with_known
-from mashq.report.documents import earlier
 from mashq.report.documents.base import DetectorVersion, SeasonDocument
 from mashq.report.documents.columns import ended_results
+from mashq.report.documents.notes import notes_on_run
 from mashq.report.documents.seasons import all_drawn
 from mashq.runs.open import Season
 from mashq.runs.reading import read_matches
@@ -102,11 +102,8 @@ class Tournament(SeasonDocument):
 def document(season: Season) -> Tournament:
     """Ratings, the win matrix, and each player's mean H, costs and Q against a reference."""
     names = [player.name for player in season.config.players]
-    rules, meetings, notes = (
-        score_rules_of(season.config),
-        _meetings(season),
-        earlier.note(season.path, season.manifest),
-    )
+    rules, meetings = score_rules_of(season.config), _meetings(season)
+    notes = list(notes_on_run(season.path, season.manifest))
     unrated = Tournament(
         run=str(season.path),
         finished=season.finished,

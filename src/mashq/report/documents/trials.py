@@ -15,10 +15,10 @@ from mashq.analysis.score_report import Options, judge, normaliser
 from mashq.analysis.score_types import Dropped, ScoredPlayer
 from mashq.protocol.results import from_match, from_matches
 from mashq.protocol.score import PlayerScore, Refusals, score
-from mashq.report.documents import earlier
 from mashq.report.documents.base import MEASURED, DetectorVersion
 from mashq.report.documents.columns import results_of, trials_of
-from mashq.report.documents.match import AttemptCounts, RefusalView, counted, refusal_views, reply_notes
+from mashq.report.documents.match import AttemptCounts, RefusalView, counted, refusal_views
+from mashq.report.documents.notes import notes_on_run
 from mashq.report.documents.seasons import all_drawn
 from mashq.runs.open import Played, Season
 from mashq.runs.reading import read_attempts
@@ -182,7 +182,7 @@ def document(season: Season, changed: Sequence[Played] | None = None) -> Trials:
         dropped=report.dropped,
         views=refusal_views(results, rules),
         attempts=counted(read_attempts(season.path)),
-        notes=[*report.notes, *alike, *reply_notes(season.path, None), *earlier.note(season.path, season.manifest)],
+        notes=[*report.notes, *alike, *notes_on_run(season.path, season.manifest)],
     )
 
 

@@ -9,9 +9,9 @@ import numpy as np
 from mashq.analysis.paired import Condition, Difference, differences
 from mashq.protocol.results import Results, from_matches
 from mashq.protocol.score import ScoreRules, by_item, final_h, scored_units
-from mashq.report.documents import earlier
 from mashq.report.documents.base import DetectorVersion, SeasonDocument
 from mashq.report.documents.columns import ended_results
+from mashq.report.documents.notes import notes_on_run
 from mashq.report.documents.seasons import all_drawn
 from mashq.runs.open import Season
 from mashq.runs.reading import read_matches
@@ -81,7 +81,7 @@ def document(season: Season) -> Vision:
         when=season.manifest["season"]["when"],
         items=season.manifest["items"],
         players=players,
-        notes=earlier.note(season.path, season.manifest),
+        notes=list(notes_on_run(season.path, season.manifest)),
     )
 
 

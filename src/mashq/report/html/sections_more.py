@@ -89,15 +89,12 @@ def deciding(facts: Facts) -> Section | None:
 def failures(facts: Facts) -> Section:
     """Refusals, failures and attempts."""
     known = labels(facts.names)
-    rows = [
-        [known[name], *(number(count[s]) for s in ("ok", "refused", "failed", "unanswered"))]
-        for name, count in facts.statuses.items()
-    ]
-    blocks: list[Block] = [
-        Table(
-            "statuses", Grid(["player", "answered", "refused", "failed", "unanswered"], rows), "How the items ended."
-        )
-    ]
+    ends = ["ok", "refused", "failed", "unanswered"]
+    if any(count["cut"] for count in facts.statuses.values()):
+        ends.insert(3, "cut")
+    rows = [[known[name], *(number(count[end]) for end in ends)] for name, count in facts.statuses.items()]
+    head = ["player", "answered", *("cut off" if end == "cut" else end for end in ends[1:])]
+    blocks: list[Block] = [Table("statuses", Grid(head, rows), "How the items ended.")]
     attempts = facts.document.attempts
     own = attempts.by_player if isinstance(attempts, Attempts) else None
     by: Mapping[str, AttemptCounts] = own or {"all players": attempts}

@@ -19,7 +19,8 @@ MESSAGES = (
     Message("user", "Which sea? «Ось» 🚢"),
     Message("assistant", "That one."),
 )
-REQUEST = Request(MESSAGES, max_tokens=321, temperature=0.5, seed=7)
+LIMIT = 321
+REQUEST = Request(MESSAGES, max_tokens=LIMIT, temperature=0.5, seed=7)
 JUNK: list[object] = json.loads("""[
   null, 3, "text", [], {}, [{}], {"error": {"message": "no"}}, {"error": "no"},
   {"usage": "x"}, {"usage": {"input_tokens": -1}}, {"usageMetadata": 3},
@@ -64,7 +65,7 @@ def _asks(wire: Wire) -> bytes:
     for message in MESSAGES:
         assert message.content in texts, f"the {message.role} message is not in the request"
     assert MODEL in texts or MODEL in path, "the model is neither in the request nor in its path"
-    assert REQUEST.max_tokens in _leaves(document, int), "the output limit is not in the request"
+    assert LIMIT in _leaves(document, int), "the output limit is not in the request"
     assert wire.encode(MODEL, REQUEST, Options(extra={"x_extra": 1})).get("x_extra") == 1, "`extra` is not sent"
     return json.dumps(document).encode()
 
@@ -83,7 +84,7 @@ def _serves(wire: Wire, served: Served, body: bytes) -> None:
         raise AssertionError(f"the body {junk!r} must be a BadRequest")
     asked = served.read("chat", groups, body)
     assert asked.tokens_out is not None, "the output limit of a request is not read"
-    assert asked.tokens_out >= REQUEST.max_tokens, f"at most {asked.tokens_out} tokens out: the request allows more"
+    assert asked.tokens_out >= LIMIT, f"at most {asked.tokens_out} tokens out: the request allows more"
     understood = served.as_request(asked, 50, None)
     assert understood.messages == MESSAGES, "as_request does not give the messages that were sent"
     noted = " ".join(message.content for message in served.noted(asked).messages)
