@@ -53,7 +53,7 @@ SHORT = settings(
     database=None,
     report_multiple_bugs=False,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
-    phases=[Phase.explicit, Phase.generate, Phase.shrink],
+    phases=[Phase.explicit, Phase.generate],  # examples are small, and a failure is to be told before the time limit
 )
 
 

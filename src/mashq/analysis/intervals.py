@@ -110,7 +110,9 @@ def resample(
     drawn = _draw(seen, rules, (first, second), resamples, seed, keep)
     multiple = _multiple(drawn.ratios, count, level)
     half = _half(multiple * error, count, rules.alpha, level)
-    wide = half if players < 3 else _together(drawn, multiple, error, players, count, rules.alpha, level)
+    wide = half
+    if players > 2:
+        wide = np.maximum(half, _together(drawn, multiple, error, players, count, rules.alpha, level))
     low, high = value - half, value + half
     leader = int(np.nanargmax(q))
     if players > MANY_PLAYERS:
