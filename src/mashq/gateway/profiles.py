@@ -53,6 +53,7 @@ def profile_of(name: str, wire: str) -> Profile:
     return Profile(**{own.name: known[own.name] for own in fields(Profile) if own.name in known})
 
 
+@cache
 def optional_fields() -> dict[Field, tuple[str, ...]]:
     """The fields that may be left out of a request, with the names providers have for them."""
     return {cast(Field, name): tuple(words) for name, words in _document()["optional"].items()}
@@ -98,16 +99,14 @@ class Experience:
 
 def lesson_of(outcome: Outcome, request: Request, profile: Profile) -> Lesson | None:
     """What an error says that the model does not take of a request; None when it says no such thing."""
-    if outcome.kind != "http" or outcome.status not in REJECTED:
-        return None
     sent = {
         "temperature": request.temperature is not None,
         "seed": request.seed is not None and profile.seed,
         "schema": request.schema is not None and profile.json != "none",
         "limit": request.max_tokens is not None,
     }
-    for name, words in optional_fields().items():
-        if not sent.get(name) or not _named(words, outcome.error):
+    for name in optional_fields():
+        if not sent.get(name) or not turned_down(name, outcome):
             continue
         if name not in profile.requires:
             return Lesson(name, None, outcome.error)
@@ -116,6 +115,11 @@ def lesson_of(outcome: Outcome, request: Request, profile: Profile) -> Lesson | 
             if most is not None:
                 return Lesson(name, most, outcome.error)
     return None
+
+
+def turned_down(name: Field, outcome: Outcome) -> bool:
+    """Whether an outcome is the provider's rejection of a request that names this field of it."""
+    return outcome.kind == "http" and outcome.status in REJECTED and _named(optional_fields()[name], outcome.error)
 
 
 def _named(words: tuple[str, ...], sentence: str) -> bool:

@@ -1,5 +1,6 @@
 """The values that pass through the gateway, and what a backend, a ledger and a clock are."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
@@ -54,9 +55,10 @@ class Request:
 
     @property
     def prompt_bytes(self) -> int:
-        """An upper bound of the prompt's tokens: no tokenizer makes more tokens than bytes."""
+        """An upper bound of the prompt's tokens, the reply's schema included: no tokenizer makes more than bytes."""
         texts = [(m.content, m.role) for m in self.messages]
-        return sum(
+        schema = 0 if self.schema is None else len(json.dumps(self.schema))
+        return schema + sum(
             (len(text) if text.isascii() else len(text.encode("utf-8", "replace"))) + len(role)
             for text, role in texts
         )

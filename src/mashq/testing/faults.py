@@ -22,11 +22,11 @@ OK = "ok"
 ERRORS = frozenset(
     {
         *("429", "429_date", "429_absurd", "500", "503", "400", "401", "404", "echo_key_500"),
-        *("insufficient_quota", "no_temperature"),
+        *("insufficient_quota", "no_temperature", "no_stream_options"),
     },
 )
 """A complete HTTP reply with an error status; `no_temperature` only where the request sets one, as current Claude
-models have it."""
+models have it, and `no_stream_options` only where a stream is asked for its usage."""
 BODIES = frozenset({"bad_gzip", "bad_utf8", "html", "truncated_json", "not_a_completion"})
 """A complete HTTP reply with status 200 whose body is no completion."""
 TURNS = frozenset(

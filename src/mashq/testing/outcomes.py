@@ -29,6 +29,7 @@ _MESSAGES = {
     "503": "The engine is currently overloaded.",
     "insufficient_quota": "You exceeded your current quota, please check your plan and billing details.",
     "no_temperature": "`temperature` is deprecated for this model.",
+    "no_stream_options": "Unrecognized request argument supplied: stream_options",
     "401": "Incorrect API key provided.",
     "404": "The model does not exist or you do not have access to it.",
 }
@@ -36,7 +37,8 @@ _MESSAGES = {
 
 def outcome(shape: Shape, prompt: Prompt, fault: Fault, key: str, timing: Timing, seed: int) -> Reply:
     """The reply to `prompt` under `fault`; `key` is what an indiscreet provider would echo."""
-    if fault.kind in ERRORS and (fault.kind != "no_temperature" or prompt.temperature is not None):
+    unwanted = {"no_temperature": prompt.temperature is not None, "no_stream_options": prompt.usage_wanted}
+    if fault.kind in ERRORS and unwanted.get(fault.kind, True):
         return _error(shape, fault.kind, key, timing)
     if fault.kind in ("content_filter", "unsaid") and shape.filter_is_error:
         return error(shape, 400, "Output blocked by content filtering policy")
@@ -74,7 +76,7 @@ def _error(shape: Shape, kind: str, key: str, timing: Timing) -> Reply:
         return error(shape, 500, f"Internal error while handling the request of key {key}")
     if kind == "insufficient_quota":
         return error(shape, 429, _MESSAGES[kind], code=kind)
-    if kind == "no_temperature":
+    if kind in ("no_temperature", "no_stream_options"):
         return error(shape, 400, _MESSAGES[kind])
     if kind.startswith("429"):
         headers = {"Retry-After": _retry_after(kind, timing.retry_after)}

@@ -137,6 +137,20 @@ async def test_a_stream_is_forwarded_and_its_usage_counted(provider: FakeProvide
         assert at.outcomes() == ["ok", "ok"]
 
 
+async def test_a_model_that_does_not_take_our_addition_is_asked_again_without_it() -> None:
+    with FakeProvider(faults={"rates": {"no_stream_options": 1.0}}) as provider:
+        async with table(provider.base_url) as at:
+            for _ in range(2):
+                status, text, _ = await at.ask({**CHAT, "stream": True})
+                assert status == 200 and "data: [DONE]" in text
+            assert [hit["status"] for hit in provider.hits()] == [400, 200, 200], "learnt once"
+            assert at.outcomes() == ["http", "ok", "ok"], "each is an attempt"
+            assert [(model, field) for model, field, _, _ in at.ledger.learnt] == [("my/alpha", "stream_options")]
+            wanted = {**CHAT, "stream": True, "stream_options": {"include_usage": True}}
+            assert (await at.ask(wanted))[0] == 400, "what the agent itself asks for is its own affair"
+            assert [hit["status"] for hit in provider.hits()][3:] == [400]
+
+
 async def test_a_stream_comes_as_it_is_made(provider: FakeProvider) -> None:
     provider.configure(script=["slow_drip"], drip=0.002)
     async with table(provider.base_url) as at:

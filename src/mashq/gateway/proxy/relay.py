@@ -18,9 +18,10 @@ from mashq.gateway import prices
 from mashq.gateway.backends.http import MAX_BYTES, NOTHING, Address, HttpBackend
 from mashq.gateway.model import Endpoint
 from mashq.gateway.prices import context_of
+from mashq.gateway.profiles import Experience, Lesson, turned_down
 from mashq.gateway.proxy.grants import Grant
 from mashq.gateway.types import LEFT, Call, Outcome, Request, Worst
-from mashq.gateway.wire.base import Answered, Asked, BadRequest, Served, StreamReader
+from mashq.gateway.wire.base import Answered, Asked, BadRequest, Options, Served, StreamReader
 from mashq.gateway.wire.sse import Cutter, TooLong
 
 PASSED_ON = ("Content-Type", "Retry-After", "Retry-After-Ms", "X-Should-Retry", "X-Request-Id")
@@ -65,7 +66,7 @@ class _Passing:
 
     def _bounded(self) -> tuple[bytes, Worst]:
         """The body and what it could cost; under a budget of tokens or dollars it gets a limit that can be paid."""
-        asked, endpoint, options = self._asked, self._endpoint, self._backend.options
+        asked, endpoint, options = self._asked, self._endpoint, self._options
         body = self._served.upstream(asked, self._backend.model, None, options)
         longest, worst = asked.tokens_out, partial(endpoint.worst, written=True)
         if not self._grant.bounded:
@@ -83,15 +84,38 @@ class _Passing:
         body = self._served.upstream(asked, self._backend.model, limit, options)
         return body, most(limit * asked.choices)
 
+    @property
+    def _options(self) -> Options:
+        """What is added to the agent's request: its usage is asked for, unless the model does not take that."""
+        options = self._backend.options
+        return replace(options, stream_usage=False) if self._experience.left_out("stream_options") else options
+
+    @property
+    def _experience(self) -> Experience:
+        return self._grant.endpoint.experience
+
     async def reply(self) -> web.StreamResponse:
-        """Send it, and what the agent gets for it."""
+        """Send it, and what the agent gets for it; once more where only what we added was turned down."""
         noted = self._served.noted(self._asked)
         outcome = await self._grant.attempt(self._endpoint, noted, self._worst, self._send)
+        if self._learns(outcome):
+            self._body, self._worst = self._bounded()
+            outcome = await self._grant.attempt(self._endpoint, noted, self._worst, self._send)
         if self._response is None:
             return _failed(self._served, outcome)
         if not self._whole and self._request.transport is not None:
             self._request.transport.abort()
         return self._response
+
+    def _learns(self, outcome: Outcome) -> bool:
+        """Whether an error turns down the usage that we asked for and the agent did not."""
+        added = self._asked.stream and not self._asked.usage_wanted and self._options.stream_usage
+        if not added or not turned_down("stream_options", outcome):
+            return False
+        lesson = Lesson("stream_options", None, outcome.error)
+        self._experience.lessons[lesson.field] = lesson
+        self._grant.model.ledger.learn(self._grant.endpoint.name, lesson.field, lesson.limit, lesson.why)
+        return True
 
     async def _send(self, call: Call) -> Outcome:
         path = self._served.target(self._asked, self._backend.model)

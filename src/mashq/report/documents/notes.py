@@ -8,7 +8,13 @@ from mashq.report.documents import earlier
 from mashq.runs.manifest import rules_of_play
 from mashq.runs.reading import read_billed, read_cuts, read_lessons, read_lost, read_refusals, read_unusable
 
-FIELDS = {"temperature": "a temperature", "seed": "a seed", "schema": "a JSON schema", "limit": "an output limit"}
+FIELDS = {
+    "temperature": "a temperature",
+    "seed": "a seed",
+    "schema": "a JSON schema",
+    "limit": "an output limit",
+    "stream_options": "a request for a stream's usage",
+}
 EFFECTS = {
     ("answer", True): "answer(s) were {why}; they count as failed.",
     ("answer", False): "answer(s) were {why}; they are scored as they stand.",
