@@ -5,6 +5,10 @@ system time of its own process (writer threads included), never the server's. On
 peers take turns, each round in another order, and what counts is the ratio within a round: the median of them is
 printed, and beside it the ratio of the best rounds. Peers that are not installed are named.
 
+The gateway is measured on each wire (`mashq` is chat completions, `mashq:responses` and so on the others), against
+bare aiohttp in the same format. At the end a streamed reply's first byte through the metering endpoint is timed
+against one through a bare proxy.
+
     python bench/gateway.py [--calls N] [--in-flight N …] [--repeats N] [--peers NAME …]
 """
 
@@ -28,9 +32,11 @@ from mashq.testing import FakeProvider
 MODEL = "gpt-4o-mini"
 NAME = f"openai/{MODEL}"
 PROMPT = "Summarise the passage below. " + "word " * 300
-PEERS = ("aiohttp", "mashq", "openai", "inspect_ai", "lm_eval")
+WIRES = ("responses", "anthropic", "gemini")
+OURS = ("aiohttp", "mashq", *(f"{peer}:{wire}" for wire in WIRES for peer in ("aiohttp", "mashq")))
+PEERS = (*OURS, "openai", "inspect_ai", "lm_eval")
 SLOW = {"openai", "inspect_ai"}  # milliseconds a call: a quarter of the calls tells as much
-CLAIMS = (("aiohttp", 2.5), ("inspect_ai", 0.1))  # what the gateway may cost at 64 in flight, times a peer
+CLAIMS = (("aiohttp", 1.8), ("inspect_ai", 0.1))  # what the gateway may cost at 64 in flight, times a peer
 AT = 64
 
 WARM = 60  # calls before the clock starts
@@ -60,21 +66,40 @@ async def spread(one: Any, calls: int, in_flight: int) -> tuple[float, float]:
     return cpu() - began, time.perf_counter() - started
 
 
-async def with_aiohttp(url: str, calls: int, in_flight: int) -> tuple[float, float]:
-    """The raw limit."""
+MESSAGES = [{"role": "user", "content": PROMPT}]
+BODIES: dict[str, dict[str, Any]] = {
+    "openai": {"model": MODEL, "messages": MESSAGES, "max_tokens": 64, "temperature": 0.0},
+    "responses": {"model": MODEL, "input": MESSAGES, "max_output_tokens": 64, "temperature": 0.0},
+    "anthropic": {"model": MODEL, "messages": MESSAGES, "max_tokens": 64, "temperature": 0.0},
+    "gemini": {
+        "contents": [{"role": "user", "parts": [{"text": PROMPT}]}],
+        "generationConfig": {"maxOutputTokens": 64},
+    },
+}
+PLACES = {
+    "openai": "/chat/completions",
+    "responses": "/responses",
+    "anthropic": "/messages",
+    "gemini": f"/models/{MODEL}:generateContent",
+}
+HEADERS = {"x-api-key": "none", "x-goog-api-key": "none", "anthropic-version": "2023-06-01"}
+
+
+async def with_aiohttp(url: str, calls: int, in_flight: int, wire: str = "openai") -> tuple[float, float]:
+    """The raw limit: the reply is read as JSON, and no more."""
     import aiohttp
 
-    body = {"model": MODEL, "messages": [{"role": "user", "content": PROMPT}], "max_tokens": 64, "temperature": 0.0}
-    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
+    body = BODIES[wire]
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0), headers=HEADERS) as session:
 
         async def one(_number: int) -> None:
-            async with session.post(url + "/chat/completions", json=body) as reply:
-                (await reply.json())["choices"][0]["message"]["content"]
+            async with session.post(url + PLACES[wire], json=body) as reply:
+                assert reply.status == 200 and await reply.json()
 
         return await spread(one, calls, in_flight)
 
 
-async def with_mashq(url: str, calls: int, in_flight: int) -> tuple[float, float]:
+async def with_mashq(url: str, calls: int, in_flight: int, wire: str = "openai") -> tuple[float, float]:
     """The gateway: limiter, ledger on disk, price, outcome."""
     from mashq.arena.endpoints import Endpoints, Facilities
     from mashq.config import check
@@ -84,8 +109,10 @@ async def with_mashq(url: str, calls: int, in_flight: int) -> tuple[float, float
     from mashq.runs.writer import Run
 
     settings = {"base_url": url, "concurrency": in_flight, "price": {"input": 1.0, "output": 2.0}, "max_tokens": 64}
+    if wire != "openai":
+        settings |= {"wire": wire, "api_key_env": "LOOPBACK"}
     config = check({"players": [{"name": "A", "model": NAME}], "models": {NAME: settings}})
-    clock, facilities = RealClock(), Facilities()
+    clock, facilities = RealClock(), Facilities({"LOOPBACK": "none"})
     endpoint = Endpoints(config, clock, 0, facilities)[NAME]
     with (
         tempfile.TemporaryDirectory() as folder,
@@ -173,7 +200,9 @@ def measure(peer: str, url: str, calls: int, levels: list[int]) -> Rows:
     rows: Rows = []
     for in_flight in levels:
         count = max(calls // (4 if in_flight == 1 else 1) // (4 if peer in SLOW else 1), 2 * in_flight)
-        found = globals()[f"with_{peer}"](url, count, in_flight)
+        name, _, wire = peer.partition(":")
+        place = url.replace("/v1", "/v1beta") if wire == "gemini" else url
+        found = globals()[f"with_{name}"](place, count, in_flight, *([wire] if wire else []))
         used, wall = asyncio.run(found) if asyncio.iscoroutine(found) else found
         rows.append({"cpu": 1e6 * used / count, "rate": count / wall})
     return rows
@@ -203,23 +232,87 @@ def ratio(found: dict[str, list[Rows]], peer: str, other: str, level: int) -> tu
 
 def table(found: dict[str, list[Rows]], levels: list[int]) -> None:
     """A line a peer, at each number in flight."""
-    print("in flight  peer         CPU ms/call   x aiohttp (best)   calls/s")
+    print("in flight  peer               CPU ms/call   x aiohttp (best)   calls/s")
     for at, in_flight in enumerate(levels):
         for peer, rows in found.items():
             used, rate = (statistics.median(row[at][key] for row in rows) for key in ("cpu", "rate"))
-            middle, best = ratio(found, peer, "aiohttp", at)
-            print(f"{in_flight:9}  {peer:11}  {used / 1e3:11.3f}  {middle:10.2f} ({best:5.2f})  {rate:8,.0f}")
+            middle, best = ratio(found, peer, _bare(peer), at)
+            print(f"{in_flight:9}  {peer:17}  {used / 1e3:11.3f}  {middle:10.2f} ({best:5.2f})  {rate:8,.0f}")
+
+
+def _bare(peer: str) -> str:
+    """Bare aiohttp in the same format."""
+    return peer.replace("mashq", "aiohttp") if ":" in peer else "aiohttp"
+
+
+async def first_byte(repeats: int) -> None:
+    """How much later the first event of a streamed reply comes through the metering endpoint than a bare proxy."""
+    import aiohttp
+    from aiohttp import web
+
+    from mashq.arena.endpoints import Endpoints, Facilities
+    from mashq.config import check
+    from mashq.gateway.clock import RealClock
+    from mashq.gateway.model import Model
+    from mashq.gateway.proxy.server import MeteringServer
+    from mashq.gateway.types import Call
+    from mashq.runs.writer import Run
+
+    body = {"model": MODEL, "messages": MESSAGES, "stream": True}
+    clock, facilities, server = RealClock(), Facilities(), MeteringServer(RealClock())
+    with FakeProvider(latency=0.02) as provider, tempfile.TemporaryDirectory() as folder:
+        config = check({"players": [{"name": "A", "model": NAME}], "models": {NAME: {"base_url": provider.base_url}}})
+        endpoint = Endpoints(config, clock, 0, facilities)[NAME]
+        with closing(Run.create(Path(folder) / "run", clock, {"ended": None}, ())) as run:
+            await server.start()
+            seat = server.admit("A")
+            server.issue(seat, Model(endpoint, run.record("0").ledger(), clock, Call("0", 0, "A", None, "x"), 0))
+            async with aiohttp.ClientSession() as session:
+
+                async def passing(request: web.BaseRequest) -> web.StreamResponse:
+                    async with session.post(provider.base_url + "/chat/completions", data=await request.read()) as up:
+                        out = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+                        await out.prepare(request)
+                        async for data in up.content.iter_any():
+                            await out.write(data)
+                        return out
+
+                runner = web.ServerRunner(web.Server(passing))
+                await runner.setup()
+                await web.TCPSite(runner, "127.0.0.1", 0).start()
+                bare = f"http://127.0.0.1:{runner.addresses[0][1]}"
+                times: dict[str, list[float]] = {bare: [], seat.base_url + "/chat/completions": []}
+                headers = {"Authorization": f"Bearer {seat.token}"}
+                for _ in range(repeats):
+                    for url, found in times.items():
+                        began = time.perf_counter()
+                        async with session.post(url, json=body, headers=headers) as reply:
+                            await reply.content.readany()
+                            found.append(time.perf_counter() - began)
+                            await reply.read()
+                await runner.cleanup()
+            await server.close()
+        await facilities.close()
+    plain, metered = (1e3 * statistics.median(found) for found in times.values())
+    word = "kept" if metered - plain <= 1.0 else "MISSED"
+    print(f"first byte of a stream: {metered:.2f} ms, {plain:.2f} ms through a bare proxy; at most 1 ms more: {word}")
 
 
 def verdicts(found: dict[str, list[Rows]], levels: list[int]) -> None:
     """What was promised, and whether it was kept here."""
-    for peer, most in CLAIMS if AT in levels and "mashq" in found else ():
-        if peer in found:
-            middle, best = ratio(found, "mashq", peer, levels.index(AT))
+    pairs = [("mashq", peer, most) for peer, most in CLAIMS]
+    pairs += [(f"mashq:{wire}", f"aiohttp:{wire}", CLAIMS[0][1]) for wire in WIRES]
+    for own, peer, most in pairs if AT in levels else ():
+        if peer in found and own in found:
+            middle, best = ratio(found, own, peer, levels.index(AT))
             word = "kept" if middle <= most else "MISSED"
-            print(f"mashq over {peer} at {AT} in flight: {middle:.3f} (best {best:.3f}), at most {most}: {word}")
+            print(f"{own} over {peer} at {AT} in flight: {middle:.3f} (best {best:.3f}), at most {most}: {word}")
         else:
-            print(f"mashq over {peer} at {AT} in flight: not measured, {peer} is not here")
+            print(f"{own} over {peer} at {AT} in flight: not measured, {peer} is not here")
+
+
+def _found(peer: str) -> bool:
+    return importlib.util.find_spec(peer.partition(":")[0]) is not None
 
 
 def main() -> None:
@@ -234,12 +327,13 @@ def main() -> None:
     if options.one is not None:
         print(json.dumps(measure(*options.one, options.calls, options.in_flight)))
         return
-    here = [peer for peer in PEERS if importlib.util.find_spec(peer) and peer in {"aiohttp", *options.peers}]
-    print(", ".join(f"{peer} {importlib.metadata.version(peer)}" for peer in here))
+    here = [peer for peer in PEERS if _found(peer) and peer in {"aiohttp", *options.peers}]
+    print(", ".join(f"{peer} {importlib.metadata.version(peer)}" for peer in here if ":" not in peer))
     found = rounds(here, options.calls, options.in_flight, options.repeats)
     table(found, options.in_flight)
     verdicts(found, options.in_flight)
-    if missing := [peer for peer in PEERS if importlib.util.find_spec(peer) is None]:
+    asyncio.run(first_byte(200))
+    if missing := [peer for peer in PEERS if not _found(peer)]:
         print(f"Not installed, so not measured: {', '.join(missing)} (make peers installs and measures all).")
 
 

@@ -1,8 +1,9 @@
 """docs/errors.md lists every sentence a user can be refused with: the same as the code has, no more and no fewer.
 
-The sentences are read from the source: what ConfigError, DataError, DetectorError, StoreError and Stopped are made
-with, and the ValueErrors of the settings, which become ConfigErrors. A value in a sentence is `…`. `python -m
-tests.test_errors` prints the rows that are missing, ready to be pasted, and those that no code makes any more.
+The sentences are read from the source: what ConfigError, DataError, DetectorError, ProviderError, StoreError and
+Stopped are made with, and the ValueErrors of the settings, which become ConfigErrors. A value in a sentence is `…`.
+`python -m tests.test_errors` prints the rows that are missing, ready to be pasted, and those that no code makes any
+more.
 """
 
 import ast
@@ -14,10 +15,10 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 SOURCE, DOC = ROOT / "src" / "mashq", ROOT / "docs" / "errors.md"
-ERRORS = {"ConfigError", "DataError", "DetectorError", "MashqError", "StoreError", "Stopped"}
+ERRORS = {"ConfigError", "DataError", "DetectorError", "MashqError", "ProviderError", "StoreError", "Stopped"}
 SETTINGS = {"config/load.py", "config/schema.py", "protocol/rules.py"}  # where a ValueError is a wrong setting
 # A sentence that is only a variable, and the function of the same file that makes it.
-MADE_BY = {("gateway/preflight.py", "problem"): "_reach"}
+MADE_BY = {("gateway/preflight.py", "problem"): "_reach", ("gateway/model.py", "why"): "hopeless"}
 # Functions that make a part of a sentence that is worth its own entry.
 PARTS = {("config/errors.py", "sentence")}
 ROW = re.compile(r"^\| `(.+?)` \| (.+?) \|$", re.MULTILINE)

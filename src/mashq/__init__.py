@@ -11,8 +11,8 @@ same for a run directory.
 
 from mashq.api import play, resume, show
 from mashq.errors import ConfigError, DataError, DetectorError, MashqError, Stopped, StoreError
+from mashq.version import __version__
 
-__version__ = "0.1.0"
 __all__ = [
     "ConfigError",
     "DataError",

@@ -4,7 +4,8 @@
     ├── ConfigError       the configuration, or something it names, is wrong or missing
     ├── DataError         a data file is missing, empty or malformed
     ├── DetectorError     a detector cannot score, or scored outside [0, 1]
-    └── StoreError        the run directory cannot be read or written
+    ├── StoreError        the run directory cannot be read or written
+    └── ProviderError     a model's first call says that it will answer nobody: key, name or quota
     Stopped               exit code 3: stopped before the end; the run can be resumed
 
 Failures of a *player* (a dead provider, a refusal, an unparsable reply) are values in the match record and never
@@ -30,6 +31,14 @@ class DetectorError(MashqError):
 
 class StoreError(MashqError):
     """The run directory cannot be read or written."""
+
+
+class ProviderError(MashqError):
+    """A model's first call says that it will answer nobody: the key is refused, the model unknown, the quota gone."""
+
+    def __init__(self, sentence: str, model: str = "") -> None:
+        super().__init__(sentence)
+        self.model = model
 
 
 class Stopped(Exception):

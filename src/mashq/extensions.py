@@ -144,7 +144,9 @@ WIRES: Extensions[Wire] = Extensions(
     ("path", "headers", "encode", "decode", "usage", "served"),
     {
         "openai": "mashq.gateway.wire.openai_chat:OpenAIChat",
+        "responses": "mashq.gateway.wire.openai_responses:OpenAIResponses",
         "anthropic": "mashq.gateway.wire.anthropic_messages:AnthropicMessages",
+        "gemini": "mashq.gateway.wire.gemini:Gemini",
     },
 )
 EXPORTS: Extensions[Export] = Extensions(

@@ -118,7 +118,7 @@ def test_the_leader_may_depend_on_the_rule_for_refusals_and_a_sentence_says_so()
     document = dumped(judge(from_rows(table), options()))
     assert (document["winner"], document["items"]) == ("A", 5)
     assert "B leads only if refusals score 0." in document["notes"]
-    assert document["dropped"] == {"items": 5, "by": {"A": {"missing": 5, "alone": 5}}}
+    assert document["dropped"] == {"items": 5, "units": 5, "by": {"A": {"missing": 5, "alone": 5}}}
     assert any("unanswered most by A (5)" in note for note in document["notes"])
     views = {(v["refusals"], v["normalise"]): v["ranking"] for v in document["views"]}
     assert views["penalised", "match"] == ["B", "A"] and views["answered", "match"] == ["A", "B"]

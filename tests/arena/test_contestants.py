@@ -3,7 +3,9 @@
 import importlib.util
 import json
 import os
+import re
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -23,6 +25,29 @@ KEY = "sk-the-real-key-of-this-match-0123456789"
 FAULTS = {"429": 0.06, "500": 0.06, "503": 0.03, "reset_before": 0.04, "drop_headers": 0.03, "drop_body": 0.05,
           "no_usage": 0.08, "echo_key_500": 0.02, "refusal": 0.02}  # fmt: skip
 PACKAGES = {"with_openai": "openai", "with_pydantic_ai": "pydantic_ai", "with_langchain": "langchain_openai"}
+WIRES = {  # script and its arguments: the package it needs, and the wire that it speaks
+    "with_openai_responses": ("openai", "responses"),
+    "with_anthropic": ("anthropic", "anthropic"),
+    "with_google": ("google.genai", "gemini"),
+    "with_agents": ("agents", "responses"),
+    "with_pydantic_ai_wires openai": ("pydantic_ai", "responses"),
+    "with_pydantic_ai_wires anthropic": ("anthropic", "anthropic"),
+    "with_pydantic_ai_wires google": ("google.genai", "gemini"),
+}
+
+
+PATHS = {
+    "responses": {"/v1/responses", "/v1/embeddings"},
+    "anthropic": {"/v1/messages"},
+    "gemini": {"/v1beta/models/alpha:generateContent", "/v1beta/models/alpha:streamGenerateContent"},
+}
+
+
+def installed(package: str) -> bool:
+    try:
+        return importlib.util.find_spec(package) is not None
+    except ModuleNotFoundError:  # the package above it is not here
+        return False
 
 
 @pytest.fixture(autouse=True)
@@ -95,6 +120,30 @@ def test_a_real_client_with_its_own_retries_is_counted_exactly(
     assert 0 < player["seconds"] < 120
     assert result["dropped"] == []
     assert {row[0] for row in rows(tmp_path / "run", "SELECT DISTINCT item FROM attempts")} == {"item-0", "item-1"}
+    assert KEY.encode() not in b"".join(path.read_bytes() for path in (tmp_path / "run").iterdir())
+    assert not rows(tmp_path / "run", "SELECT * FROM refusals")
+
+
+@pytest.mark.parametrize("script", WIRES)
+def test_the_clients_of_every_wire_are_counted_exactly(tmp_path: Path, key_file: Path, script: str) -> None:
+    package, wire = WIRES[script]
+    if not installed(package) or (script.startswith("with_pydantic") and not installed("pydantic_ai")):
+        pytest.skip(f"{package} is not installed")
+    data = write_items(tmp_path / "items.jsonl", 2)
+    name, *arguments = script.split()
+    with FakeProvider(seed=11, faults={"rates": FAULTS, "retry_after": 0}, latency=0.02) as provider:
+        player = external("A", name, 24, *arguments, env=["PYTHONPATH"])
+        config = match_of(provider.base_url, data, key_file, [player])
+        base = provider.base_url.replace("/v1", "/v1beta") if wire == "gemini" else provider.base_url
+        config["models"]["my/alpha"] |= {"wire": wire, "base_url": base}
+        result = mashq.play(config, tmp_path / "run")
+        figures = law(tmp_path / "run", provider.hits())
+    asked = {hit["path"] for hit in provider.hits()}
+    assert asked <= PATHS[wire] and asked, "the requests went out on the wire that they came in on"
+    assert figures["hits"] > 2 * 24, "its retries and its tools' results are among them"
+    (player,) = result["players"]
+    assert player["calls"] == figures["opened"] and player["unknown_attempts"] == figures["unknown"] > 0
+    assert result["dropped"] == []
     assert KEY.encode() not in b"".join(path.read_bytes() for path in (tmp_path / "run").iterdir())
     assert not rows(tmp_path / "run", "SELECT * FROM refusals")
 
@@ -200,7 +249,7 @@ def test_a_gateway_alone_meters_a_program(tmp_path: Path) -> None:
         config = http_config(provider.base_url, tmp_path, task={})
         (tmp_path / "match.yaml").write_text(json.dumps(config))
         gateway = ["gateway", "--config", tmp_path / "match.yaml", "--out", tmp_path / "run"]
-        done = command(*gateway)
+        done = command(*gateway, "--", "true")
         assert done.returncode == 2 and "--player A" in done.stderr
         done = command(*gateway, "--player", "C")
         assert done.returncode == 2 and "no player 'C'" in done.stderr
@@ -223,6 +272,93 @@ def test_a_gateway_alone_meters_a_program(tmp_path: Path) -> None:
     assert done.returncode == 2 and "not a match" in done.stderr
 
 
+ASKING = (
+    "import json, os, sys, urllib.request as u\n"
+    "head = {'Authorization': 'Bearer ' + os.environ['OPENAI_API_KEY']}\n"
+    "body = json.dumps({'messages': [{'role': 'user', 'content': 'hi'}], 'max_tokens': 100}).encode()\n"
+    "def ask(): return u.urlopen(u.Request(os.environ['OPENAI_BASE_URL'] + '/chat/completions', body, head)).read()\n"
+)
+
+
+def test_a_budget_stops_a_runaway(tmp_path: Path) -> None:
+    runaway = ASKING + "while True:\n try: ask()\n except Exception: pass\n"
+    with FakeProvider(seed=5) as provider:
+        config = http_config(provider.base_url, tmp_path, task={})
+        for model in config["models"].values():
+            model |= {"price": {"input": 1.0, "output": 100.0}}
+        (tmp_path / "match.yaml").write_text(json.dumps(config))
+        gateway = ["gateway", "--config", tmp_path / "match.yaml", "--out", tmp_path / "run", "--player", "A"]
+        done = command(*gateway, "--budget", "dollars=0.05", "--", sys.executable, "-c", runaway)
+        assert done.returncode == 1, done.stderr
+        assert "stopped: the budget of 0.05 dollars cannot cover the next call" in done.stderr
+        hits = len(provider.hits())
+        assert f"{hits} calls" in done.stderr
+    ((opened, dollars),) = rows(tmp_path / "run", "SELECT count(*), sum(dollars) FROM attempts")
+    assert opened == hits >= 2 and 0.03 < dollars <= 0.05
+
+
+def test_several_players_share_a_gateway_and_a_budget(tmp_path: Path) -> None:
+    with FakeProvider(seed=5) as provider:
+        config = http_config(provider.base_url, tmp_path, task={})
+        (tmp_path / "match.yaml").write_text(json.dumps(config))
+        words = [sys.executable, "-m", "mashq", "gateway", "--config", str(tmp_path / "match.yaml")]
+        words += ["--out", str(tmp_path / "run"), "--budget", "calls=3"]
+        pipe = subprocess.PIPE
+        with subprocess.Popen(words, stdout=pipe, stderr=pipe, text=True) as serving:
+            assert serving.stdout is not None and serving.stderr is not None
+            told: dict[str, dict[str, str]] = {}
+            player = ""
+            while len(told) < 2 or len(told[player]) < 7:
+                line = serving.stdout.readline().strip()
+                if line.startswith("# "):
+                    player = line[2:]
+                    told[player] = {}
+                else:
+                    name, _, value = line.removeprefix("export ").partition("=")
+                    told[player][name] = value
+            assert list(told) == ["A", "B"] and told["A"]["OPENAI_API_KEY"] != told["B"]["OPENAI_API_KEY"]
+            asking = [sys.executable, "-c", ASKING + "ask()"]
+            codes = [subprocess.run(asking, env=told[who], capture_output=True).returncode for who in "ABABA"]
+            serving.send_signal(signal.SIGINT)
+            errors = serving.stderr.read()
+            assert serving.wait(30) == 0, errors
+        assert codes == [0, 0, 0, 1, 1] and len(provider.hits()) == 3
+        assert "3 calls" in errors and "stopped: the budget of 3 calls cannot cover" in errors
+    players = rows(tmp_path / "run", "SELECT player, count(*) FROM attempts GROUP BY 1 ORDER BY 1")
+    assert players == [("A", 2), ("B", 1)]
+
+
+def test_a_program_is_handed_no_key_of_any_provider(tmp_path: Path) -> None:
+    with FakeProvider(seed=5) as provider:
+        config = http_config(provider.base_url, tmp_path, task={})
+        (tmp_path / "match.yaml").write_text(json.dumps(config))
+        secrets = dict.fromkeys(
+            ("GOOGLE_API_KEY", "MISTRAL_API_KEY", "AZURE_OPENAI_API_KEY", "HF_TOKEN", "ANTHROPIC_AUTH_TOKEN"), KEY
+        )
+        show = "import json, os; print(json.dumps(dict(os.environ)))"
+        gateway = ["gateway", "--config", tmp_path / "match.yaml", "--out", tmp_path / "run", "--player", "A"]
+        done = command(*gateway, "--", sys.executable, "-c", show, MY_OWN="kept", TAVILY_API_KEY="kept", **secrets)
+        assert done.returncode == 0, done.stderr
+    seen = json.loads(done.stdout)
+    assert KEY not in seen.values() and (seen["MY_OWN"], seen["TAVILY_API_KEY"]) == ("kept", "kept")
+    tokens = {seen[name] for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY")}
+    assert len(tokens) == 1 and next(iter(tokens)).startswith("mashq-")
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ([], "--config FILE or --model NAME"),
+        (["--model", "simulated/x", "--budget", "dollars=much"], "is no budget"),
+        (["--model", "simulated/x", "--budget", "reviews=3"], "is no budget"),
+        (["--model", "simulated/x", "--budget", "dollars=2"], "needs to know what simulated/x costs"),
+    ],
+)
+def test_what_a_gateway_cannot_do_is_said(tmp_path: Path, words: list[str], sentence: str) -> None:
+    done = command("gateway", *words, "--out", tmp_path / "run", "--", "true")
+    assert done.returncode == 2 and sentence in done.stderr and not (tmp_path / "run").exists()
+
+
 @pytest.mark.parametrize(("language", "needs"), [("python", ["python3"]), ("sh", ["sh", "jq", "curl"])])
 def test_the_examples_in_the_documentation_play(
     tmp_path: Path, key_file: Path, language: str, needs: list[str]
@@ -239,6 +375,31 @@ def test_the_examples_in_the_documentation_play(
         result = mashq.play(match_of(provider.base_url, data, key_file, [player]), tmp_path / "run")
         assert law(tmp_path / "run", provider.hits())["opened"] == 2
     assert result["dropped"] == []
+
+
+def snippets() -> dict[str, str]:
+    """The snippets of the documentation, by the package that each needs."""
+    text = (FOLDER.parents[2] / "docs" / "external.md").read_text("utf-8")
+    found = re.findall(r"^```python (\S+)\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+    return dict(found)
+
+
+@pytest.mark.parametrize("package", snippets())
+def test_a_snippet_of_the_documentation_is_metered(tmp_path: Path, package: str) -> None:
+    if not installed(package):
+        pytest.skip(f"{package} is not installed: make frameworks")
+    wire = {"anthropic": "anthropic", "google.genai": "gemini"}.get(package, "openai")
+    with FakeProvider(seed=5) as provider:
+        config = http_config(provider.base_url, tmp_path, task={})
+        base = provider.base_url.replace("/v1", "/v1beta") if wire == "gemini" else provider.base_url
+        config["models"]["my/alpha"] |= {"wire": wire, "base_url": base, "api_key_env": "LOOPBACK"}
+        (tmp_path / "match.yaml").write_text(json.dumps(config))
+        gateway = ["gateway", "--config", tmp_path / "match.yaml", "--out", tmp_path / "run", "--player", "A"]
+        done = command(*gateway, "--", sys.executable, "-c", snippets()[package], LOOPBACK=KEY)
+        assert done.returncode == 0, done.stderr
+        hits = provider.hits()
+    assert done.stdout.strip() and hits and all(hit["status"] == 200 for hit in hits)
+    assert rows(tmp_path / "run", "SELECT count(*), count(tokens_out) FROM attempts") == [(len(hits), len(hits))]
 
 
 def test_a_killed_match_of_foreign_agents_goes_on(tmp_path: Path, key_file: Path) -> None:

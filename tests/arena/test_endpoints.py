@@ -17,7 +17,7 @@ def endpoints(models: dict[str, Any], **environment: str) -> Endpoints:
 def key(made: Endpoints, name: str) -> str | None:
     """What a request of this model would carry as its key."""
     backend: Any = made[name].backend
-    return backend._headers.get("Authorization")
+    return backend._own.headers.get("Authorization")
 
 
 def test_a_providers_key_is_never_sent_to_another_base_url() -> None:

@@ -127,8 +127,12 @@ def test_recorded_answers_are_scored_and_cost_what_the_file_says(tmp_path: Path)
     result = mashq.play(config, tmp_path / "run")
     a, b = result["players"]
     assert a["h"] > 0.8 > a["h_before_review"]
-    assert (a["calls"], a["reviews"], a["tokens_in"], a["seconds"]) == (3, 1, 27, 3.0)
-    assert (a["unknown_attempts"], a["dollars"]) == (1, 0.5), "the review gave no tokens_out: unknown, not 0"
+    assert (a["calls"], a["reviews"], a["tokens_in"]) == (3, 1, 27)
+    assert (a["seconds"], a["charged"]["seconds"]) == (123, 120), "no review told its seconds: the time-out"
+    worst = rows(tmp_path / "run", "SELECT worst_out FROM attempts WHERE purpose = 'review'")[0][0]
+    assert (a["tokens_out"], a["charged"]["tokens_out"]) == (10 + worst, worst)
+    assert a["unknown_attempts"] == 1, "the review gave no tokens_out"
+    assert a["dollars"] is None, "the answers gave none, and there is no price to charge them at: unknown, not 0.5"
     assert b["answer_rate"] == 0.5
     assert result["simulated"] is False
 

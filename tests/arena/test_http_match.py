@@ -111,15 +111,25 @@ def test_missing_usage_is_unknown_and_bounds_q(tmp_path: Path) -> None:
         result = play(tmp_path, http_config(provider.base_url, data))
     a, b = result["players"]
     assert a["unknown_attempts"] > 0
-    assert b["unknown_attempts"] == 0
-    assert a["q_min"] < a["q"]
+    assert b["unknown_attempts"] == 0 and b["charged"] == {}
+    unknown = "FROM attempts WHERE player = 'A' AND tokens_in IS NULL"
+    least = rows(tmp_path / "run", "SELECT sum(tokens_in + tokens_out) FROM attempts WHERE player = 'A'")[0][0]
+    most = rows(tmp_path / "run", f"SELECT sum(worst_in + worst_out) {unknown}")[0][0] + least
+    assert a["tokens"] - a["charged"]["tokens"] == pytest.approx(least) and least < a["tokens"] < most
+    assert least < b["tokens"] < a["tokens"], "so A is at its worst as it is, and at its best below B"
+    best = 0.1 * (1 - least / b["tokens"])
+    assert (a["q_min"], a["q_max"]) == (pytest.approx(a["q"]), pytest.approx(a["q"] + best))
+    spread = [0.1 * (b["tokens"] / tokens - b["tokens"] / a["tokens"]) for tokens in (b["tokens"], most)]
+    assert (b["q"] - b["q_min"], b["q"] - b["q_max"]) == (pytest.approx(spread[0]), pytest.approx(spread[1]))
     assert (
         rows(tmp_path / "run", "SELECT count(*) FROM attempts WHERE tokens_in IS NULL")[0][0] == a["unknown_attempts"]
     )
     with FakeProvider(seed=1, faults={"models": {"alpha": {"rates": {"no_usage": 1.0}}}}) as provider:
         blind = play(tmp_path, http_config(provider.base_url, data), "blind")
-    assert blind["players"][0]["tokens"] is None
-    assert any("tokens left out of P: unknown for A" in note for note in blind["notes"])
+    worst = rows(tmp_path / "blind", "SELECT sum(worst_in + worst_out) FROM attempts WHERE player = 'A'")[0][0]
+    a = blind["players"][0]
+    assert (a["tokens"], a["charged"]["tokens"]) == (worst, worst), "nothing known of any purpose: the worst case"
+    assert not any("left out of P" in note for note in blind["notes"])
 
 
 def test_an_unusable_reply_is_asked_for_once_more_then_taken_as_it_is(tmp_path: Path) -> None:

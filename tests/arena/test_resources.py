@@ -79,7 +79,7 @@ def test_without_a_rate_it_is_unknown_and_left_out_of_p(tmp_path: Path) -> None:
     mashq.play(config(models={}, score={"resources": ["calls", "joules"]}), tmp_path / "run")
     shown = json.loads(command(["show", str(tmp_path / "run"), "--json"]).out)
     assert [player["joules"] for player in shown["players"]] == [None, None]
-    assert "joules left out of P: unknown for A, B." in shown["notes"]
+    assert "joules left out of P: the results do not have it." in shown["notes"]
 
 
 def test_a_run_of_an_earlier_version_reads_as_unknown_and_resume_adds_the_columns(tmp_path: Path) -> None:

@@ -68,7 +68,10 @@ def test_the_table_says_what_was_simulated_and_fits_100_columns(tmp_path: Path) 
     ran = mashq("run", write(tmp_path, SIMULATED), "--out", tmp_path / "out")
     assert ran.returncode == 0, ran.stderr
     assert "SIMULATED" in ran.stdout
-    assert "H before → after" in ran.stdout and "Winner: " in ran.stdout and "What the reviews bought" in ran.stdout
+    assert "H before → after" in ran.stdout and "What the reviews bought" in ran.stdout
+    shown = json.loads(mashq("show", tmp_path / "out", "--json").stdout)
+    assert shown["headline"].startswith("No clear winner: B leads A by ") and not shown["clear"]
+    assert shown["headline"] in " ".join(ran.stdout.split())
     assert max(len(line) for line in ran.stdout.splitlines()) <= 100
     assert str(tmp_path / "out") in ran.stderr
 

@@ -76,8 +76,9 @@ def test_renamed_columns_trials_and_statuses(tmp_path: Path) -> None:
     maps = ["--map", "player=model", "--map", "item=doc", "--map", "h=hhem", "--map", "trial=run"]
     document = scored(path, *maps)
     assert (document["items"], document["trials"]) == (1, 3)
-    assert document["players"][0]["h"] == pytest.approx(0.6)
-    assert document["players"][0]["answer_rate"] == 0.5
+    assert document["units"] == 1, "B has no row of the other trials of x, and A refused y"
+    assert document["players"][0]["h"] == pytest.approx(0.5)
+    assert document["players"][0]["answer_rate"] == 0.75
 
 
 def test_totals_have_no_intervals_and_say_so(tmp_path: Path) -> None:
@@ -131,12 +132,37 @@ def test_tables_are_readable(tmp_path: Path, form: str) -> None:
     done = mashq("score", write(tmp_path / "a.csv", rows), "--format", form, "--resamples", 200)
     assert done.returncode == 0, done.stderr
     if form == "table":
-        assert max(len(line) for line in done.stdout.splitlines()) <= 100
+        lines = done.stdout.splitlines()
+        assert " ".join(lines[0].split()) == "player H answered tokens calls reviews seconds dollars P Q ± 95% P(win)"
+        cells = lines[2].split("  ")
+        assert cells[0] == " A_name …" and cells[-4:] == ["4.000", "0.3200", "0.1296", " 0.690"], "no number is cut"
+        assert max(map(len, lines[:4])) <= 101 and max(map(len, lines[4:])) <= 100
     if form == "latex":
         assert r"\begin{tabular}" in done.stdout and r"\cellcolor{gray!20}" in done.stdout
         assert r"\textbf{" in done.stdout and r"\_name \& 50\%" in done.stdout
     if form == "md":
         assert "| player |" in done.stdout and "\\|x\\|" in done.stdout and "<b>" not in done.stdout
+
+
+def test_nothing_in_common_is_a_document_without_a_score(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("player,item,h\nA,x,0.5\nB,y,0.5\n")
+    document = scored(tmp_path / "a.csv")
+    assert [(one["h"], one["penalty"], one["q"]) for one in document["players"]] == [(None, None, None)] * 2
+    assert (document["items"], document["units"], document["winner"], document["clear"]) == (0, 0, None, False)
+    assert document["headline"] == "No winner: Q is undefined."
+    assert document["dropped"] == {
+        "items": 2,
+        "units": 2,
+        "by": {"A": {"missing": 1, "alone": 1}, "B": {"missing": 1, "alone": 1}},
+    }
+    assert any("no item was answered by every player (of 2, A answered 1)" in note for note in document["notes"])
+    text = mashq("score", tmp_path / "a.csv")
+    assert text.returncode == 0 and "Pareto" not in text.stdout
+    stopped = mashq("score", tmp_path / "a.csv", "--fail-if", "q(A) < 1")
+    assert (stopped.returncode, stopped.stderr) == (
+        2,
+        "mashq: --fail-if 'q(A) < 1': q of 'A' is unknown, so it cannot be decided: use another\n",
+    )
 
 
 def test_paper_prints_and_counts() -> None:
@@ -173,7 +199,6 @@ def test_paper_prints_and_counts() -> None:
         ("a.csv", "player,item,h\nA,x,0.5\nA,x,0.6\n", "player 'A', item 'x' is there already ("),
         ("a.csv", "model,item,h\nA,x,0.5\n", "no column 'player': did you mean 'model'?"),
         ("a.csv", "player,item,hhem_score\nA,x,0.5\n", "no column 'h': did you mean 'hhem_score'?"),
-        ("a.csv", "player,item,h\nA,x,0.5\nB,y,0.5\n", "no item in common"),
         ("a.csv", "player,item,h\nA,,0.5\n", "the item is empty"),
         ("a.csv", "player,item,h\n", "is empty"),
         ("a.csv", "", "is empty"),

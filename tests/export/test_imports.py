@@ -57,6 +57,22 @@ def test_there_and_back(tmp_path: Path, trials: int) -> None:
     assert {row["status"] for row in found} > {"ok"}, notes
 
 
+@pytest.mark.parametrize(
+    ("score", "said"),
+    [
+        ({}, "match"),
+        ({"normalise": {"tokens": 5000.0}}, {"tokens": 5000.0}),
+        ({"normalise": {"per_item": {"tokens": 600.0}}}, {"per_item": {"tokens": 600.0}}),
+    ],
+)
+def test_a_log_says_what_costs_are_relative_to(tmp_path: Path, score: dict[str, Any], said: Any) -> None:
+    rules = score | {"resources": ["tokens"]}
+    (path, *_) = inspect_write.write(load_season(played(tmp_path / "run", score=rules)), tmp_path / "logs")
+    with zipfile.ZipFile(path) as archive:
+        header = json.loads(archive.read("header.json"))
+    assert header["eval"]["metadata"]["mashq"]["normalise"] == said
+
+
 def _place(row: dict[str, Any]) -> tuple[str, str, str]:
     return row["player"], row["item"], row["trial"]
 

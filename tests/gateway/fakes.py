@@ -77,6 +77,7 @@ class FakeLedger:
     )
     closed: dict[int, tuple[Outcome, float]] = field(default_factory=dict[int, tuple[Outcome, float]])
     log: list[str] = field(default_factory=list[str])
+    learnt: list[tuple[str, str, int | None, str]] = field(default_factory=list[tuple[str, str, int | None, str]])
 
     def history(self, call: Call) -> list[Entry]:
         return self.past
@@ -92,6 +93,9 @@ class FakeLedger:
         assert attempt not in self.closed, "an attempt is closed once"
         self.closed[attempt] = (outcome, waited)
         self.log.append("close")
+
+    def learn(self, model: str, field: str, limit: int | None, why: str) -> None:
+        self.learnt.append((model, field, limit, why))
 
 
 class Script:

@@ -6,10 +6,12 @@ from dataclasses import replace
 
 import pytest
 
+from mashq.errors import ProviderError
 from mashq.gateway.budgets import BudgetState, OutOfBudget
 from mashq.gateway.limits import Limiter
 from mashq.gateway.model import Endpoint, Failure, Model, request_seed, trial_seed
 from mashq.gateway.prices import Rate, fixed
+from mashq.gateway.profiles import Lesson
 from mashq.gateway.retry import Policy
 from mashq.gateway.types import Call, Completion, Entry, Message, Outcome, Usage, Worst
 from mashq.protocol.resources import Amount, Spend
@@ -133,8 +135,8 @@ async def test_after_the_last_attempt_the_failure_is_a_value() -> None:
 
 
 async def test_what_cannot_get_better_is_tried_once() -> None:
-    desk = Desk([http_error(401)])
-    assert await desk.ask() == Failure("HTTP 401", "http")
+    desk = Desk([http_error(413)])
+    assert await desk.ask() == Failure("HTTP 413", "http")
     assert len(desk.backend.sent) == 1
 
 
@@ -230,8 +232,8 @@ async def test_after_a_crash_a_reply_that_was_paid_for_is_not_paid_for_again() -
 
 
 async def test_after_a_crash_a_final_failure_is_not_sent_again() -> None:
-    desk = Desk([], past=[Entry(1, "p/m", WORST, http_error(401))])
-    assert await desk.ask() == Failure("HTTP 401", "http")
+    desk = Desk([], past=[Entry(1, "p/m", WORST, http_error(413))])
+    assert await desk.ask() == Failure("HTTP 413", "http")
     assert desk.ledger.log == []
 
 
@@ -324,3 +326,96 @@ async def test_a_step_may_ask_for_several_purposes_score_its_drafts_and_count_it
 
     desk.model.guide = guide
     assert await desk.model.score("a draft", 0.5) == pytest.approx(0.57)
+
+
+def refuses(message: str, status: int = 400) -> Outcome:
+    return replace(http_error(status), error=f"HTTP {status}: {message}")
+
+
+async def test_what_a_400_names_is_left_out_from_then_on_and_every_attempt_counts() -> None:
+    desk = Desk([refuses("`temperature` is deprecated"), replied("yes"), replied("again")])
+    assert await desk.ask() == Completion("yes", "stop")
+    assert await desk.ask() == Completion("again", "stop")
+    assert [request.temperature for request, _ in desk.backend.sent] == [0.5, None, None]
+    assert desk.ledger.learnt == [("p/m", "temperature", None, "HTTP 400: `temperature` is deprecated")]
+    assert (desk.model.spend.calls, desk.model.spend.failed) == (3, 1)
+    assert desk.clock.slept[0] == 0.25, "the time of the attempt itself: nothing was waited for after it"
+
+
+async def test_after_a_crash_a_400_that_taught_something_is_not_final() -> None:
+    desk = Desk([replied("yes")], past=[Entry(1, "p/m", WORST, refuses("`temperature` is deprecated"))])
+    desk.model.endpoint.experience.lessons["temperature"] = Lesson("temperature", None, "")
+    assert await desk.ask() == Completion("yes", "stop")
+    assert [request.temperature for request, _ in desk.backend.sent] == [None]
+
+
+async def test_a_first_call_that_says_no_other_will_do_ends_the_run() -> None:
+    desk = Desk([refuses("Incorrect API key provided.", 401)])
+    with pytest.raises(ProviderError, match="the key of p/m was refused") as told:
+        await desk.ask()
+    assert told.value.model == "p/m"
+    assert len(desk.ledger.closed) == 1, "the attempt is in the ledger"
+
+
+async def test_once_a_model_has_answered_the_same_error_is_a_failure() -> None:
+    desk = Desk([replied("yes"), refuses("Incorrect API key provided.", 401)])
+    await desk.ask()
+    assert await desk.ask() == Failure("HTTP 401: Incorrect API key provided.", "http")
+
+
+async def test_a_run_that_ended_so_is_tried_anew_when_it_goes_on() -> None:
+    desk = Desk([replied("yes")], past=[Entry(1, "p/m", WORST, refuses("Incorrect API key provided.", 401))])
+    assert await desk.ask() == Completion("yes", "stop")
+    assert desk.model.spend.calls == 2
+
+
+def cut_off(text: str, refused: bool = False) -> Outcome:
+    return replace(replied(), completion=Completion(text, "length", refused))
+
+
+@pytest.mark.parametrize(("max_tokens", "named"), [(50, "output limit of 50 tokens: raise models.p/m.max_tokens")])
+async def test_a_cut_reply_names_the_limit_and_is_no_refusal(max_tokens: int, named: str) -> None:
+    desk = Desk([cut_off("", True), cut_off("half"), cut_off("")])
+    for text in ("", "half"):
+        found = await desk.ask()
+        assert isinstance(found, Completion)
+        assert (found.text, found.refused, named in found.cut) == (text, False, True)
+    desk.model.endpoint = replace(desk.model.endpoint, tells_cuts=False)
+    assert await desk.ask() == Completion("", "length", refused=True), "by the first rules of play"
+
+
+async def test_no_limit_is_sent_where_none_is_set_and_the_worst_is_the_longest_output() -> None:
+    desk = Desk([replied(), cut_off("")])
+    desk.model.endpoint = replace(desk.model.endpoint, max_tokens=None, largest=9000)
+    await desk.ask()
+    (_, request, _, worst, _) = desk.ledger.opened[0]
+    assert (request.max_tokens, worst.tokens_out) == (None, 9000)
+    found = await desk.ask()
+    assert isinstance(found, Completion) and "no limit was sent" in found.cut
+
+
+async def test_under_a_budget_of_tokens_the_limit_is_what_is_left() -> None:
+    desk = Desk([replied("a", 100, 900), cut_off("b")], budget_states=budget(tokens=2000))
+    desk.model.endpoint = replace(desk.model.endpoint, max_tokens=None, largest=9000)
+    await desk.ask()
+    found = await desk.ask()
+    sent = [request.max_tokens for request, _ in desk.backend.sent]
+    assert sent == [2000 - BYTES, 1000 - BYTES]
+    assert isinstance(found, Completion) and "all that the budget had left" in found.cut
+    desk = Desk([replied()], budget_states=budget(tokens=400 + BYTES))
+    desk.model.endpoint = replace(desk.model.endpoint, max_tokens=None, largest=9000)
+    with pytest.raises(OutOfBudget, match="up to 527 more needed"):
+        await desk.ask()
+
+
+async def test_under_a_budget_of_dollars_too_and_a_limit_that_is_set_stands() -> None:
+    price = fixed(0.0, 1000.0)  # a dollar for a thousand tokens out
+    for max_tokens, fixed_, sent in ((None, True, 2000), (3000, False, 2000), (700, True, 700)):
+        desk = Desk([replied()], budget_states=budget(dollars=2.0), price=price)
+        desk.model.endpoint = replace(desk.model.endpoint, max_tokens=max_tokens, fixed=fixed_, largest=9000)
+        await desk.ask()
+        assert desk.backend.sent[0][0].max_tokens == sent
+    desk = Desk([replied()], budget_states=budget(seconds=100.0))
+    desk.model.endpoint = replace(desk.model.endpoint, max_tokens=None, largest=9000)
+    await desk.ask()
+    assert desk.backend.sent[0][0].max_tokens is None, "seconds need no limit of tokens"

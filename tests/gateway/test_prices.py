@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mashq.gateway.prices import Rate, fixed, listed
+from mashq.gateway.prices import Rate, context_of, fixed, listed
 from mashq.gateway.providers import PROVIDERS
-from mashq.gateway.types import Count
+from mashq.gateway.types import Count, Details, Usage
 from mashq.protocol.resources import UNKNOWN
 
 tokens = st.integers(0, 10**7)
@@ -102,3 +102,51 @@ def test_pricing_an_attempt_warns_nobody() -> None:
         warnings.simplefilter("always")
         price.of(1000, 10, 500)
     assert heard == []
+
+
+def test_written_audio_and_searched_have_prices_of_their_own() -> None:
+    claude = listed("anthropic", "claude-sonnet-4-5")
+    assert claude is not None
+    plain = claude.of_usage(Usage(10_000, 1000, 0))
+    assert plain == pytest.approx(0.03 + 0.015) == claude.cost(10_000, 1000, 0)
+    written = Usage(10_000, 1000, 2000, details=Details(written=4000, written_hour=1000))
+    assert claude.of_usage(written) == pytest.approx((4000 * 3 + 2000 * 0.3 + 3000 * 3.75 + 1000 * 6) / 1e6 + 0.015)
+    assert claude.of_usage(Usage(10_000, 1000, 0, details=Details(searches=3))) == pytest.approx(0.045 + 0.03)
+    assert claude.of_usage(Usage(UNKNOWN, 1000, 0, details=Details(written=5))) is UNKNOWN
+    audio = listed("gemini", "gemini-2.5-flash")
+    assert audio is not None
+    dear, cheap = audio.of_usage(Usage(1000, 0, details=Details(audio_in=1000))), audio.of_usage(Usage(1000, 0))
+    assert isinstance(dear, float) and isinstance(cheap, float) and dear > 2 * cheap
+
+
+def test_another_models_share_has_that_models_price() -> None:
+    claude = listed("anthropic", "claude-sonnet-4-5")
+    assert claude is not None
+    advice = Usage(2000, 100, 0)
+    opus = listed("anthropic", "claude-opus-4-5")
+    assert opus is not None
+    whole = Usage(5000, 300, 0, details=Details(elsewhere=(("claude-opus-4-5", advice),)))
+    parts = opus.of_usage(advice), claude.of_usage(Usage(3000, 200, 0))
+    assert isinstance(parts[0], float) and isinstance(parts[1], float)
+    assert claude.of_usage(whole) == pytest.approx(parts[0] + parts[1])
+    nobody = Usage(5000, 300, 0, details=Details(elsewhere=(("no-such-model-at-all", advice),)))
+    assert claude.of_usage(nobody) == claude.of_usage(Usage(5000, 300, 0)), "at this model's price, then"
+
+
+def test_long_contexts_cost_more() -> None:
+    gemini = listed("gemini", "gemini-2.5-pro")
+    assert gemini is not None
+    assert gemini.cost(100_000, 1000, 0) == pytest.approx(0.135)
+    assert gemini.cost(300_000, 1000, 0) == pytest.approx(0.765)
+
+
+def test_the_worst_fills_a_cache_where_that_is_dearer() -> None:
+    claude, mini = listed("anthropic", "claude-opus-4-5"), listed("openai", "gpt-4o-mini")
+    assert claude is not None and mini is not None
+    assert claude.worst(1000, 100) == pytest.approx(claude.plain(2000, 100))
+    assert mini.worst(1000, 100) == pytest.approx(mini.plain(1000, 100))
+    assert fixed(1, 2).worst(1000, 100) == fixed(1, 2).plain(1000, 100)
+
+
+def test_how_much_a_model_reads() -> None:
+    assert (context_of("anthropic/claude-sonnet-4-5"), context_of("my/model")) == (200_000, 1_048_576)

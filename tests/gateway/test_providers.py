@@ -4,7 +4,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from mashq.gateway.providers import IN_PROCESS, PROVIDERS, UNLISTED, takes_no_temperature
+from mashq.gateway.profiles import profile_of
+from mashq.gateway.providers import IN_PROCESS, PROVIDERS, UNLISTED
 
 
 @pytest.mark.parametrize("name", PROVIDERS)
@@ -26,13 +27,14 @@ def test_names_do_not_clash() -> None:
 
 
 def test_an_unlisted_provider_gets_no_key_and_plain_requests() -> None:
-    assert UNLISTED.key_env is None
-    assert (UNLISTED.wire, UNLISTED.json, UNLISTED.max_tokens_key) == ("openai", "none", "max_tokens")
+    assert (UNLISTED.key_env, UNLISTED.wire) == (None, "openai")
+    profile = profile_of("mine/some-model", "openai")
+    assert (profile.json, profile.limit_field, profile.sent_limit, profile.seed) == ("none", "max_tokens", None, True)
 
 
 def test_the_one_with_a_format_of_its_own() -> None:
     assert [name for name, row in PROVIDERS.items() if row.wire == "anthropic"] == ["anthropic"]
-    assert PROVIDERS["openai"].max_tokens_key == "max_completion_tokens"
+    assert profile_of("openai/gpt-4o", "openai").limit_field == "max_completion_tokens"
 
 
 @pytest.mark.parametrize(
@@ -45,7 +47,15 @@ def test_the_one_with_a_format_of_its_own() -> None:
         ("openai", "gpt-4o-mini", False),
         ("openai", "omni", False),
         ("openrouter", "o3-mini", False),
+        ("anthropic", "claude-opus-4-6", False),
+        ("anthropic", "claude-opus-4-7", True),
+        ("anthropic", "claude-opus-5", True),
+        ("anthropic", "claude-sonnet-4-5", False),
+        ("anthropic", "claude-3-5-sonnet-20240620", False),
+        ("anthropic", "claude-sonnet-5", True),
+        ("anthropic", "claude-fable-5", True),
+        ("openai", "gpt-5-chat-latest", False),
     ],
 )
 def test_models_that_take_no_temperature(provider: str, model: str, fixed: bool) -> None:
-    assert takes_no_temperature(provider, model) is fixed
+    assert profile_of(f"{provider}/{model}", "openai").temperature is not fixed

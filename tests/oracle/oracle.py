@@ -11,13 +11,14 @@ from functools import lru_cache
 from statistics import median
 from typing import Literal
 
-Status = Literal["ok", "refused", "failed", "unanswered"]
+Status = Literal["ok", "refused", "failed", "unanswered", "pending"]
 Refusals = Literal["intersection", "penalised", "answered"]
 Normaliser = Literal["match", "median", "totals", "per_item"]
 Charge = Literal["mean", "none", "worst"]
 Unit = tuple[str, int]
 
 RESOURCES = ("tokens", "calls", "reviews", "seconds", "dollars")
+COSTS = (*RESOURCES, "tokens_in", "tokens_out")
 REFUSALS: tuple[Refusals, ...] = ("intersection", "penalised", "answered")
 TIE = Fraction("1e-9")
 FAITHFUL = Fraction(1, 2)
@@ -25,7 +26,8 @@ FAITHFUL = Fraction(1, 2)
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What a player did with an item in a trial. A cost that is not in `costs` is unknown."""
+    """What a player did with an item in a trial; pending is what it has yet to come to. A cost that is not in `costs`
+    is unknown."""
 
     player: str
     item: str
@@ -58,10 +60,10 @@ class Standing:
 
     name: str
     h: Fraction | None
-    answer_rate: Fraction
+    answer_rate: Fraction | None
     totals: Mapping[str, Fraction | None]
     per_item: Mapping[str, Fraction | None]
-    estimated: frozenset[str]
+    charged: Mapping[str, Fraction]
     ratios: Mapping[str, Fraction]
     penalty: Fraction | None
     q: Fraction | None
@@ -92,6 +94,7 @@ class Score:
     """Everything that follows from the rows and the rules without resampling."""
 
     items: int
+    units: int
     trials: int
     weights: Mapping[str, Fraction]
     players: tuple[Standing, ...]
@@ -135,13 +138,21 @@ class Results:
         self.rows = tuple(rows)
         # The players, in the order in which they appear.
         self.seats = tuple(dict.fromkeys(row.player for row in rows))
-        self.own = {player: tuple(row for row in rows if row.player == player) for player in self.seats}
+        # What each has played so far.
+        self.own = {
+            player: tuple(row for row in rows if row.player == player and row.status != "pending")
+            for player in self.seats
+        }
         # Every item and trial that anybody has a row of.
         self.units = tuple(dict.fromkeys((row.item, row.trial) for row in rows))
-        # The units that a player lets stand: it answered, or did not come to it, which scores 0 under every rule. Not
-        # those that it refused or failed, nor those that it has no row of.
+        # The units that a player lets stand: it answered, or did not come to it, which scores 0 under every rule, or
+        # has yet to come to it. Not those that it refused or failed, nor those that it has no row of.
         self.kept = {
-            player: {(row.item, row.trial) for row in self.own[player] if row.status in ("ok", "unanswered")}
+            player: {
+                (row.item, row.trial)
+                for row in rows
+                if row.player == player and row.status in ("ok", "unanswered", "pending")
+            }
             for player in self.seats
         }
         # The units that every player lets stand.
@@ -158,6 +169,11 @@ def charged_rows(results: Results, player: str, refusals: Refusals) -> list[Row]
 def scored_items(results: Results, refusals: Refusals) -> int:
     """How many items the score is over."""
     return len({row.item for player in results.seats for row in charged_rows(results, player, refusals)})
+
+
+def scored_units(results: Results, refusals: Refusals) -> int:
+    """How many items, each trial counted, the score is over."""
+    return len({(row.item, row.trial) for player in results.seats for row in charged_rows(results, player, refusals)})
 
 
 def losses(results: Results) -> dict[str, Loss]:
@@ -188,10 +204,10 @@ def factuality(results: Results, player: str, refusals: Refusals) -> Fraction | 
     return mean(means) if means else None
 
 
-def answer_rate(results: Results, player: str) -> Fraction:
-    """The share of the units that a player has rows of that it answered."""
+def answer_rate(results: Results, player: str) -> Fraction | None:
+    """The share of the units that a player has played that it answered."""
     asked = results.own[player]
-    return Fraction(sum(row.status == "ok" for row in asked), len(asked))
+    return Fraction(sum(row.status == "ok" for row in asked), len(asked)) if asked else None
 
 
 # Costs
@@ -208,11 +224,11 @@ def largest_known(results: Results, resource: str) -> Fraction:
 
 
 def counted(results: Results, weights: Mapping[str, float]) -> dict[str, Fraction]:
-    """The weights of the resources of which every player has a known row; the others are left out of P for all."""
+    """The weights of the resources of which every player that has played has a known row; the others are left out."""
     return {
         resource: exact(weight)
         for resource, weight in weights.items()
-        if all(known(results, player, resource) for player in results.seats)
+        if all(known(results, player, resource) for player in results.seats if results.own[player])
     }
 
 
@@ -245,14 +261,16 @@ def per_item(
     return None if summed is None else summed / len({row.item for row in charged_rows(results, player, refusals)})
 
 
-def estimated(results: Results, player: str, refusals: Refusals) -> frozenset[str]:
-    """The resources whose total holds a charge for a missing cost."""
-    paid = charged_rows(results, player, refusals)
-    return frozenset(
-        resource
-        for resource in RESOURCES
-        if known(results, player, resource) and any(resource not in row.costs for row in paid)
-    )
+def charged(results: Results, player: str, refusals: Refusals) -> dict[str, Fraction]:
+    """By resource, how much of a total is a charge for missing costs, where these could be something."""
+    found: dict[str, Fraction] = {}
+    for resource in COSTS:
+        whole, least, most = (
+            total(results, player, resource, refusals, charge) for charge in ("mean", "none", "worst")
+        )
+        if whole is not None and least is not None and most != least:
+            found[resource] = whole - least
+    return found
 
 
 def ratio(
@@ -262,8 +280,9 @@ def ratio(
     costs: dict[str, Fraction] = {}
     for one in results.seats:
         cost = per_item(results, one, resource, rules.refusals, own if one == player else others)
-        assert cost is not None
-        costs[one] = cost
+        assert (cost is None) == (not charged_rows(results, one, rules.refusals))
+        if cost is not None:
+            costs[one] = cost
     if rules.normaliser == "match":
         unit = max(costs.values())
     elif rules.normaliser == "median":
@@ -320,9 +339,9 @@ def standing(results: Results, player: str, rules: Rules) -> Standing:
         name=player,
         h=factuality(results, player, rules.refusals),
         answer_rate=answer_rate(results, player),
-        totals={name: total(results, player, name, rules.refusals) for name in RESOURCES},
+        totals={name: total(results, player, name, rules.refusals) for name in COSTS},
         per_item={name: per_item(results, player, name, rules.refusals) for name in RESOURCES},
-        estimated=estimated(results, player, rules.refusals),
+        charged=charged(results, player, rules.refusals),
         ratios={name: ratio(results, player, name, rules) for name in weights} if anything else {},
         penalty=penalty(results, player, rules),
         q=quality(results, player, rules),
@@ -345,6 +364,7 @@ def score(rows: Sequence[Row], rules: Rules) -> Score:
     first = leaders({one.name: one.q for one in players})
     return Score(
         items=scored_items(results, rules.refusals),
+        units=scored_units(results, rules.refusals),
         trials=max(len({unit for unit in results.units if unit[0] == item}) for item, _ in results.units),
         weights=counted(results, rules.weights),
         players=players,

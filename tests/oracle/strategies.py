@@ -38,6 +38,12 @@ class File:
     parts: bool = False
     totals: bool = False
 
+    def told(self) -> tuple[Row, ...]:
+        """The rows with all that their cells say: tokens in and out too, where they are apart."""
+        if not self.parts:
+            return self.rows
+        return tuple(replace(row, costs={**row.costs, **_parts(row)}) for row in self.rows)
+
     def cells(self) -> list[dict[str, Cell]]:
         """The rows as a table; None is an empty cell. A column that nobody fills is not there."""
         table: list[dict[str, Cell]] = []
@@ -47,10 +53,9 @@ class File:
                 del cells["item"]
             cells |= {name: row.costs.get(name) for name in RESOURCES}
             if self.parts:
-                tokens = cells.pop("tokens")
-                first = None if tokens is None else int(tokens) // 3
-                cells["tokens_in"] = first
-                cells["tokens_out"] = None if tokens is None or first is None else int(tokens) - first
+                del cells["tokens"]
+                parts = _parts(row)
+                cells |= {name: parts.get(name) for name in ("tokens_in", "tokens_out")}
             if any(one.trial for one in self.rows):
                 cells["trial"] = row.trial
             table.append(cells)
@@ -85,6 +90,14 @@ class File:
             path.write_text(json.dumps(values if rules.normaliser == "totals" else {"per_item": values}))
             found += ["--normalise", f"reference:{path}"]
         return found
+
+
+def _parts(row: Row) -> dict[str, int]:
+    """Tokens as those in and those out."""
+    if "tokens" not in row.costs:
+        return {}
+    tokens = int(row.costs["tokens"])
+    return {"tokens_in": tokens // 3, "tokens_out": tokens - tokens // 3}
 
 
 @st.composite

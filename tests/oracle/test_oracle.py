@@ -44,7 +44,7 @@ TRIALS = [
 def test_a_unit_that_anyone_lacks_is_left_out_for_all_with_its_costs() -> None:
     found = score(TRIALS, TOKENS)
     a, b = found.players
-    assert (found.items, found.trials) == (2, 2)  # x0 and y0
+    assert (found.items, found.units, found.trials) == (2, 2, 2)  # x0 and y0
     assert (a.h, b.h) == (F("0.75"), F("0.6"))
     assert (a.totals["tokens"], b.totals["tokens"]) == (200, 300)
     assert (a.penalty, b.penalty) == (F(2, 3), 1)
@@ -57,7 +57,9 @@ def test_a_unit_that_anyone_lacks_is_left_out_for_all_with_its_costs() -> None:
 
 
 def test_a_refused_unit_can_score_zero() -> None:
-    a, b = score(TRIALS, replace(TOKENS, refusals="penalised")).players
+    found = score(TRIALS, replace(TOKENS, refusals="penalised"))
+    assert (found.items, found.units) == (2, 4)
+    a, b = found.players
     assert a.h == (F("0.7") + F("0.3")) / 2 and b.h == (F("0.4") + F("0.3")) / 2
     assert (a.totals["tokens"], b.totals["tokens"]) == (200 + 60, 120 + 100)
     assert (a.penalty, b.penalty) == (1, F(11, 13))
@@ -132,7 +134,7 @@ MISSING = [
 def test_a_missing_cost_is_the_mean_of_the_known_ones_and_bounded() -> None:
     a, b = score(MISSING, TOKENS).players
     assert (a.totals["tokens"], b.totals["tokens"]) == (600, 600)
-    assert a.estimated == b.estimated == {"tokens"}
+    assert a.charged == b.charged == {"tokens": 200}
     assert (a.q, a.q_min, a.q_max) == (F("0.4"), F("0.4"), F("0.5") - F("0.1") * F(400, 700))
     assert (b.q, b.q_min, b.q_max) == (a.q, a.q_min, a.q_max)
 
@@ -153,8 +155,25 @@ def test_a_missing_cost_of_a_unit_left_out_estimates_nothing() -> None:
         row("B", "z0", 0.5, 50),
     ]
     a, b = score(rows, TOKENS).players
-    assert (a.totals["tokens"], a.estimated, b.estimated) == (400, frozenset(), frozenset())
+    assert (a.totals["tokens"], a.charged, b.charged) == (400, {}, {})
     assert a.q == a.q_min == a.q_max
+
+
+def test_a_charge_is_averaged_over_the_trials_like_any_cost() -> None:
+    rows = [
+        row("A", "x0", 0.5, 100),
+        row("A", "x1", 0.5),
+        row("A", "y0", 0.5, 50, tokens_in=20),
+        row("A", "y1", 0.5, 60),
+    ]
+    a = score(rows, TOKENS).of("A")
+    assert (a.totals["tokens"], a.charged["tokens"]) == (F(170, 2) + 55, 35)
+    assert (a.totals["tokens_in"], a.charged["tokens_in"]) == (40, 30)
+
+
+def test_what_can_be_nothing_else_is_no_estimate() -> None:
+    a = score([row("A", "x0", 0.5, 0), row("A", "y0", 0.5)], TOKENS).of("A")
+    assert (a.totals["tokens"], a.charged) == (0, {})
 
 
 def test_a_resource_that_one_player_never_tells_is_left_out_for_all() -> None:
@@ -255,3 +274,20 @@ def test_views_apply_the_other_rules() -> None:
         found = score(TRIALS, replace(TOKENS, refusals=refusals))
         assert view(TRIALS, TOKENS, refusals, "match") == {one.name: one.q for one in found.players}
     assert view(TRIALS, TOKENS, "intersection", "median") == {"A": F("0.67"), "B": F("0.48")}  # 200, 300 over 250
+
+
+def test_what_a_player_has_yet_to_come_to_counts_for_the_others_alone() -> None:
+    rows = [row("A", "x0", 0.5, 10), row("A", "y0", 0.7, 30), row("A", "z0", 0.3, 10)]
+    rows += [row("B", "z0", 0.4, 40), row("B", "y0", None, 8, "refused"), row("B", "x0", None, status="pending")]
+    found = score(rows, TOKENS)
+    assert [(one.h, one.totals["tokens"], one.penalty) for one in found.players] == [
+        (F("0.4"), 20, F(1, 4)),
+        (F("0.4"), 40, 1),
+    ]
+    assert [one.answer_rate for one in found.players] == [1, F(1, 2)]
+    assert (found.items, found.units, found.lost_units, found.losses) == (2, 2, 1, {"B": Loss(1, 1)})
+
+
+def test_who_has_played_nothing_has_no_score_and_takes_none_away() -> None:
+    a, b = score([row("A", "x0", 0.5, 10), row("B", "x0", None, status="pending")], TOKENS).players
+    assert (a.h, a.penalty, b.h, b.penalty, b.q, b.answer_rate) == (F("0.5"), 1, None, None, None, None)

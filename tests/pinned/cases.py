@@ -518,7 +518,7 @@ def failing(found: Found) -> None:
         ),
         *(
             "plan nothing.yaml",
-            "gateway --config match.yaml --out out/x",
+            "gateway --config match.yaml --out out/x -- true",
             "gateway --config match.yaml --player nobody --out out/x",
         ),
     ):

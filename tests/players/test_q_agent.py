@@ -16,6 +16,7 @@ from mashq.players import prompts
 from mashq.players.policies import rule as rule_policy
 from mashq.players.prompting import Prompter
 from mashq.players.q_agent import QAgent
+from mashq.players.react import React
 from mashq.protocol import Answer, Decision, Item, Observation, Rewrite, Snapshot, Spend
 from mashq.protocol.resources import Amount
 
@@ -222,3 +223,48 @@ def test_bad_prompt_folders_are_one_sentence(tmp_path: Path, files: dict[str, by
 def test_the_rule_reviews_when_it_is_worth_it(change: dict[str, object], choice: str) -> None:
     made = rule_policy.decide(replace(SEEN, **change))
     assert (made.choice, made.source, made.spend) == (choice, "rule", Spend())
+
+
+CUT = "cut off at the output limit of 512 tokens: raise models.p/m.max_tokens"
+
+
+async def test_a_reply_cut_off_before_its_json_is_cut_and_not_asked_for_again() -> None:
+    for text in ("", '{"summary": "The mayor', "```json\n"):
+        made, script = await move(ANSWERING, Completion(text, "length", cut=CUT))
+        assert made == Answer("cut", text.strip(), error=CUT)
+        assert len(script.asked) == 1
+        made, _ = await move(REVIEWING, Completion(text, "length", cut=CUT))
+        assert made == Rewrite("cut", text.strip(), error=CUT)
+
+
+async def test_cut_plain_text_stands_and_is_marked() -> None:
+    made, script = await move(ANSWERING, Completion("The mayor resigned on", "length", cut=CUT))
+    assert made == Answer("ok", "The mayor resigned on", plain=True, error=CUT, cut=True)
+    assert len(script.asked) == 1
+    made, _ = await move(REVIEWING, Completion("The mayor resigned on", "length", cut=CUT))
+    assert made == Rewrite("ok", "The mayor resigned on", plain=True, error=CUT, cut=True)
+
+
+async def test_a_whole_json_in_a_cut_reply_is_an_answer_like_any_other() -> None:
+    made, _ = await move(ANSWERING, Completion('{"summary": "All of it."} And furth', "length", cut=CUT))
+    assert made == Answer("ok", "All of it.")
+
+
+async def test_a_cut_decision_is_continue_and_says_so() -> None:
+    for text in ("", '{"choice": "rev', "I think that"):
+        made, script = await move(SEEN, Completion(text, "length", cut=CUT))
+        assert made == Decision("continue", source="fallback", reason=CUT, cut=True)
+        assert len(script.asked) == 1
+    made, _ = await move(SEEN, Completion('{"choice": "review", "previous_id": "x"} beca', "length", cut=CUT))
+    assert isinstance(made, Decision) and (made.choice, made.cut) == ("review", False)
+
+
+async def test_a_loop_that_is_cut_off_is_cut_unless_it_had_an_answer() -> None:
+    broken = Completion('{"thought": "Let me see', "length", cut=CUT)
+    loop = React(Prompter(prompts.load()))
+    assert await loop.move(ANSWERING, cast(Model, Script(broken))) == Answer("cut", broken.text, error=CUT)
+    first = Completion('{"thought": "", "action": "answer", "summary": "All of it."}', "stop", h=0.5)
+    script = Script(first, broken)
+    kept = await loop.move(ANSWERING, cast(Model, script))
+    assert isinstance(kept, Answer)
+    assert (kept.status, kept.text, kept.h, len(script.asked)) == ("ok", "All of it.", 0.5, 2)

@@ -34,6 +34,12 @@ def player(name: str, *rows: tuple[ResultStatus, float | None, Spend], shared: S
     return PlayerResult(name, tuple(items), shared or Spend())
 
 
+def same(
+    status: ResultStatus, h: float | None, tokens: float, count: int
+) -> list[tuple[ResultStatus, float | None, Spend]]:
+    return [(status, h, spend(tokens, 1))] * count
+
+
 def test_q_by_hand() -> None:
     a = player("A", ("ok", 1.0, spend(100, 2, 0, 4.0)), ("ok", 0.5, spend(100, 2, 1, 4.0)))
     b = player("B", ("ok", 0.8, spend(50, 1, 0, 8.0)), ("ok", 0.8, spend(50, 1, 0, 8.0)))
@@ -157,10 +163,10 @@ def test_an_unknown_cost_without_a_charge_is_never_a_discount() -> None:
 
 def test_with_trials_the_unit_is_an_item_in_a_trial() -> None:
     """A refuses all of the second trial, where B does badly: neither gains by it."""
-    first = [player(name, *[("ok", 0.8, spend(10, 1))] * 3) for name in "AB"]
+    first = [player(name, *same("ok", 0.8, 10, 3)) for name in "AB"]
     second = [
-        player("A", *[("refused", None, spend(90, 1))] * 3),
-        player("B", *[("ok", 0.3, spend(10, 1))] * 3),
+        player("A", *same("refused", None, 90, 3)),
+        player("B", *same("ok", 0.3, 10, 3)),
     ]
     whole = from_matches([first, second])
     result = score(whole, ScoreRules())
@@ -194,9 +200,9 @@ def test_a_match_that_goes_on_is_scored_over_what_was_played() -> None:
 
 def test_a_reference_per_item_keeps_a_rivals_refusals_out_of_ones_score() -> None:
     rules = ScoreRules(reference={"tokens": 100.0}, per_item=True, weights={"tokens": 1.0})
-    a = player("A", *[("ok", 0.8, spend(100, 1))] * 4)
-    whole = player("B", *[("ok", 0.5, spend(50, 1))] * 4)
-    half = player("B", *[("ok", 0.5, spend(50, 1))] * 2, *[("refused", None, spend(50, 1))] * 2)
+    a = player("A", *same("ok", 0.8, 100, 4))
+    whole = player("B", *same("ok", 0.5, 50, 4))
+    half = player("B", *same("ok", 0.5, 50, 2), *same("refused", None, 50, 2))
     assert score([a, whole], rules).players[0].penalty == score([a, half], rules).players[0].penalty == 1.0
     totals = ScoreRules(reference={"tokens": 400.0}, weights={"tokens": 1.0})
     kept, cut = score([a, whole], totals), score([a, half], totals)
@@ -280,3 +286,16 @@ def test_spends_survive_json() -> None:
     endless = Spend.of(calls=1, dollars=Amount.of(UNKNOWN, UNKNOWN))
     assert Spend.from_json(json.loads(json.dumps(endless.to_json(), allow_nan=False))) == endless
     assert repr(UNKNOWN) == "UNKNOWN"
+
+
+def test_a_cut_reply_is_left_out_like_a_failure_and_scores_0_when_penalised() -> None:
+    """`cut` breaks a unit for everyone (intersection), scores 0 (penalised), and is no answer."""
+    rows: list[tuple[ResultStatus, float | None, Spend]] = [("ok", 0.8, spend(10, 1)), ("ok", 0.6, spend(10, 1))]
+    lost: list[tuple[ResultStatus, float | None, Spend]] = [("ok", 0.9, spend(10, 1)), ("cut", None, spend(10, 1))]
+    match = [player("A", *rows), player("B", *lost)]
+    found = score(match, ScoreRules())
+    assert (found.items, [row.h for row in found.players]) == (1, [0.8, 0.9])
+    assert [(unit.item, unit.by) for unit in found.dropped] == [("i1", ("B",))]
+    assert found.players[1].answer_rate == 0.5
+    penalised = score(match, ScoreRules(refusals="penalised"))
+    assert [row.h for row in penalised.players] == [pytest.approx(0.7), pytest.approx(0.45)]

@@ -19,6 +19,8 @@ class Page(HTMLParser):
         self.tables: list[list[list[str]]] = []
         self.sentences: list[str] = []
         self.specs: list[dict[str, Any]] = []
+        self.bold: set[tuple[int, int, int]] = set()  # table, row and column
+        self.won: set[tuple[int, int]] = set()
         self._into: list[str] | None = None
         self._tag = ""
         self.feed(text)
@@ -28,6 +30,10 @@ class Page(HTMLParser):
             self.tables.append([])
         elif tag == "tr":
             self.tables[-1].append([])
+            if ("class", "won") in attrs:
+                self.won.add((len(self.tables) - 1, len(self.tables[-1]) - 1))
+        elif tag == "b" and self._tag == "td":
+            self.bold.add((len(self.tables) - 1, len(self.tables[-1]) - 1, len(self.tables[-1][-1]) - 1))
         elif tag in ("td", "th"):
             self._into, self._tag = self.tables[-1][-1], tag
             self._into.append("")
@@ -58,3 +64,23 @@ def shown(said: Verdict, sections: Sequence[Section]) -> Page:
 
 def _no_picture(_spec: dict[str, Any]) -> str:
     return "data:,"
+
+
+def markdown_table(headings: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -> str:
+    """A table as Markdown has it."""
+    rule = "|" + "|".join(["---"] * left + ["---:"] * (len(headings) - left)) + "|"
+    return "\n".join(["| " + " | ".join(headings) + " |", rule, *("| " + " | ".join(row) + " |" for row in rows)])
+
+
+def tabular(headings: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1, title: str = "") -> str:
+    """A table as LaTeX has it, of cells that are LaTeX already."""
+    align = "l" * left + "r" * (len(headings) - left)
+    head, *body = (" & ".join(row) + r" \\" for row in (headings, *rows))
+    start = [f"% {title}"] if title else []
+    start += ["% needs booktabs, xcolor with [table], amssymb", rf"\begin{{tabular}}{{{align}}}", r"\toprule"]
+    return "\n".join([*start, head, r"\midrule", *body, r"\bottomrule", r"\end{tabular}"])
+
+
+def comments(lines: Sequence[str]) -> str:
+    """Sentences beside a LaTeX table."""
+    return "\n".join(f"% {line}" for line in lines)

@@ -111,9 +111,9 @@ def test_a_match_answers_who_wins_and_how_sure_before_anything_else(match_html: 
     seen = Seen(match_html)
     top = seen.words[: seen.words.index("The result")]
     first = found.judged.differences[0]
-    assert f"{found.judged.winner} wins" in top
-    assert f"{first.low:.4f} to {first.high:.4f}" in top
-    assert ("Sure at 95%" in top) != ("Not sure at 95%" in top)
+    assert found.judged.winner == first.a == "p2"
+    assert ("p2 wins" in top) == found.judged.clear != ("No clear winner: p2 leads" in top)
+    assert found.judged.headline in top and f"{first.all_low:.4f} to {first.all_high:.4f}".replace("-", "−") in top
     assert "SIMULATED: no real model answered" in top
     assert "beta" in top
 
@@ -138,7 +138,14 @@ def test_a_match_shows_all_that_a_score_must_not_hide(match_html: str) -> None:
 @pytest.mark.parametrize(
     ("kind", "words"),
     [
-        ("trials", ["Means ± standard deviation over the trials", "of 2 trials", "By the mean Q of the trials"]),
+        (
+            "trials",
+            [
+                "averaged over its trials, ± the standard deviation over trials",
+                "of 2 trials",
+                "Up to 2 trials of an item",
+            ],
+        ),
         ("sweep", ["Q under every setting", "rules.T", "ΔQ ± 95%"]),
         ("tournament", ["is rated first", "Who beat whom", "Q (ref.)"]),
         ("game", ["The game with vision: never", "Equilibrium", "The price of disclosure"]),
@@ -218,7 +225,7 @@ def test_without_its_reviews_a_player_keeps_its_first_answers_and_pays_for_no_re
     answers = [
         sum(row.spend.calls for row in p.items) - sum(row.spend.reviews for row in p.items) for p in played.results
     ]
-    assert found.before.costs["calls"].sum(axis=1).tolist() == pytest.approx(answers)
+    assert found.before.costs["calls"].value.sum(axis=1).tolist() == pytest.approx(answers)
 
 
 def test_an_items_part_in_the_lead_is_what_the_lead_loses_without_it(
@@ -235,9 +242,9 @@ def test_an_items_part_in_the_lead_is_what_the_lead_loses_without_it(
 
 def test_the_course_ends_at_the_totals(kinds: dict[str, Path], match_facts: Facts) -> None:
     found = match_facts
-    spent = from_matches([next(load_season(kinds["match"]).fixtures_played()).results]).costs["tokens"].sum(axis=1)
+    spent = from_matches([next(load_season(kinds["match"]).fixtures_played()).results]).costs["tokens"]
     last = {point.player: point.tokens for point in found.course.points if point.round == found.course.rounds}
-    assert [last[name] for name in found.names] == pytest.approx(spent.tolist())
+    assert [last[name] for name in found.names] == pytest.approx(spent.value.sum(axis=1).tolist())
     assert sum(p.reviews for p in found.course.points) == sum(p["reviews"] for p in dumped(found.document)["players"])
 
 

@@ -8,14 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mashq.analysis.columns import COSTS, SCORES
 
 from bench.big_run import write
 from mashq.errors import StoreError
 from mashq.gateway.clock import RealClock
 from mashq.protocol import Item
 from mashq.protocol.resources import NOTHING, Amount, Spend
-from mashq.protocol.results import ItemResult, PlayerResult, columns_of
+from mashq.protocol.results import COSTS, SCORES, ItemResult, PlayerResult, columns_of
 from mashq.protocol.score import ScoreRules, score
 from mashq.report.documents import match as document
 from mashq.report.documents.base import dumped
@@ -119,7 +118,7 @@ def test_the_table_is_that_of_the_fold(big: Path) -> None:
     assert rows is not None and read_columns(big, "0") is not None
     shown = dumped(document.document(played))
     for row, own in zip(shown["players"], score(rows, rules).players, strict=True):
-        assert (row["h"], row["q"], row["seconds"]) == (own.h, own.q, own.totals["seconds"].total)
+        assert (row["h"], row["q"], row["seconds"]) == (own.h, own.q, own.costs["seconds"])
     other = dumped(document.document(type(played)(played.path, played.manifest, played.fixture, played.state)))
     assert other == shown
 

@@ -6,7 +6,7 @@ import pytest
 
 from mashq.config import check
 from mashq.protocol.resources import FREE
-from mashq.protocol.score import ItemResult, PlayerResult
+from mashq.protocol.results import ItemResult, PlayerResult
 from mashq.runs.seasons import Fixture, batches
 
 NAMES = "ABCDEFGH"

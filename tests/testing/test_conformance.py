@@ -125,8 +125,8 @@ class Keyless(AnthropicMessages):
 
 
 class Stubborn(OpenAIChatServed):
-    def upstream(self, asked: Asked, model: str, default_out: int, options: Options) -> bytes:
-        return super().upstream(asked, asked.model, default_out, options)
+    def upstream(self, asked: Asked, model: str, limit: int | None, options: Options) -> bytes:
+        return super().upstream(asked, asked.model, limit, options)
 
 
 class Credulous(OpenAIChatServed):

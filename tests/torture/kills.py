@@ -32,7 +32,8 @@ MASHQ = (sys.executable, "-m", "mashq")
 KEY = "sk-torture-0123456789abcdef"
 SLOW = {"hang": 0.004, "endless": 0.004, "slow_drip": 0.01}
 TIMES = {"retry_after": 0.01, "drip": 0.0002, "hang": 1.5}
-FINAL = frozenset({"400", "401", "404"})  # sent again, they would be no better
+FINAL = frozenset({"400"})  # sent again, it would be no better
+HOPELESS = frozenset({"401", "404", "insufficient_quota"})  # at a model's first call they end the run
 PLANS = ("every", "passing", "one")
 
 
@@ -117,7 +118,7 @@ def settings(base_url: str, data: Path, plan: str) -> dict[str, Any]:
 
 def faults(plan: str, rate: float) -> dict[str, Any]:
     """The provider's plan: each of its faults, at a common rate; those that take long seldom."""
-    kinds = ERRORS | BODIES | WIRE | TURNS
+    kinds = (ERRORS | BODIES | WIRE | TURNS) - HOPELESS
     common = sorted(kinds - set(SLOW) - (FINAL | TURNS if plan == "passing" else set[str]()))
     rates = SLOW | {kind: round(rate / len(common), 4) for kind in common}
     return {"models": {"alpha": {"rates": rates}}, **TIMES} if plan == "one" else {"rates": rates, **TIMES}

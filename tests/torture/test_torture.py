@@ -11,7 +11,7 @@ from mashq.runs import writer as store
 from tests.torture import kills, mishaps
 from tests.torture.virtual import trial
 
-FOUND = (36, 395, 537, 700, 1107, 1148, 1744, 2529)  # seeds that once violated something
+FOUND = (36, 395, 537, 700, 1107, 1148, 1744, 2529, 1000013)  # seeds that once violated something
 
 
 @pytest.mark.parametrize("block", range(4))

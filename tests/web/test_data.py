@@ -67,7 +67,7 @@ def test_sums_in_the_database_score_like_the_rows(runs: Path, refusals: Refusals
     rules = replace(score_rules_of(played.config), refusals=refusals)
     expected = score(played.results, rules)
     with queries.opened(runs / "simulated", finished=True) as connection:
-        found = final(connection, "0", rules)
+        found = final(connection, ["0"], rules)
     assert found is not None and found["winner"] == expected.winner and found["items"] == expected.items
     assert found["dropped"] == len(expected.dropped) > 0
     for own, row in zip(found["players"], expected.players, strict=True):
@@ -91,14 +91,18 @@ def test_any_moment_can_be_asked_for(view: Dashboard) -> None:
     assert 0 < len(highlights) <= 5 and all(len(one) == 5 for one in highlights)
 
 
-def test_a_run_of_many_matches_has_a_chooser(view: Dashboard) -> None:
+def test_a_run_of_many_matches_has_a_chooser(view: Dashboard, runs: Path) -> None:
     told = view.api("matches", run="trials")
     assert [row["id"] for row in told["matches"]] == ["0", "1", "2"] and told["ended"] == 3
     assert all(row["winner"] in ("A", "B", None) for row in told["matches"])
     assert [row["id"] for row in view.api("matches", run="trials", after=1)["matches"]] == ["2"]
-    firsts = [view.api("frame", run="trials", match=match)["final"]["players"][0]["q"] for match in "012"]
-    assert len(set(firsts)) == 3
-    assert view.api("summary", run="trials")["players"][0]["q"] == pytest.approx(sum(firsts) / 3)
+    firsts = [view.api("frame", run="trials", match=match)["final"]["players"][0] for match in "012"]
+    assert len({row["q"] for row in firsts}) == 3
+    pooled, shown = view.api("summary", run="trials")["players"], mashq.show(runs / "trials")["players"]
+    assert pooled[0]["h"] == pytest.approx(sum(row["h"] for row in firsts) / 3)
+    assert pooled[0]["tokens"] == pytest.approx(sum(row["tokens"] for row in firsts) / 3)
+    for key in ("h", "tokens", "penalty", "q"):
+        assert [row[key] for row in pooled] == pytest.approx([row[key] for row in shown]), key
     assert view.refused("frame", run="trials", match="7") == (404, "there is no such match in this run")
 
 

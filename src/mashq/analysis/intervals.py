@@ -13,8 +13,8 @@ that hold together: the multiple is raised by the 95% point of the largest of al
 a resample, and the leader's own interval, of more than MANY_PLAYERS, by that of all players' own.
 
 The chance of winning belongs to the same picture: it is the share of resamples, spread as the interval of the first
-two is and taken both ways around the estimate, in which a player has the best Q. Of two players it is above 97.5% just
-when the interval excludes 0.
+two is and taken both ways around the estimate, in which a player has the best Q. Of two players it is above 97.5%
+just when the interval excludes 0.
 """
 
 from collections.abc import Iterator, Sequence
@@ -35,9 +35,9 @@ METHOD = (
     "all players and trials of an item are drawn together, and Q and its normaliser recomputed each time), with a "
     "multiple of the standard error never below Student's and, in quadrature, Student's quantile times alpha / 2n "
     "(times 30 / n beyond 30 items) for failures too rare for n items to show. Differences to the leader are "
-    "simultaneous over all players (the bootstrap maximum of |t| over all pairs), the leader's own interval among more "
-    "than three players is widened in the same way, and P(win) is the share of resamples, scaled to these intervals, "
-    "in which a player has the best Q."
+    "simultaneous over all players (the bootstrap maximum of |t| over all pairs), the leader's own interval among "
+    "more than three players is widened in the same way, and P(win) is the share of resamples, scaled to these "
+    "intervals, in which a player has the best Q."
 )
 CHUNK = 1024
 MAX_CELLS = 10_000_000  # of a block of draws: 80 MB
@@ -110,7 +110,9 @@ def resample(
     drawn = _draw(seen, rules, (first, second), resamples, seed, keep)
     multiple = _multiple(drawn.ratios, count, level)
     half = _half(multiple * error, count, rules.alpha, level)
-    wide = half if players < 3 else _together(drawn, multiple, error, players, count, rules.alpha, level)
+    wide = half
+    if players > 2:
+        wide = np.maximum(half, _together(drawn, multiple, error, players, count, rules.alpha, level))
     low, high = value - half, value + half
     leader = int(np.nanargmax(q))
     if players > MANY_PLAYERS:
@@ -227,8 +229,8 @@ def _together(
 ) -> Floats:
     """Half the widths of intervals that hold for all differences at once.
 
-    One interval's multiple is raised as far as that of the largest of all pairs' differences is above that of one, and
-    to no less than the 95% point of the largest resampled |t| of the differences at hand.
+    One interval's multiple is raised as far as that of the largest of all pairs' differences is above that of one,
+    and to no less than the 95% point of the largest resampled |t| of the differences at hand.
     """
     normal, size = NormalDist(), players * (players - 1) // 2
     one = normal.inv_cdf(0.5 + level / 2)
@@ -265,7 +267,8 @@ def _student(at: float, freedom: int) -> float:
 
 def _stretch(moved: Floats, wide: float, level: float) -> float:
     """How far resamples of a difference have to be spread so that the interval holds its share of them."""
-    usual = float(np.nanquantile(np.abs(moved), level))
+    known = moved[~np.isnan(moved)]
+    usual = float(np.quantile(np.abs(known), level)) if len(known) else 0.0  # none: the second has no score
     return max(1.0, wide / usual) if usual > 1e-12 else 1.0
 
 

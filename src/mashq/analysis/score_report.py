@@ -19,6 +19,7 @@ from mashq.protocol.score import (
     REFUSALS,
     Figures,
     PlayerScore,
+    Refusals,
     Score,
     ScoreRules,
     View,
@@ -142,9 +143,9 @@ def _headline(
     best, first = ranked[0]
     if len(ranked) == 1:
         how = "played alone" if len(result.players) == 1 else "is the only one with a score"
-        return f"{begin}{first.name} {how}: Q {best:.4f}."
+        return f"{begin}{first.name} {how}: Q {_minus(best)}."
     if result.tied:
-        return f"{begin}A tie: {_and(result.tied)} have the same Q, {best:.4f}."
+        return f"{begin}A tie: {_and(result.tied)} have the same Q, {_minus(best)}."
     lead = leads[0]
     if lead.low is None or drawn is None or drawn.p_win is None:
         few = "totals have no confidence interval" if results.totals else _few(result.items)
@@ -180,9 +181,7 @@ def _chance_said(chance: float) -> str:
 
 
 def _players(results: Results, result: Score, drawn: Resampled | None) -> list[ScoredPlayer]:
-    cells = scored_units(results, result.rules.refusals)[0]
-    good = (results.answered & (np.nan_to_num(results.h) >= FAITHFUL)).astype(np.float64)
-    faithful = np.nansum(by_item(results, good, cells)[0], axis=1)
+    faithful = faithful_answers(results, result.rules.refusals)
     asked = np.asarray(results.present.any(axis=1))
     return [
         _player(row, drawn, seat, None if results.totals else float(faithful[seat]), asked=bool(asked[seat]))
@@ -213,6 +212,12 @@ def _player(
         p_win=None if drawn is None or drawn.p_win is None else _number(drawn.p_win[seat]),
         dollars_per_faithful=None if dollars is None or not faithful else dollars / faithful,
     )
+
+
+def faithful_answers(results: Results, refusals: Refusals) -> Floats:
+    """How many of the scored items each player answered faithfully, an item of several trials by its mean."""
+    good = (results.answered & (np.nan_to_num(results.h) >= FAITHFUL)).astype(np.float64)
+    return np.nansum(by_item(results, good, scored_units(results, refusals)[1])[0], axis=1)
 
 
 def _shares(seen: View, now: Figures, rules: ScoreRules) -> dict[str, Floats]:

@@ -13,6 +13,8 @@ def influence(seen: View, rules: ScoreRules) -> Floats:
     """
     now = figures(seen, rules)
     count = len(seen.items)
+    if not count:
+        return np.zeros((len(now.q[0]), 0))
     out = np.repeat(now.q.T, count, axis=1)
     out += rules.alpha * _pull(seen.h, seen.h_counts, now.h[0])
     for name, values in seen.costs.items():

@@ -5,7 +5,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from mashq.arena.endpoints import Endpoints, Facilities
+from mashq.arena.endpoints import NOTHING_YET, Endpoints, Facilities, Learnt
 from mashq.arena.external_agents import ExternalAgents
 from mashq.arena.play import Contestant, Match, Watcher
 from mashq.arena.referee import Referee, Scorer
@@ -23,6 +23,7 @@ from mashq.protocol.items import Item
 from mashq.protocol.moves import Move
 from mashq.protocol.resources import RATED, TABLE
 from mashq.protocol.results import results_of
+from mashq.protocol.rules import RULES_OF_PLAY
 from mashq.protocol.state import MatchState
 from mashq.runs.ledger import RunLedger
 from mashq.runs.open import fold
@@ -45,20 +46,28 @@ class Judge:
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """What is known of a match that was begun: its moves so far, and the attempts that led to none yet."""
+    """What is known of a match that was begun: its moves so far, the attempts that led to none yet, and what the run
+    has learnt of its models."""
 
     moves: Sequence[tuple[str, Move]] = ()
     left: Left | None = None
+    learnt: Learnt = NOTHING_YET
 
 
 class RunContext:
     """What the matches of a run share: models, limits, detectors, items and prompts."""
 
     def __init__(
-        self, config: Config, items: tuple[Item, ...], clock: Clock, referees: Mapping[str, Scorer] | None = None
+        self,
+        config: Config,
+        items: tuple[Item, ...],
+        clock: Clock,
+        referees: Mapping[str, Scorer] | None = None,
+        *,
+        rules_of_play: int = RULES_OF_PLAY,
     ) -> None:
         self.config, self.items, self.clock = config, items, clock
-        self.facilities = Facilities()
+        self.facilities = Facilities(rules_of_play=rules_of_play)
         self.endpoints = Endpoints(config, clock, trial_seed(config.seed, 0), self.facilities)
         self._referees = dict(referees or {})
         names = {name: None for name in (config.judge, config.guided_by) if name not in OWN}
@@ -116,6 +125,7 @@ class RunContext:
     ) -> MatchState:
         """Play one match to its end, from where it stands."""
         config, seed = fixture.config, trial_seed(fixture.config.seed, fixture.trial)
+        self.facilities.remember(begun.learnt)
         state = fold(first_state(config, self.items, fixture.trial), begun.moves)
         endpoints = Endpoints(config, self.clock, seed, self.facilities)
         async with self._players(config, prompts, endpoints, record) as players:

@@ -1,7 +1,8 @@
 """Models ready to be asked, from their names and settings."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,30 +18,74 @@ from mashq.gateway.backends.simulated import Parameters, SimulatedBackend
 from mashq.gateway.limits import Limiter
 from mashq.gateway.model import Endpoint
 from mashq.gateway.prices import Rate
-from mashq.gateway.providers import IN_PROCESS, PROVIDERS, UNLISTED, Provider, takes_no_temperature
+from mashq.gateway.profiles import Ending, Experience, Lesson, Profile, profile_of
+from mashq.gateway.providers import IN_PROCESS, LIMIT, PROVIDERS, UNLISTED, Provider, also_spoken
+from mashq.gateway.providers import wire_of as usual_wire
 from mashq.gateway.retry import Policy
 from mashq.gateway.types import Backend, Clock
 from mashq.gateway.wire.base import Options
 from mashq.players.registry import settled, spec_of
 from mashq.protocol.resources import RATED, TABLE
+from mashq.protocol.rules import RULES_OF_PLAY
 
 EMBEDDED = "smollm2-135m"
 
 
 class Facilities:
-    """What the matches of a run share: connections, limits, and the models that are loaded or connected."""
+    """What the matches of a run share: connections, limits, the models that are loaded or connected, and what was
+    learnt of them; and by which rules of play they are asked."""
 
-    def __init__(self, environment: Mapping[str, str] | None = None) -> None:
+    def __init__(self, environment: Mapping[str, str] | None = None, *, rules_of_play: int = RULES_OF_PLAY) -> None:
+        self.rules_of_play = rules_of_play
+        self.ending = Ending()
+        self.experiences: dict[str, Experience] = {}
         self.environment = dict(os.environ if environment is None else environment)
         self.pool = Pool()
         self.limiters: dict[str, Limiter] = {}
         self.backends: dict[tuple[str, str], Backend] = {}
+
+    def experience(self, model: str) -> Experience:
+        """What the run has learnt of a model."""
+        return self.experiences.setdefault(model, Experience(self.ending))
+
+    def remember(self, known: "Learnt") -> None:
+        """Take in what is stored of the run so far."""
+        for model, lessons in known.lessons.items():
+            self.experience(model).lessons.update({lesson.field: lesson for lesson in lessons})
+        for model in known.answering:
+            self.experience(model).answered = True
 
     async def close(self) -> None:
         """Let go of every model and connection."""
         for backend in self.backends.values():
             await backend.close()
         await self.pool.close()
+
+
+@dataclass(frozen=True, slots=True)
+class Learnt:
+    """What is stored of a run's models: what they do not take, and which of them have answered."""
+
+    lessons: Mapping[str, Iterable[Lesson]]
+    answering: frozenset[str] = frozenset()
+
+
+NOTHING_YET = Learnt({})
+
+
+@dataclass(frozen=True, slots=True)
+class OutputLimit:
+    """The output limit that is sent (None: none), whether it stands whatever a budget has left, and the longest
+    output without one."""
+
+    sent: int | None
+    fixed: bool
+    largest: int
+
+    @property
+    def longest(self) -> int:
+        """The longest output that a request can lead to."""
+        return self.largest if self.sent is None else self.sent
 
 
 class Endpoints:
@@ -51,7 +96,7 @@ class Endpoints:
         self._endpoints: dict[str, Endpoint] = {}
         self.urls: dict[str, str] = {}
         self.key_variables: set[str] = set()
-        for name in _models(config):
+        for name in models_of(config):
             self._endpoints[name] = self._make(name)
 
     def __getitem__(self, name: str) -> Endpoint:
@@ -89,12 +134,26 @@ class Endpoints:
             limiter = self._facilities.limiters[place] = Limiter(
                 self._clock, at_once, per_minute_of(self._config, name)
             )
+        profile, version = profile_for(name, settings), self._facilities.rules_of_play
         temperature = settings.temperature
         if temperature == "auto":
-            temperature = None if takes_no_temperature(provider, model) else 0.0
-        retries = Policy(**settings.retry.model_dump())
-        limits = settings.max_tokens, temperature, settings.timeout
-        return Endpoint(name, backend, limiter, *limits, rates_of(name, settings), retries)
+            temperature = 0.0 if profile.temperature else None
+        limit = output_limit_of(name, settings, version)
+        return Endpoint(
+            name,
+            backend,
+            limiter,
+            limit.sent,
+            temperature,
+            settings.timeout,
+            rates_of(name, settings),
+            Policy(**settings.retry.model_dump()),
+            limit.fixed,
+            limit.largest,
+            profile,
+            self._facilities.experience(name),
+            tells_cuts=version > 1,
+        )
 
     def _backend(self, provider: str, model: str, name: str, settings: ModelConfig) -> Backend:
         """What answers: made for this match when simulated, as its draws are the seed's; otherwise made once."""
@@ -145,23 +204,26 @@ class Endpoints:
 
     def _http(self, provider: str, model: str, name: str, settings: ModelConfig) -> Backend:
         listed, url = PROVIDERS.get(provider), self.urls[name]
-        ways = listed or UNLISTED
+        profile = profile_for(name, settings)
         options = Options(
-            json=settings.json_mode or ways.json,
-            max_tokens_key=ways.max_tokens_key,
-            seed=ways.seed,
+            json=profile.json,
+            max_tokens_key=profile.limit_field,
+            seed=profile.seed,
+            stream_usage=profile.stream_options,
             extra=settings.extra,
         )
+        wire = wire_of(name, settings)
         return HttpBackend(
             self._facilities.pool,
             self._clock,
-            WIRES.create(settings.wire or ways.wire),
+            WIRES.create(wire),
             base_url=url,
             model=model,
             key=self._key(name, settings, listed),
             options=options,
             timeout=settings.timeout,
             headers=settings.headers,
+            also=[(WIRES.create(name), place) for name, place in also_spoken(provider, wire, url)],
         )
 
     def _key(self, name: str, settings: ModelConfig, listed: Provider | None) -> str | None:
@@ -175,6 +237,29 @@ class Endpoints:
         if not key:
             raise ConfigError(f"the model {name} needs an API key: set the environment variable {variable}")
         return _usable(key, variable)
+
+
+def wire_of(name: str, settings: ModelConfig) -> str:
+    """The wire format that a model is asked in."""
+    provider, _, model = name.partition("/")
+    base_url = settings.base_url or PROVIDERS.get(provider, UNLISTED).base_url
+    return settings.wire or usual_wire(provider, model, base_url)
+
+
+def profile_for(name: str, settings: ModelConfig) -> Profile:
+    """What a model takes, as set or as known."""
+    profile = profile_of(name, wire_of(name, settings))
+    return profile if settings.json_mode is None else replace(profile, json=settings.json_mode)
+
+
+def output_limit_of(name: str, settings: ModelConfig, rules_of_play: int = RULES_OF_PLAY) -> OutputLimit:
+    """The output limit of a model: as set; that of a model in this process; else none, or what its provider needs."""
+    if settings.max_tokens is not None:
+        return OutputLimit(settings.max_tokens, fixed=True, largest=settings.max_tokens)
+    if name.partition("/")[0] in IN_PROCESS or rules_of_play == 1:
+        return OutputLimit(LIMIT, fixed=True, largest=LIMIT)
+    profile = profile_for(name, settings)
+    return OutputLimit(profile.sent_limit, fixed=False, largest=profile.largest)
 
 
 def rates_of(name: str, settings: ModelConfig) -> dict[str, Rate]:
@@ -220,7 +305,7 @@ def _read_key(name: str, path: Path) -> str:
     return key
 
 
-def _models(config: Config) -> list[str]:
+def models_of(config: Config) -> list[str]:
     """The models of a match, each once."""
     named = [name for player in config.players for name in (player.model, player.to) if name is not None]
     judges = [model for name in (config.judge, config.guided_by) if (model := model_of(name)) is not None]
@@ -247,7 +332,7 @@ def per_minute_of(config: Config, name: str) -> float | None:
 def _sharing(config: Config, name: str) -> list[ModelConfig]:
     """The settings of all the models at this one's base URL."""
     place = place_of(config, name)
-    return [config.model(other) for other in _models(config) if other == name or place_of(config, other) == place]
+    return [config.model(other) for other in models_of(config) if other == name or place_of(config, other) == place]
 
 
 def embedded() -> Path:

@@ -15,7 +15,7 @@ from mashq.config import Config, PlayerConfig
 from mashq.errors import ConfigError
 from mashq.gateway import process_secrets
 from mashq.gateway.preflight import reach
-from mashq.gateway.providers import PROVIDERS
+from mashq.gateway.providers import is_key
 from mashq.gateway.proxy.server import MeteringServer
 from mashq.gateway.types import Clock
 from mashq.players.external.agent import Agent, External
@@ -71,9 +71,9 @@ class ExternalAgents:
 
 
 def _agent(config: Config, player: PlayerConfig, there: Mapping[str, str]) -> Agent:
-    secret = {provider.key_env for provider in PROVIDERS.values()} | {m.api_key_env for m in config.models.values()}
+    secret = {m.api_key_env for m in config.models.values()}
     for name in player.env:
-        if name in secret:
+        if name in secret or is_key(name):
             raise ConfigError(
                 f"player {player.name!r}: env names {name}, which holds a key; an agent gets none of them"
             )

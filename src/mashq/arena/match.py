@@ -18,14 +18,14 @@ from mashq.arena.executors.base import Executor, Shown
 from mashq.arena.executors.local import LocalExecutor
 from mashq.arena.executors.processes import Processes
 from mashq.config import Config
-from mashq.errors import ConfigError, StoreError
+from mashq.errors import ConfigError, ProviderError, Stopped, StoreError
 from mashq.gateway.clock import RealClock
 from mashq.gateway.types import Clock
 from mashq.protocol.results import PlayerResult
 from mashq.runs.manifest import manifest as new_manifest
-from mashq.runs.manifest import stamp
+from mashq.runs.manifest import rules_of_play, stamp
 from mashq.runs.open import Season, items_in, load_season, sound
-from mashq.runs.reading import read_matches
+from mashq.runs.reading import read_matches, read_paid
 from mashq.runs.seasons import Fixture, batches
 from mashq.runs.setup import BUILTIN, items_of, prompts_of
 from mashq.runs.writer import Run
@@ -80,7 +80,7 @@ async def resume(
     if season.finished:
         return season
     config, clock = season.config, clock or RealClock()
-    context = RunContext(config, items_in(out, season.manifest), clock)
+    context = RunContext(config, items_in(out, season.manifest), clock, rules_of_play=rules_of_play(season.manifest))
     try:
         begun = season.manifest["detector"]["version"]
         if context.judge.version != begun:
@@ -107,7 +107,7 @@ async def join(out: Path, config: Config, *, base: Path | None = None, show: Sho
         **{p.prompts or BUILTIN: dict(prompts_of(grown, p).texts) for p in fresh},
     }
     clock = RealClock()
-    context = RunContext(grown, items_in(out, season.manifest), clock)
+    context = RunContext(grown, items_in(out, season.manifest), clock, rules_of_play=rules_of_play(season.manifest))
     try:
         await context.check([grown], prompts)
         document = season.manifest | {
@@ -163,7 +163,15 @@ async def _play(
         if show is not None:
             show.batch(len(batch), len(batch) - len(left))
         if left:
-            await (executor or fitting(left, context)).play(context, stored, left, prompts, show)
+            try:
+                await (executor or fitting(left, context)).play(context, stored, left, prompts, show)
+            except ProviderError as error:
+                await stored.writer.durable()
+                if read_paid(stored.path, error.model):
+                    raise Stopped(
+                        f"{error}; what was paid for is kept: go on with 'mashq resume {stored.path}'"
+                    ) from None
+                raise
             await stored.writer.durable()
             there = read_matches(stored.path)
             lacking = [fixture.id for fixture in left if not there.get(fixture.id)]

@@ -1,67 +1,114 @@
-"""The metering server on its own: any program, one player's model and budget, a run directory with the ledger.
+"""The metering server on its own: any program, the models and budgets of one player or more, a run directory with the
+ledger.
 
-There is no match: every attempt belongs to the player and to no item. The run's manifest says `"kind": "gateway"`.
+There is no match: every attempt belongs to a player and to no item. The run's manifest says `"kind": "gateway"`. A
+budget for all of them together stops the program when its next request could not be paid for.
 """
 
 import asyncio
 import contextlib
 import os
 import signal
-from collections.abc import Callable, Sequence
-from contextlib import closing
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, closing
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 from mashq.arena.endpoints import Endpoints, Facilities, located
 from mashq.config import Config, PlayerConfig, nearest
 from mashq.errors import ConfigError
 from mashq.gateway import process_secrets
-from mashq.gateway.budgets import BudgetState
+from mashq.gateway.budgets import BY_TOKENS, BudgetState
 from mashq.gateway.model import Model, trial_seed
 from mashq.gateway.preflight import reach
+from mashq.gateway.providers import is_key
+from mashq.gateway.proxy.grants import Grant
 from mashq.gateway.proxy.server import MeteringServer
-from mashq.gateway.types import Call, Clock
-from mashq.protocol.resources import Spend
+from mashq.gateway.types import Call, Clock, Ledger
+from mashq.protocol.resources import RATED, Spend
 from mashq.protocol.rules import Budget
 from mashq.runs.manifest import GATEWAY, stamp
 from mashq.runs.writer import Run
 
-Ready = Callable[[dict[str, str]], None]
+GRACE = 5.0  # seconds between asking a program to end and ending it
+OFTEN = 0.25  # seconds between looks at how things stand
+OUT_OF_BUDGET = 1  # the exit code of a program that was stopped by a budget
+
+Ready = Callable[[Mapping[str, Mapping[str, str]]], None]
+Watch = Callable[["Standing"], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What was spent so far, by all players together, and what went wrong last; `stopped` names a spent budget."""
+
+    spend: Spend
+    under_way: int = 0
+    last_error: str = ""
+    stopped: str | None = None
+
+
+class Together(Sequence[BudgetState]):
+    """The budgets of a player: its own, and one that all players draw on, with what the others have drawn by now."""
+
+    def __init__(self, own: Sequence[BudgetState], budget: Budget) -> None:
+        self._own, self._budget = tuple(own), budget
+        self.others: list[Grant] = []
+
+    def __iter__(self) -> Iterator[BudgetState]:
+        yield from self._own
+        if self._budget.is_set:
+            yield "the", self._budget, sum((grant.under_way for grant in self.others), Spend())
+
+    def __len__(self) -> int:
+        return len(self._own) + self._budget.is_set
+
+    @overload
+    def __getitem__(self, at: int) -> BudgetState: ...
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[BudgetState]: ...
+    def __getitem__(self, at: int | slice) -> BudgetState | Sequence[BudgetState]:
+        return list(self)[at]
 
 
 async def meter(
     config: Config,
     out: Path,
-    name: str | None,
+    names: Sequence[str],
     command: Sequence[str],
     ready: Ready,
     *,
     clock: Clock,
     base: Path,
+    budget: Mapping[str, float] | None = None,
+    watch: Watch | None = None,
 ) -> int:
-    """Serve until the command ends (its exit code) or, without one, until interrupted (0)."""
+    """Serve until the command ends (its exit code), a budget stops it (1) or, without one, until interrupted (0)."""
     config = located(config, base.resolve())
-    player = _chosen(config, name)
-    facilities = Facilities()
-    alone = config.model_copy(update={"players": [player]})
+    players = _chosen(config, names, alone=bool(command))
+    facilities, together = Facilities(), Budget.of(**(budget or {}))
+    alone = config.model_copy(update={"players": players})
     endpoints = Endpoints(alone, clock, trial_seed(config.seed, 0), facilities)
+    _priced(endpoints, players, together)
     server = MeteringServer(clock)
     try:
         await reach(endpoints.urls)
         process_secrets.forget(endpoints.key_variables)
-        manifest = _manifest(config, player, endpoints, clock)
+        manifest = _manifest(config, players, endpoints, clock)
         with closing(Run.create(out, clock, manifest, ())) as stored:
             await server.start()
-            seat = server.admit(player.name)
             record = stored.record("0")
             server.record_to(record.refuse)
-            call = Call("0", 0, player.name, None, GATEWAY)
-            budget_states = _budget_states(config, player)
-            model = Model(endpoints[player.model], record.ledger(), clock, call, config.seed, budget_states)
-            grant = server.issue(seat, model)
-            ready(seat.variables)
-            code = await _until_done(command, seat.variables)
-            await grant.close()
+            seats = {player.name: server.admit(player.name) for player in players}
+            ledger = record.ledger()
+            models = [_model(config, player, endpoints, ledger, clock, together) for player in players]
+            grants = [server.issue(seat, model) for seat, model in zip(seats.values(), models, strict=True)]
+            _introduce(grants)
+            ready({name: seat.variables for name, seat in seats.items()})
+            async with _watched(grants, watch):
+                code = await _until_done(command, next(iter(seats.values())).variables, grants)
+                await asyncio.gather(*(grant.close() for grant in grants))
             await stored.writer.synced()
             stored.write_manifest(manifest | {"ended": stamp(clock)})
             return code
@@ -70,8 +117,30 @@ async def meter(
         await facilities.close()
 
 
-async def _until_done(command: Sequence[str], variables: dict[str, str]) -> int:
-    """Wait for the command, or for an interrupt; an interrupt goes to the command as well, which ends by itself."""
+def _model(
+    config: Config, player: PlayerConfig, endpoints: Endpoints, ledger: Ledger, clock: Clock, together: Budget
+) -> Model:
+    """The model of a player, with its own budgets and the one for all."""
+    call = Call("0", 0, player.name, None, GATEWAY)
+    states = Together(_budget_states(config, player), together)
+    return Model(endpoints[player.model], ledger, clock, call, config.seed, states)
+
+
+def _introduce(grants: Sequence[Grant]) -> None:
+    """Let each draw on the budget of all with what the others have drawn."""
+    for grant in grants:
+        states = grant.model.budget_states
+        assert isinstance(states, Together)
+        states.others += [other for other in grants if other is not grant]
+
+
+def without_keys(environment: Mapping[str, str]) -> dict[str, str]:
+    """An environment for a program: without the keys to any maker or host of models."""
+    return {name: value for name, value in environment.items() if not is_key(name)}
+
+
+async def _until_done(command: Sequence[str], variables: Mapping[str, str], grants: Sequence[Grant]) -> int:
+    """Wait for the command, an interrupt or a spent budget; the latter two end the command as well."""
     stopped, loop = asyncio.Event(), asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         with contextlib.suppress(NotImplementedError, ValueError):  # ValueError: not the main thread
@@ -80,26 +149,81 @@ async def _until_done(command: Sequence[str], variables: dict[str, str]) -> int:
         await stopped.wait()
         return 0
     try:
-        process = await asyncio.create_subprocess_exec(*command, env={**os.environ, **variables})
+        process = await asyncio.create_subprocess_exec(*command, env={**without_keys(os.environ), **variables})
     except (OSError, ValueError) as error:
         raise ConfigError(f"the command {command[0]!r} cannot be started ({error}): name another") from None
     ended, told = asyncio.create_task(process.wait()), asyncio.create_task(stopped.wait())
-    await asyncio.wait({ended, told}, return_when=asyncio.FIRST_COMPLETED)
-    told.cancel()
+    spent = [asyncio.create_task(grant.exhausted.wait()) for grant in grants]
+    await asyncio.wait({ended, told, *spent}, return_when=asyncio.FIRST_COMPLETED)
+    broke = any(grant.exhausted.is_set() for grant in grants) and not ended.done()
+    for waiting in (told, *spent):
+        waiting.cancel()
     if not ended.done():
-        with contextlib.suppress(ProcessLookupError):
-            process.terminate()
+        await _end(process, ended)
     code = await ended
-    return code if code >= 0 else 128 - code
+    return OUT_OF_BUDGET if broke else code if code >= 0 else 128 - code
 
 
-def _chosen(config: Config, name: str | None) -> PlayerConfig:
+async def _end(process: asyncio.subprocess.Process, ended: asyncio.Task[int]) -> None:
+    """Ask a program to end, and end it when it does not."""
+    with contextlib.suppress(ProcessLookupError):
+        process.terminate()
+        await asyncio.wait({ended}, timeout=GRACE)
+        if not ended.done():
+            process.kill()
+
+
+@asynccontextmanager
+async def _watched(grants: Sequence[Grant], watch: Watch | None) -> AsyncGenerator[None]:
+    """Tell how things stand whenever that has changed, and at the end."""
+    if watch is None:
+        yield
+        return
+
+    async def look() -> None:
+        last: Standing | None = None
+        while True:
+            now = _standing(grants)
+            if now != last:
+                watch(now)
+                last = now
+            await asyncio.sleep(OFTEN)
+
+    looking = asyncio.create_task(look())
+    try:
+        yield
+    finally:
+        looking.cancel()
+        watch(_standing(grants))
+
+
+def _standing(grants: Sequence[Grant]) -> Standing:
+    error = max((grant.last_error for grant in grants), default=(0.0, ""))[1]
+    stopped = next((grant.reason for grant in grants if grant.reason is not None), None)
+    return Standing(
+        sum((grant.spend for grant in grants), Spend()), sum(grant.busy for grant in grants), error, stopped
+    )
+
+
+def _chosen(config: Config, wanted: Sequence[str], *, alone: bool) -> list[PlayerConfig]:
     names = [player.name for player in config.players]
-    if name is None and len(names) > 1:
-        raise ConfigError(f"the configuration has {len(names)} players: choose one with --player {names[0]}")
-    if name is not None and name not in names:
-        raise ConfigError(f"the configuration has no player {name!r}{nearest(name, names)}")
-    return next(player for player in config.players if name in (None, player.name))
+    for name in wanted:
+        if name not in names:
+            raise ConfigError(f"the configuration has no player {name!r}{nearest(name, names)}")
+    chosen = [player for player in config.players if not wanted or player.name in wanted]
+    if alone and len(chosen) > 1:
+        raise ConfigError(f"a command is one player's, and there are {len(chosen)}: choose with --player {names[0]}")
+    return chosen
+
+
+def _priced(endpoints: Endpoints, players: Sequence[PlayerConfig], budget: Budget) -> None:
+    """A budget of what goes by a rate needs the rate of every model."""
+    for resource in (name for name, _ in budget.limits if name in RATED and name in BY_TOKENS):
+        for player in players:
+            if resource not in endpoints[player.model].rates:
+                raise ConfigError(
+                    f"a budget of {resource} needs to know what {player.model} costs: set its price under models"
+                )
 
 
 def _budget_states(config: Config, player: PlayerConfig) -> list[BudgetState]:
@@ -108,14 +232,14 @@ def _budget_states(config: Config, player: PlayerConfig) -> list[BudgetState]:
     return [(name, budget, Spend()) for name, budget in budgets.items() if budget.is_set]
 
 
-def _manifest(config: Config, player: PlayerConfig, endpoints: Endpoints, clock: Clock) -> dict[str, Any]:
+def _manifest(config: Config, players: Sequence[PlayerConfig], endpoints: Endpoints, clock: Clock) -> dict[str, Any]:
     return {
         "format": 1,
         "kind": GATEWAY,
         "started": stamp(clock),
         "ended": None,
         "simulated": endpoints.simulated,
-        "player": player.name,
+        "player": ", ".join(player.name for player in players),
         "models": endpoints.described(),
         "config": config.model_dump(mode="json"),
     }

@@ -195,7 +195,7 @@ class _Planner:
 
     def _loop(self, calls: Calls) -> Iterator[Asked]:
         """The turns of a loop, each of which quotes all before it."""
-        own, reply = self.own, self.own.settings.max_tokens
+        own, reply = self.own, self.own.longest
         for turn in range(math.ceil(calls.total / self.work.items)):
             purpose = "answer" if turn == 0 else "review"
             for size in self.sizes.answers:
@@ -205,7 +205,7 @@ class _Planner:
     def _questions(self, calls: Calls) -> Iterator[Asked]:
         """Answers, decisions and reviews; a reply that is asked for again is quoted."""
         sizes, items = self.sizes, self.work.items
-        quoted = sizes.quotes * max(self.own.settings.max_tokens, self.other.settings.max_tokens)
+        quoted = sizes.quotes * max(self.own.longest, self.other.longest)
         yield from self._asked(self.own, "answer", calls.answers / items, sizes.answers)
         yield from self._asked(self.own, "decision", calls.decisions, (sizes.longest_decision,))
         reviews = [size + quoted for size in sizes.reviews]
@@ -218,7 +218,7 @@ class _Planner:
         """`count` attempts with each of these prompts: each time it is asked for, as often as it is repeated."""
         if not count:
             return
-        again, asks = self.sizes.again + model.settings.max_tokens, self.spec.asks
+        again, asks = self.sizes.again + model.longest, self.spec.asks
         ways = range(asks) if self.spec.at_most is None else (asks - 1,)
         for size in prompts:
             for ask in ways:
@@ -299,7 +299,7 @@ def _verdicts(config: Config, player: PlayerConfig, planner: "_Planner", items: 
     if counts is None:
         return Verdicts(NOT_KNOWN, NOT_KNOWN)
     usual, most_drafts = counts
-    longest = max(planner.own.settings.max_tokens, planner.other.settings.max_tokens)
+    longest = max(planner.own.longest, planner.other.longest)
     if planner.spec.external:
         longest = MAX_OUTPUT
     prompts = [

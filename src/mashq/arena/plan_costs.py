@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from mashq.arena.endpoints import concurrency_of, per_minute_of, place_of, rates_of
+from mashq.arena.endpoints import concurrency_of, output_limit_of, per_minute_of, place_of, rates_of
 from mashq.config import Config
 from mashq.gateway.backends import simulated
 from mashq.gateway.backends.simulated import Parameters
@@ -141,6 +141,7 @@ class Priced:
 
     def __init__(self, config: Config, name: str) -> None:
         self.name, self.settings = name, config.model(name)
+        self.longest = output_limit_of(name, self.settings).longest  # the longest output, in tokens
         self.provider = name.partition("/")[0]
         self._config = config
 
@@ -178,7 +179,7 @@ class Priced:
         if self.provider == "recorded":
             return Attempt(UNKNOWN, UNKNOWN, UNKNOWN)
         seconds = SECONDS_LOCAL if self.provider == "local" else SECONDS_HTTP
-        return Attempt(tokens_in, min(tokens_out, self.settings.max_tokens), seconds)
+        return Attempt(tokens_in, min(tokens_out, self.longest), seconds)
 
     def at_most(self, purpose: str, tokens_in: Planned) -> Attempt:
         """An attempt at worst: draws and recordings keep to no limit, and a model in this process to no time-out."""
@@ -188,7 +189,7 @@ class Priced:
         if self.provider == "recorded":
             return Attempt(UNKNOWN, UNKNOWN, UNKNOWN)
         seconds = UNKNOWN if self.provider == "local" else self.settings.timeout
-        return Attempt(tokens_in, self.settings.max_tokens, seconds, self.pause)
+        return Attempt(tokens_in, self.longest, seconds, self.pause)
 
     def overrun(self, most: Cost) -> Cost:
         """By how much an attempt may exceed what a budget reserved for it, if it takes `most` at worst."""

@@ -12,14 +12,14 @@ from typing import Any, Protocol
 
 from mashq.arena.referee import Scorer
 from mashq.detectors.base import NoVerdict, Pair
-from mashq.errors import StoreError
+from mashq.errors import ProviderError, StoreError
 from mashq.gateway.budgets import BudgetState, OutOfBudget
 from mashq.gateway.model import Endpoint, Model
 from mashq.gateway.types import Call, Clock, Ledger
 from mashq.players.base import Draft, Player, declared
 from mashq.protocol.game import Ruling, apply, observe, ruling, to_move
 from mashq.protocol.items import Item
-from mashq.protocol.moves import CHOICES, Answer, Decision, Move, Rewrite, Stop
+from mashq.protocol.moves import CHOICES, ENDINGS, Answer, Decision, Move, Rewrite, Stop
 from mashq.protocol.persistent import replaced
 from mashq.protocol.resources import Spend
 from mashq.protocol.state import MatchState, Observation
@@ -67,6 +67,7 @@ class Match:
         default_factory=dict[tuple[int, int], "asyncio.Task[Move]"]
     )
     _closing: "asyncio.Future[None]" = field(init=False)
+    _over: ProviderError | None = None
 
     async def play(self) -> MatchState:
         """Play to the end."""
@@ -76,9 +77,12 @@ class Match:
             else:
                 await self._together()
         finally:
-            for task in self._early.values():
-                task.cancel()
+            if self._over is None:
+                for task in self._early.values():
+                    task.cancel()
             await asyncio.gather(*self._early.values(), return_exceptions=True)
+        if self._over is not None:
+            raise self._over
         return self.state
 
     async def _in_order(self) -> None:
@@ -99,14 +103,20 @@ class Match:
             raise errors.exceptions[0] from None
 
     async def _seated(self, seat: int) -> None:
-        """All turns of one seat; whoever makes the last move of a round wakes those who rest."""
-        while (phase := self.state.players[seat].phase) != "done":
+        """All turns of one seat; whoever makes the last move of a round wakes those who rest.
+
+        Where a provider will serve nobody, every seat ends after what it has sent: that is paid for, and recorded.
+        """
+        while (phase := self.state.players[seat].phase) != "done" and self._over is None:
             if phase == "rest":
                 await self._closing
                 continue
             round_ = self.state.round
-            await self._step(seat)
-            if self.state.round != round_:
+            try:
+                await self._step(seat)
+            except ProviderError as over:
+                self._over = over
+            if self.state.round != round_ or self._over is not None:
                 closed, self._closing = self._closing, asyncio.get_running_loop().create_future()
                 closed.set_result(None)
 
@@ -145,6 +155,7 @@ class Match:
         """The player's move, with what it cost."""
         model = self._model(seat, seen)
         move = await self._move(seat, seen, model)
+        model.endpoint.despair()  # a program that asks by itself, or an agent that caught it, cannot go on either
         return replaced(move, spend=model.spend)
 
     async def _move(self, seat: int, seen: Observation, model: Model) -> Move:
@@ -153,7 +164,7 @@ class Match:
             draft = await self.contestants[seat].player.move(seen, model)
         except OutOfBudget as reason:
             return Stop(str(reason))
-        except StoreError:
+        except (StoreError, ProviderError):
             raise
         except asyncio.CancelledError as error:
             task = asyncio.current_task()
@@ -232,7 +243,7 @@ def unusable(seen: Observation, draft: object) -> str:
         legal = given.choice in CHOICES and all(isinstance(text, str) for text in texts)
     else:
         texts = (given.text, given.error)
-        legal = given.status in ("ok", "refused", "failed") and all(isinstance(text, str) for text in texts)
+        legal = given.status in ENDINGS and all(isinstance(text, str) for text in texts)
         if given.h is not None:
             legal = legal and isinstance(given.h, float | int) and 0 <= given.h <= 1
         if given.confidence is not None:

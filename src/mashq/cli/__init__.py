@@ -35,12 +35,13 @@ from mashq.cli.verify import verify
 from mashq.cli.view import view
 from mashq.cli.weights import weights
 from mashq.errors import MashqError, Stopped
+from mashq.version import __version__
 
 BAD_INPUT, STOPPED = 2, 3
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
-@click.version_option(package_name="mashq")
+@click.version_option(__version__, package_name="mashq")
 def cli() -> None:
     """What does a factual answer cost?
 

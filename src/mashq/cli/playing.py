@@ -169,12 +169,12 @@ def show_metered(run: Path, *, as_json: bool) -> None:
 
     from mashq.report.documents.base import as_json as json_of
     from mashq.report.documents.metered import document
-    from mashq.report.text.metered import metered
+    from mashq.report.text.metered import metered, metered_width
 
     found = document(run)
     if as_json:
         click.echo(json_of(found))
         return
     console = Console(highlight=False, emoji=False, markup=False)
-    console.width = max(console.width, 120)
+    console.width = max(console.width, metered_width(found))
     console.print(metered(found))

@@ -113,6 +113,7 @@ def read_source(source: Path, renames: dict[str, str]) -> Source:
     if not source.is_dir():
         results, notes = read(source, renames)
         return Source(results, ScoreRules(weights=dict(DEFAULTS)), notes)
+    from mashq.report.documents import earlier
     from mashq.report.documents.columns import season_results, trials_of
     from mashq.runs.open import load_season
     from mashq.runs.setup import score_rules_of
@@ -123,6 +124,7 @@ def read_source(source: Path, renames: dict[str, str]) -> Source:
     notes: list[str] = []
     if season.manifest["simulated"]:
         notes.append("SIMULATED: no real model answered some of this; those scores, costs and times are drawn.")
+    notes += earlier.note(season.path, season.manifest)
     results = season_results(trials_of(season))
     return Source(results, score_rules_of(season.config), notes, season.finished)
 

@@ -251,7 +251,7 @@ class ModelConfig(Strict):
     wire: str | None = None
     json_mode: Literal["schema", "object", "none"] | None = None
     temperature: Annotated[float, Field(ge=0, le=2)] | Literal["auto"] | None = "auto"
-    max_tokens: int = Field(default=512, ge=1, le=10_000_000)
+    max_tokens: int | None = Field(default=None, ge=1, le=10_000_000)
     timeout: float = Field(default=120.0, gt=0, le=86_400)
     concurrency: int = Field(default=8, ge=1, le=100_000)
     requests_per_minute: float | None = Field(default=None, gt=0)

@@ -1,7 +1,8 @@
 """`detector: llm-judge:PROVIDER/MODEL`: any model behind the gateway as a judge or guide.
 
 Its attempts are in the ledger under the referee's name: recorded, reported, never charged to a player. A verdict that
-cannot be read is asked for once more; after that there is none, and the answer it was about counts as failed.
+cannot be read is asked for once more, unless it was cut off; after that there is none, and the answer it was about
+counts as failed.
 """
 
 import hashlib
@@ -35,6 +36,8 @@ class LlmJudge:
             h = None if reply.refused else verdicts.verdict(pair, reply.text)
             if h is not None:
                 return h
+            if reply.cut:
+                raise NoVerdict(f"the judge's reply was {reply.cut}")
             why = reply.text[:120]
         raise NoVerdict(f"the judge's reply is no verdict: {why!r}")
 

@@ -156,7 +156,7 @@ class _Choice:
     def score(self, sample: Document, where: str) -> tuple[str, float | None]:
         """The status and H of a sample. What mashq itself wrote down of the status holds."""
         own = _mapping(_mapping(sample.get("metadata")).get("mashq")).get("status")
-        if own in ("refused", "failed", "unanswered"):
+        if own in ("refused", "failed", "cut", "unanswered"):
             return str(own), None
         if sample.get("error"):
             self._how.noticed["samples that ended in an error are failed"] += 1

@@ -13,7 +13,6 @@ import math
 import sqlite3
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from importlib.metadata import version
 from itertools import groupby
 from pathlib import Path
 from typing import IO, Any, cast
@@ -25,6 +24,7 @@ from mashq.gateway.providers import IN_PROCESS
 from mashq.protocol.resources import RATED
 from mashq.runs.database import columns_of
 from mashq.runs.manifest import read_manifest
+from mashq.version import __version__
 
 LINE = 256
 INTERNAL, CLIENT = 1, 3
@@ -319,7 +319,7 @@ def _line(manifest: Row, spans: Iterable[Span]) -> str:
                 "resource": {"attributes": _attributes(resource)},
                 "scopeSpans": [
                     {
-                        "scope": {"name": "mashq.export", "version": version("mashq")},
+                        "scope": {"name": "mashq.export", "version": __version__},
                         "spans": list(spans),
                     }
                 ],

@@ -1,11 +1,13 @@
 """Exports that are rows: CSV, JSON lines and Parquet, of results, attempts or events."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from mashq.errors import ConfigError
 from mashq.export import files, tables
 from mashq.export.base import Options, What, check_matches
-from mashq.runs.open import load_season
+from mashq.report.documents.columns import trials_of
+from mashq.runs.open import Season, load_season
 from mashq.runs.setup import score_rules_of
 
 
@@ -25,8 +27,7 @@ class Rows:
             season = load_season(run)
             written = files.write(tables.results(season, options.matches), self.form, out)
             if season.kind == "match" and out is not None:
-                flags = " ".join(tables.score_flags(score_rules_of(season.config)))
-                notes.append(f"Scores as the run does with: mashq score {out} {flags}")
+                notes.append(_how_scored(season, options.matches, out))
         else:
             check_matches(run, options.matches)
             table = tables.attempts if options.what == "attempts" else tables.events
@@ -39,6 +40,17 @@ class Rows:
                 "import them as text."
             )
         return notes
+
+
+def _how_scored(season: Season, matches: Sequence[str], out: Path) -> str:
+    """How the rows are scored as the run is, or which of them the run's own score leaves aside."""
+    scored = {played.fixture.id for played in trials_of(season)}
+    begun = {fixture.id for fixture in tables.chosen(season, matches)}
+    if begun > scored:
+        open_ = ", ".join(sorted(begun - scored, key=int))
+        return f"Note: rows of trial {open_} are in the file, and the run's score leaves them out: it has not ended."
+    flags = " ".join(tables.score_flags(score_rules_of(season.config)))
+    return f"Scores as the run does with: mashq score {out} {flags}"
 
 
 class Csv(Rows):

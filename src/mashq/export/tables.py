@@ -221,11 +221,23 @@ def _query(run: Path, select: str, column: str, matches: Collection[str], order:
 
 def _costs(player: PlayerResult) -> Iterator[dict[str, Cell]]:
     """What each item of a player took of each resource as it is scored: with its share of what belongs to no item and
-    the charge for what is unknown; None where there is neither."""
+    the charge for what is unknown; None where there is neither. Where no attempt of a player told it, items without
+    an attempt have none either, or a reader would take their 0 for the player's usual cost."""
     own = result_columns([player])[0]
+    calls = own.cost("calls").value.tolist()
     costs = {name: own.cost(name).value.tolist() for name in COST_NAMES}
+    holes = {
+        name
+        for name, values in costs.items()
+        if any(map(math.isnan, values))
+        and all(math.isnan(value) for value, made in zip(values, calls, strict=True) if made)
+    }
+    holes |= {measure for name in holes if name in TABLE for measure in TABLE[name].measures}
     for at in range(len(player.items)):
-        yield {name: None if math.isnan(values[at]) else _whole(values[at]) for name, values in costs.items()}
+        yield {
+            name: None if math.isnan(values[at]) or (name in holes and not calls[at]) else _whole(values[at])
+            for name, values in costs.items()
+        }
 
 
 def _whole(value: float) -> Cell:

@@ -4,13 +4,15 @@ What is unknown counts at the worst case that was reserved for it, so a budget i
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from mashq.gateway.types import Worst
-from mashq.protocol.resources import TABLE, Amount, Spend, Unknown
+from mashq.protocol.resources import RATED, TABLE, Amount, Spend, Unknown
 from mashq.protocol.rules import Budget
 
+BY_TOKENS = ("tokens", *RATED)  # what a call takes of these follows its tokens
 BudgetState = tuple[str, Budget, Spend]
+LEAST = 512  # a call whose output cannot be this long is not worth its prompt: it cannot be paid
 
 
 class OutOfBudget(Exception):
@@ -32,6 +34,28 @@ def lacking(budget_states: Sequence[BudgetState], spent: Spend, worst: Worst) ->
                     f"{used:g} used, up to {need:g} more needed"
                 )
     return None
+
+
+def bounding(budget_states: Sequence[BudgetState]) -> bool:
+    """Whether any budget needs every call to have a bound of its tokens."""
+    limited = {resource for _, budget, _ in budget_states for resource, _ in budget.limits}
+    return not limited.isdisjoint(BY_TOKENS)
+
+
+def affordable(
+    budget_states: Sequence[BudgetState], spent: Spend, worst_of: Callable[[int], Worst], most: int, least: int = 1
+) -> int:
+    """The longest output up to `most` tokens that can be paid for at its worst; `least` where not even that can."""
+    low, high = min(least, most), most
+    if lacking(budget_states, spent, worst_of(high)) is None:
+        return high
+    while low < high:  # the longest that can be paid lies in low..high
+        middle = (low + high + 1) // 2
+        if lacking(budget_states, spent, worst_of(middle)) is None:
+            low = middle
+        else:
+            high = middle - 1
+    return low
 
 
 def _need(worst: Worst, resource: str) -> float:

@@ -1,5 +1,6 @@
 """The values that pass through the gateway, and what a backend, a ledger and a clock are."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
@@ -12,6 +13,7 @@ Measure = float | Unknown
 Costs = Mapping[str, Measure]
 Kind = Literal["ok", "refused", "http", "timeout", "dropped", "left", "unreachable", "unparsable", "missing"]
 LEFT = "the agent left before the end of the stream"
+CUT = "length"  # the `stop` of a reply that an output limit cut off, whatever the provider calls it
 
 REFEREE = "referee"  # whose attempts the ledger keeps under this name: the judge's
 
@@ -39,10 +41,13 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What is asked of a model. `facts` is what the prompt was made from: read by simulated models, never sent."""
+    """What is asked of a model. `facts` is what the prompt was made from: read by simulated models, never sent.
+
+    `max_tokens` None: no output limit is sent.
+    """
 
     messages: tuple[Message, ...]
-    max_tokens: int
+    max_tokens: int | None
     temperature: float | None = None
     seed: int | None = None
     schema: Mapping[str, object] | None = None
@@ -50,29 +55,62 @@ class Request:
 
     @property
     def prompt_bytes(self) -> int:
-        """An upper bound of the prompt's tokens: no tokenizer makes more tokens than bytes."""
-        return sum(len(m.content.encode("utf-8", "replace")) + len(m.role) for m in self.messages)
+        """An upper bound of the prompt's tokens, the reply's schema included: no tokenizer makes more than bytes."""
+        texts = [(m.content, m.role) for m in self.messages]
+        schema = 0 if self.schema is None else len(json.dumps(self.schema))
+        return schema + sum(
+            (len(text) if text.isascii() else len(text.encode("utf-8", "replace"))) + len(role)
+            for text, role in texts
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """A model's reply. `h` is set by simulated models only: their answers carry their own score."""
+    """A model's reply. `h` is set by simulated models only: their answers carry their own score.
+
+    `cut` is set for players, where an output limit cut the reply off: it names the limit and how to raise it.
+    """
 
     text: str
     stop: str = ""
     refused: bool = False
     h: float | None = None
+    cut: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Details:
+    """Parts of a usage that have a price of their own; all but `searches` are among its tokens in or out.
+
+    `written` went into a cache, `written_hour` of them for an hour; `audio_in` and `audio_out` are audio; `searches`
+    are a provider's own web searches; `elsewhere` is what other models used, by name, within the same call.
+    """
+
+    written: int = 0
+    written_hour: int = 0
+    audio_in: int = 0
+    audio_out: int = 0
+    searches: int = 0
+    elsewhere: tuple[tuple[str, "Usage"], ...] = ()
+
+
+PLAIN = Details()
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens as billed: `tokens_in` includes the cached ones and `tokens_out` the reasoning ones."""
+    """Tokens as billed: `tokens_in` includes the cached ones and `tokens_out` the reasoning ones.
+
+    `billed` is what the provider says that the call cost, in dollars; `raw` what it said, as it said it.
+    """
 
     tokens_in: Count = UNKNOWN
     tokens_out: Count = UNKNOWN
     cached: Count = UNKNOWN
     reasoning: Count = UNKNOWN
     raw: str = ""
+    details: Details = PLAIN
+    billed: Measure = UNKNOWN
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +125,7 @@ class Outcome:
     status: int | None = None
     retry_after: float | None = None
     error: str = ""
+    code: str = ""  # the provider's own word for an error; not kept in the ledger
 
 
 NEVER_CLOSED = Outcome("missing")
@@ -188,6 +227,10 @@ class Ledger(Protocol):
 
     def close(self, attempt: int, outcome: Outcome, waited: float) -> None:
         """Record what came of it; in the file before anything that follows it."""
+        ...
+
+    def learn(self, model: str, field: str, limit: int | None, why: str) -> None:
+        """Record that a model does not take an optional field, or only an output limit of at most `limit`."""
         ...
 
 

@@ -3,8 +3,8 @@
 import json
 from typing import cast
 
-from mashq.gateway.types import Count
-from mashq.protocol.resources import UNKNOWN
+from mashq.gateway.types import Count, Measure
+from mashq.protocol.resources import UNKNOWN, Unknown
 
 MAX_TOKENS = 10**12
 SORTED = json.JSONEncoder(sort_keys=True).encode
@@ -30,6 +30,25 @@ def count(value: object) -> Count:
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MAX_TOKENS:
         return UNKNOWN
     return value
+
+
+def some(value: object) -> int:
+    """A token count, or 0 where none is stated: only for the parts of a count that is stated."""
+    found = count(value)
+    return 0 if isinstance(found, Unknown) else found
+
+
+def dollars(value: object) -> Measure:
+    """An amount of money (a finite number that is not negative), or UNKNOWN for anything else."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < MAX_TOKENS:
+        return UNKNOWN
+    return float(value)
+
+
+def added(*counts: Count) -> Count:
+    """A sum, unknown when any part is."""
+    known = [one for one in counts if not isinstance(one, Unknown)]
+    return sum(known) if len(known) == len(counts) else UNKNOWN
 
 
 def kept(document: object) -> str:

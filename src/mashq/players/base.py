@@ -143,7 +143,7 @@ def declared(agent: object) -> AgentSpec:
 
 def rewrite(new: Answer) -> Rewrite:
     """An answer as the rewrite of an earlier one."""
-    return Rewrite(new.status, new.text, new.h, new.plain, new.error, new.simulated, new.confidence)
+    return Rewrite(new.status, new.text, new.h, new.plain, new.error, new.simulated, new.confidence, cut=new.cut)
 
 
 def on(seen: Observation, why: str) -> Decision:

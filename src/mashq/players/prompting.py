@@ -1,7 +1,9 @@
 """Asking a model for an answer, a rewrite or a decision, and reading what it says.
 
 A reply that is not the JSON asked for is asked for once more (and counted); after that a decision becomes `continue`
-and an answer its plain text. A refusal, blank text included, and a failure are final.
+and an answer its plain text. A refusal, blank text included, and a failure are final. So is a reply that an output
+limit cut off before its JSON was whole: a decision becomes `continue`, an answer that has begun its JSON, or has no
+text, is `cut`, and plain text is taken as it stands and marked.
 """
 
 from collections.abc import Mapping
@@ -86,6 +88,8 @@ class Prompter:
         if reply.refused:
             return Decision("continue", source="fallback", reason=f"refused: {reply.stop or 'empty reply'}")
         choice = None if found is None else _choice(found)
+        if choice is None and reply.cut:
+            return Decision("continue", source="fallback", reason=reply.cut, cut=True)
         if found is None or choice is None:
             return Decision("continue", source="fallback", reason=f"not a decision: {reply.text[:200]}")
         return Decision(choice, _id(found.get("question_id")), _id(found.get("previous_id")))
@@ -98,6 +102,8 @@ class Prompter:
         if reply.refused:
             return Answer("refused", reply.text, error=reply.stop or "empty reply")
         drawn = reply.h is not None
+        if found is None and reply.cut:
+            return cut_answer(reply)
         if found is None:
             text = cut_string(reply.text, self.key) or reply.text
             return Answer("ok", text.strip(), reply.h, plain=True, simulated=drawn)
@@ -115,11 +121,11 @@ class Prompter:
         place: Place,
         facts: Mapping[str, object] | None = None,
     ) -> tuple[Completion | Failure, Mapping[str, object] | None]:
-        """Ask; ask once more when the reply lacks the JSON."""
+        """Ask; ask once more when the reply lacks the JSON and was not cut off."""
         messages = [Message("user", prompt)]
         reply = await model.ask(messages, schema=wanted, facts=facts, purpose=place.purpose, n=place.n)
         found = read(reply, key)
-        if found is None and isinstance(reply, Completion) and not reply.refused:
+        if found is None and isinstance(reply, Completion) and not (reply.refused or reply.cut):
             keys = ", ".join(f'"{name}"' for name in cast(list[str], wanted["required"]))
             again = self.prompts.fill("again", {"keys": keys})
             messages += [Message("assistant", reply.text), Message("user", again)]
@@ -136,6 +142,14 @@ def read(reply: Completion | Failure, key: str) -> Mapping[str, object] | None:
     if found is None or not isinstance(found[key], str):
         return None
     return None if key == "choice" and _choice(found) is None else found
+
+
+def cut_answer(reply: Completion) -> Answer:
+    """An answer that an output limit cut off without the JSON asked for: its plain text, if that is what it is."""
+    text = reply.text.strip()
+    if not text or "{" in text or "```" in text:
+        return Answer("cut", text, error=reply.cut)
+    return Answer("ok", text, reply.h, plain=True, error=reply.cut, simulated=reply.h is not None, cut=True)
 
 
 def confidence_of(found: Mapping[str, object]) -> float | None:

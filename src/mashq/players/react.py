@@ -76,6 +76,8 @@ class React:
             reply = await model.ask(messages, schema=self._schema, purpose=purpose, n=n)
             if isinstance(reply, Failure) or reply.refused:
                 return loop.best or _unanswered(reply)
+            if reply.cut and read(reply, "action") is None:
+                return loop.best or Answer("cut", reply.text, error=reply.cut)
             told = await self._act(reply, seen, model, loop)
             if told is None:
                 break

@@ -5,11 +5,12 @@ A move carries the guide's score and what it cost, so that a recorded sequence o
 """
 
 from dataclasses import dataclass, fields
-from typing import Literal, cast
+from typing import Literal, cast, get_args
 
 from mashq.protocol.resources import FREE, MAX_COST, Spend, is_number
 
-Status = Literal["ok", "refused", "failed"]
+Status = Literal["ok", "refused", "failed", "cut"]
+ENDINGS: tuple[Status, ...] = get_args(Status)
 Choice = Literal["continue", "review", "end"]
 CHOICES: tuple[Choice, ...] = ("continue", "review", "end")
 
@@ -17,6 +18,8 @@ CHOICES: tuple[Choice, ...] = ("continue", "review", "end")
 @dataclass(frozen=True, slots=True)
 class Answer:
     """The first answer to an item. `plain`: the reply was not the JSON asked for and was taken as its text.
+
+    `cut`: an output limit cut the reply off, and what there is of it stands; the status is `cut` where nothing can.
 
     `h` is the guide's score and `judged` the judge's, where they differ; `h_first` and `judged_first` are those of
     the first of several drafts an agent made within the step; `confidence` is what the player itself stated.
@@ -33,18 +36,23 @@ class Answer:
     h_first: float | None = None
     text_first: str | None = None
     judged_first: float | None = None
+    cut: bool = False
     spend: Spend = FREE
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What the policy chose. `source` says who: the model, the rule, or the fallback for an unusable reply."""
+    """What the policy chose. `source` says who: the model, the rule, or the fallback for an unusable reply.
+
+    `cut`: the reply was cut off by an output limit before it said what.
+    """
 
     choice: Choice
     question_id: str | None = None
     previous_id: str | None = None
     source: Literal["llm", "rule", "fallback"] = "llm"
     reason: str = ""
+    cut: bool = False
     spend: Spend = FREE
 
 
@@ -60,6 +68,7 @@ class Rewrite:
     simulated: bool = False
     confidence: float | None = None
     judged: float | None = None
+    cut: bool = False
     spend: Spend = FREE
 
 
@@ -79,13 +88,13 @@ _DEFAULTS = {
 }
 _NAMES = {kind: name for name, kind in KINDS.items()}
 _WORDS: dict[str, frozenset[object]] = {
-    "status": frozenset({"ok", "refused", "failed"}),
+    "status": frozenset(ENDINGS),
     "choice": frozenset(CHOICES),
     "source": frozenset({"llm", "rule", "fallback"}),
 }
 _SCORES = frozenset({"h", "judged", "confidence", "h_first", "judged_first"})
 _NUMBERS = frozenset({"confidence", "h_first"})  # what a player says of itself, as it said it
-_FLAGS = frozenset({"plain", "simulated"})
+_FLAGS = frozenset({"plain", "simulated", "cut"})
 _OPTIONAL = frozenset({"question_id", "previous_id", "text_first"})
 
 

@@ -170,14 +170,6 @@ class Spend:
             self.waited + other.waited,
         )
 
-    def share(self, part: float) -> "Spend":
-        """A part of it, from 0 to 1, as when it is spread over items of which only some are scored."""
-        if part == 1 or self == FREE:
-            return self
-        amounts = (Amount(one.total * part, one.known, one.unknown, one.worst * part) for one in self.amounts)
-        counts: dict[str, Any] = {name: getattr(self, name) * part for name in COUNTS if name != "unknown"}
-        return Spend(**counts, unknown=self.unknown, amounts=tuple(amounts), waited=self.waited * part)
-
     def put(self, measure: str, amount: Amount) -> "Spend":
         """With another amount of one of MEASURES."""
         at = _PLACE[measure]

@@ -8,7 +8,7 @@ its worst case.
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from mashq.protocol.resources import FREE, MEASURES, RESOURCES, TABLE, Spend
 from mashq.protocol.state import MatchState
 
-ResultStatus = Literal["ok", "refused", "failed", "unanswered", "pending"]
-STATUSES: tuple[ResultStatus, ...] = ("ok", "refused", "failed", "unanswered", "pending")
-OK, REFUSED, FAILED, UNANSWERED, PENDING = range(len(STATUSES))
+ResultStatus = Literal["ok", "refused", "failed", "cut", "unanswered", "pending"]
+STATUSES: tuple[ResultStatus, ...] = get_args(ResultStatus)
+OK, REFUSED, FAILED, CUT, UNANSWERED, PENDING = range(len(STATUSES))
 ABSENT = -1  # a player that was not asked
 PARTS = ("", "_known", "_unknown", "_worst", "_charged", "_covered")
 SCORES = ("h", "h_first", "guide", "guide_first")
@@ -223,9 +223,9 @@ class Cost:
 class Results:
     """Arrays of players x units, where a unit is an item in a trial; units stand in the order of their items.
 
-    `item_of` says which item a unit is of and `trial_of` names its trial; `status` holds places in STATUSES, or ABSENT;
-    `h` and `h_first` are NaN where there is no score; `unknown` counts attempts that did not tell their tokens. A
-    table of totals is one item that stands for all of them, and has no intervals.
+    `item_of` says which item a unit is of and `trial_of` names its trial; `status` holds places in STATUSES, or
+    ABSENT; `h` and `h_first` are NaN where there is no score; `unknown` counts attempts that did not tell their
+    tokens. A table of totals is one item that stands for all of them, and has no intervals.
     """
 
     players: tuple[str, ...]
@@ -256,8 +256,8 @@ class Results:
 
     @property
     def broken(self) -> NDArray[np.bool_]:
-        """What was refused or failed."""
-        return (self.status == REFUSED) | (self.status == FAILED)
+        """What was refused, failed or cut off."""
+        return (self.status >= REFUSED) & (self.status <= CUT)
 
     @property
     def unfinished(self) -> bool:
@@ -265,9 +265,9 @@ class Results:
         return bool((self.status == PENDING).any())
 
     def only(self, players: Sequence[str]) -> "Results":
-        """The same results for some of the players."""
+        """The same results for some of the players, without what only others were asked."""
         rows = np.array([self.players.index(name) for name in players])
-        return replace(
+        found = replace(
             self,
             players=tuple(players),
             status=self.status[rows],
@@ -276,6 +276,13 @@ class Results:
             costs={name: cost.take(rows) for name, cost in self.costs.items()},
             unknown=self.unknown[rows],
         )
+        asked = np.asarray((found.status != ABSENT).any(axis=0))
+        if asked.all():
+            return found
+        found = found.some_units(asked)
+        left: list[int] = sorted(set(found.item_of.tolist()))
+        places = np.searchsorted(np.array(left), found.item_of)
+        return replace(found, items=tuple(self.items[at] for at in left), item_of=places)
 
     def some_units(self, kept: NDArray[np.bool_]) -> "Results":
         """The same results without some of the units; items stay, with fewer trials or none."""

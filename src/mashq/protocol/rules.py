@@ -7,6 +7,7 @@ from mashq.protocol.resources import COUNTED, DISCLOSED
 
 Turn = Literal["cycle", "single"]
 Keep = Literal["latest", "better"]
+RULES_OF_PLAY = 2  # the version that a run is begun with; 1: a cut reply was a refusal, and every model had a limit
 SHOWABLE = ("average_h", "worst_h", "items_done", *DISCLOSED)
 
 

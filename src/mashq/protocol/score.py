@@ -7,8 +7,8 @@
 The unit is an item in a trial. A rule for refusals says which units count; an item is the mean of its units that
 count, so that an item of many trials weighs no more than another; H is the mean over items, and a total the sum over
 items. A match that is not finished is scored over what each player has played. Costs that some attempts did not tell
-are charged (`results.Cost`); `q_min` and `q_max` put those attempts at their worst case and at nothing, in the way that
-hurts or helps a player most.
+are charged (`results.Cost`); `q_min` and `q_max` put those attempts at their worst case and at nothing, in the way
+that hurts or helps a player most.
 """
 
 import math
@@ -28,6 +28,7 @@ Refusals = Literal["intersection", "penalised", "answered"]
 Bounds = Literal["value", "low", "high"]
 REFUSALS: tuple[Refusals, ...] = ("intersection", "penalised", "answered")
 TIE = 1e-9
+CRUMBS = 1e-12  # of a sum: what rounding may leave of it
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +97,7 @@ class PlayerScore:
 
 @dataclass(frozen=True, slots=True)
 class DroppedUnit:
-    """An item, in a trial where there are several, that some players refused or failed or were not asked."""
+    """An item, in a trial where there are several, that some players refused, failed, were cut off in or lack."""
 
     item: str
     trial: str
@@ -144,9 +145,10 @@ def standings(state: MatchState, rules: ScoreRules) -> tuple[Standing, ...]:
 
 def share(costs: Floats, reference: float | None = None) -> Floats:
     """A resource's part in P before its weight: own cost over the largest, or over a reference; players on the last
-    axis. 0 where nobody used it."""
-    largest = costs.max(axis=-1, keepdims=True) if reference is None else np.asarray(reference, dtype=np.float64)
-    with np.errstate(invalid="ignore", divide="ignore"):
+    axis. 0 where nobody used it, and for who has played nothing (NaN)."""
+    most = np.fmax.reduce(costs, axis=-1, keepdims=True) if reference is None else reference
+    largest = np.asarray(most, dtype=np.float64)
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         ratio = np.where(costs == largest, 1.0, costs / largest)
     return np.where((costs > 0) & (largest > 0), ratio, 0.0)
 
@@ -237,14 +239,13 @@ def _mean(drawn: Floats, values: Floats, counts: Floats, total: Floats | None = 
 def with_known(results: Results, rules: ScoreRules, notes: list[str]) -> ScoreRules:
     """The rules with the resources whose cost is known, or charged, wherever the score needs it."""
     weights: dict[str, float] = {}
-    cells = scored_units(results, rules.refusals)[1]
+    cells, present = scored_units(results, rules.refusals)[1], results.present
     for name in rules.named:
         unknown = np.isnan(results.costs[name].value)
-        lacks = np.asarray((unknown & cells).any(axis=1) | (unknown | ~results.present).all(axis=1))
+        nowhere = present.any(axis=1) & (unknown | ~present).all(axis=1)
+        lacks = np.asarray((unknown & cells).any(axis=1) | nowhere)
         lacking = list(compress(results.players, lacks.tolist()))
-        if not cells.any():
-            weights[name] = rules.weights[name]
-        elif lacking and len(lacking) == len(results.players):
+        if lacking and len(lacking) == len(results.players):
             notes.append(f"{name} left out of P: the results do not have it.")
         elif lacking:
             notes.append(f"{name} left out of P: unknown for {some(lacking)}.")
@@ -282,7 +283,7 @@ def score(results: Results | Match, rules: ScoreRules) -> Score:
                 costs=costs[seat],
                 charged=charged[seat],
                 unknown_attempts=_whole(float(table.unknown[seat, cells[seat]].sum())),
-                penalty=float(now.penalty[0, seat]) if usable else None,
+                penalty=float(now.penalty[0, seat]) if cells[seat].any() else None,
                 q=float(now.q[0, seat]) if usable else None,
                 q_min=float(bounds[0][seat]) if usable else None,
                 q_max=float(bounds[1][seat]) if usable else None,
@@ -290,7 +291,7 @@ def score(results: Results | Match, rules: ScoreRules) -> Score:
         )
     units = int(cells.any(axis=0).sum())
     winner, tied = winner_of(rows)
-    notes += _doubts(table, rows, rules, len(seen.items))
+    notes += _doubts(table, rows, rules)
     return Score(rules, tuple(rows), len(seen.items), units, winner, tied, dropped_units(table), tuple(notes))
 
 
@@ -354,7 +355,8 @@ def _means(seen: View) -> dict[str, Floats]:
 
 
 def dropped_units(results: Results) -> tuple[DroppedUnit, ...]:
-    """Every unit that some player refused or failed, or was not asked while another was, with those players."""
+    """Every unit that some player refused or failed (or was cut off in), or was not asked while another was, with
+    those players."""
     lost = results.broken | (results.status == ABSENT)
     out: list[DroppedUnit] = []
     for unit in np.flatnonzero(lost.any(axis=0)).tolist():
@@ -379,6 +381,8 @@ def nothing_common(results: Results) -> str:
     fewest = int(np.argmin(answered))
     if not results.present.any():
         return "Q is undefined: no item has been played yet."
+    if not answered.any():
+        return "Q is undefined: nobody answered any item."
     return (
         f"Q is undefined: no item was answered by every player (of {len(results.item_of)}, "
         f"{results.players[fewest]} answered {answered[fewest]}): leave a player out with --without, or use "
@@ -386,10 +390,10 @@ def nothing_common(results: Results) -> str:
     )
 
 
-def _doubts(results: Results, rows: Sequence[PlayerScore], rules: ScoreRules, items: int) -> list[str]:
+def _doubts(results: Results, rows: Sequence[PlayerScore], rules: ScoreRules) -> list[str]:
     """Sentences a reader must not miss."""
     notes: list[str] = []
-    if not items and len(results.items):
+    if len(results.items) and all(row.q is None for row in rows):
         notes.append(nothing_common(results))
     if results.unfinished:
         done = [f"{name} {int(own.sum())}" for name, own in zip(results.players, results.present, strict=True)]
@@ -442,4 +446,6 @@ def some(names: Sequence[str], most: int = 5) -> str:
 
 
 def _whole(value: float) -> float:
-    return int(value) if math.isfinite(value) and value == int(value) else value
+    """A sum without the crumbs that adding shares leaves, a whole number as one."""
+    near = round(value)
+    return near if abs(value - near) <= CRUMBS * abs(near) else value

@@ -9,7 +9,7 @@ from mashq.protocol.persistent import EMPTY_SORTED, PersistentList, PersistentSo
 from mashq.protocol.resources import FREE, Spend
 from mashq.protocol.rules import Budget, Keep, Rules, Seat, Turn, Vision
 
-ItemStatus = Literal["pending", "ok", "refused", "failed"]
+ItemStatus = Literal["pending", "ok", "refused", "failed", "cut"]
 Phase = Literal["answer", "decide", "review", "rest", "done"]
 Step = Literal["answer", "decide", "review"]
 BINS = 20

@@ -2,9 +2,9 @@
 
 What the player's side made unknown (it left a stream) is charged at the attempt's reserved worst case. What the
 provider left out, or a crash of ours left open, is charged at the mean of the player's known attempts of the same
-purpose, or at the worst case when there is none. A charge belongs to the attempt's item. Where neither is known (no
-price) there is no charge. Charges are worked out once, when a match ends, and stored with its results; of a match
-that goes on, or of an earlier version, they are worked out when asked for.
+purpose, or at the worst case when there is none. A charge belongs to the item that pays for the attempt. Where
+neither is known (no price) there is no charge. Charges are worked out once, when a match ends, and stored with its
+results; of a match that goes on, or of an earlier version, they are worked out when asked for.
 """
 
 import sqlite3
@@ -20,11 +20,20 @@ from mashq.protocol.results import Columns, PlayerResult
 from mashq.runs.database import Statement, columns_of
 
 WORST = {"tokens_in": "worst_in", "tokens_out": "worst_out"}
+# A decision to review made before its round's answer (turn: single) is paid by the reviewed item, not by the next.
+ELSEWHERE = """SELECT whose, at, f.item AS paying FROM (
+    SELECT player AS whose, round AS at, max(json_extract(ruling, '$.position')) AS place FROM events
+    WHERE match = ? GROUP BY player, round
+    HAVING max(kind = 'answer') = 0 AND max(json_extract(ruling, '$.choice') = 'review')
+      AND max(CASE kind WHEN 'decision' THEN item END) IS NOT NULL)
+  JOIN (SELECT player, item, row_number() OVER (PARTITION BY player ORDER BY seq) - 1 AS nth FROM events
+    WHERE match = ? AND kind = 'answer') f ON f.player = whose AND nth = place"""
 CHARGED = """SELECT match, player, item, '{measure}', sum(charge), count(*) FROM (
-  SELECT match, player, item,
+  SELECT match, player, coalesce(paying, item) AS item,
     CASE WHEN outcome IS 'left' OR error IS '{left}' THEN {worst} ELSE coalesce(mean, {worst}) END AS charge
   FROM attempts LEFT JOIN (SELECT player AS who, purpose AS why, avg({measure}) AS mean FROM attempts
     WHERE match = ? AND {measure} IS NOT NULL GROUP BY player, purpose) ON who = player AND why = purpose
+  LEFT JOIN ({elsewhere}) ON whose = player AND at = round AND purpose = 'decision'
   WHERE match = ? AND {measure} IS NULL AND player IS NOT '{referee}')
   WHERE charge IS NOT NULL GROUP BY match, player, item"""
 STORED = "SELECT match, player, item, measure, charged, attempts FROM charges WHERE match = ?"
@@ -77,7 +86,7 @@ def statements(match: str) -> Iterator[Statement]:
     """What stores the charges of a match that has ended."""
     yield "DELETE FROM charges WHERE match = ?", (match,)
     for measure in MEASURES:
-        yield f"INSERT INTO charges {_charged(measure)}", (match, match)
+        yield f"INSERT INTO charges {_charged(measure)}", (match,) * 4
 
 
 def read(connection: sqlite3.Connection, match: str) -> Charges:
@@ -93,13 +102,13 @@ def worked_out(connection: sqlite3.Connection, match: str) -> Charges:
     rows: list[tuple[Any, ...]] = []
     for measure in MEASURES:
         if measure in known:  # a file of an earlier version may have fewer
-            rows += connection.execute(_charged(measure), (match, match)).fetchall()
+            rows += connection.execute(_charged(measure), (match,) * 4).fetchall()
     return _charges(rows)
 
 
 def _charged(measure: str) -> str:
     worst = WORST.get(measure, f"worst_{measure}")
-    return CHARGED.format(measure=measure, worst=worst, left=LEFT, referee=REFEREE)
+    return CHARGED.format(measure=measure, worst=worst, left=LEFT, referee=REFEREE, elsewhere=ELSEWHERE)
 
 
 def _charges(rows: Iterable[tuple[Any, ...]]) -> Charges:

@@ -48,26 +48,30 @@ Block = Mapping[str, NDArray[np.float64]]
 def read_columns(path: Path, match: str) -> tuple[Columns, ...] | None:
     """The results of a match that has ended; None where it has not, or its rows have to be read one by one."""
     with reading(path) as connection:
-        seats = read_seats(connection, match)
-        if not seats:
-            return None
-        lacking = set(AMOUNTS) - set(there(connection))  # of an earlier version: as usual
-        groups = [group for group in USUAL if not lacking & set(group)]
-        tests = [" OR ".join(f"{name} IS NOT {usual}" for name, usual in group.items()) for group in groups]
-        unusual = ", ".join(f"sum({test})" for test in tests)
-        shape = connection.execute(SHAPE.format(unusual=unusual), (match,)).fetchall()
-        items = _items(connection)
-        if items is None or [row[:4] for row in shape] != _expected(len(seats), len(items)):
-            return None
-        odd = [name for at, group in enumerate(groups, 4) if any(row[at] for row in shape) for name in group]
-        found = _read(connection, match, len(seats), len(items), odd)
+        return columns_in(connection, match)
+
+
+def columns_in(connection: sqlite3.Connection, match: str) -> tuple[Columns, ...] | None:
+    """The same from a file that is open."""
+    seats = read_seats(connection, match)
+    if not seats:
+        return None
+    lacking = set(AMOUNTS) - set(there(connection))  # of an earlier version: as usual
+    groups = [group for group in USUAL if not lacking & set(group)]
+    tests = [" OR ".join(f"{name} IS NOT {usual}" for name, usual in group.items()) for group in groups]
+    unusual = ", ".join(f"sum({test})" for test in tests)
+    shape = connection.execute(SHAPE.format(unusual=unusual), (match,)).fetchall()
+    items = _items(connection)
+    if items is None or [row[:4] for row in shape] != _expected(len(seats), len(items)):
+        return None
+    odd = [name for at, group in enumerate(groups, 4) if any(row[at] for row in shape) for name in group]
+    found = _read(connection, match, len(seats), len(items), odd)
     if found is None or not _possible(found):
         return None
     players = tuple(_columns(seat, at, items, found) for at, seat in enumerate(seats))
     if not any(player.has_unknown for player in players):
         return players
-    with reading(path) as connection:
-        return charges.read(connection, match).on_columns(players)
+    return charges.read(connection, match).on_columns(players)
 
 
 def _items(connection: sqlite3.Connection) -> tuple[str, ...] | None:

@@ -62,6 +62,9 @@ CREATE TABLE IF NOT EXISTS charges (
 CREATE INDEX IF NOT EXISTS charges_by_match ON charges (match);
 CREATE TABLE IF NOT EXISTS marks (
   match TEXT PRIMARY KEY, base INTEGER NOT NULL, upto INTEGER NOT NULL, boot TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS learnt (
+  model TEXT NOT NULL, field TEXT NOT NULL, most INTEGER, why TEXT NOT NULL, noticed REAL NOT NULL,
+  PRIMARY KEY (model, field)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS lost (match TEXT NOT NULL, attempts INTEGER NOT NULL, noticed REAL NOT NULL);
 """
 RATED_COLUMNS = (*(f"worst_{name}" for name in RATED), *RATED)

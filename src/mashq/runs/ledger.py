@@ -33,6 +33,7 @@ CLOSE = (
 )
 
 
+LEARN = "INSERT OR REPLACE INTO learnt VALUES (?,?,?,?,?)"
 MARK = "INSERT OR REPLACE INTO marks VALUES (?,?,?,?)"
 PROMPT = "INSERT OR IGNORE INTO prompts VALUES (?,?)"
 PLAIN = json.JSONEncoder(ensure_ascii=False).encode
@@ -146,6 +147,10 @@ class RunLedger:
                 attempt,
             ),
         )
+
+    def learn(self, model: str, field: str, limit: int | None, why: str) -> None:
+        """Write down what a model does not take."""
+        self._sink.put(LEARN, (model, field, limit, whole(why), self._clock.now()))
 
 
 def boot_id() -> str:

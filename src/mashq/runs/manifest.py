@@ -15,13 +15,15 @@ from mashq.config import Config
 from mashq.errors import StoreError
 from mashq.gateway.types import Clock
 from mashq.protocol.items import Item
+from mashq.protocol.rules import RULES_OF_PLAY
 from mashq.runs.schema import check_manifest
 from mashq.runs.setup import BUILTIN, prompts_of
 from mashq.tasks import load as tasks
+from mashq.version import __version__
 
 MANIFEST = "manifest.json"
 FORMAT, GATEWAY, DIGEST = 1, "gateway", "digest"
-PACKAGES = ("mashq", "aiohttp", "genai-prices", "numpy", "pydantic", "xllamacpp")
+PACKAGES = ("aiohttp", "genai-prices", "numpy", "pydantic", "xllamacpp")
 
 
 def manifest(
@@ -40,6 +42,7 @@ def manifest(
     texts = {player.prompts or BUILTIN: prompts_of(one, player) for one in configs for player in one.players}
     return {
         "format": 1,
+        "rules_of_play": RULES_OF_PLAY,
         "started": stamp(clock),
         "ended": None,
         "simulated": simulated,
@@ -62,7 +65,7 @@ def manifest(
 
 
 def _versions() -> dict[str, str]:
-    found: dict[str, str] = {}
+    found = {"mashq": __version__}
     for name in PACKAGES:
         try:
             found[name] = version(name)
@@ -111,6 +114,11 @@ def read_manifest(path: Path) -> dict[str, Any]:
     if known.get("format", FORMAT) != FORMAT:
         raise StoreError(f"{path} has the format {known['format']}, this version reads {FORMAT}: update mashq")
     check_manifest(known, path / MANIFEST)
+    if rules_of_play(known) > RULES_OF_PLAY:
+        raise StoreError(
+            f"{path} is played by the rules of play {known['rules_of_play']}, this version has {RULES_OF_PLAY}: "
+            "update mashq"
+        )
     return known
 
 
@@ -120,6 +128,11 @@ def read_match(path: Path) -> dict[str, Any]:
     if manifest.get("kind") == GATEWAY:
         raise StoreError(f"{path} is the ledger of a gateway, not a match: 'mashq show {path}' says what was spent")
     return manifest
+
+
+def rules_of_play(manifest: Mapping[str, Any]) -> int:
+    """The version of the rules of play that a run was begun with; 1 where the manifest does not say."""
+    return manifest.get("rules_of_play", 1)
 
 
 def manifest_digest(manifest: Mapping[str, Any]) -> str:

@@ -5,12 +5,14 @@ A damaged file, or a row that cannot be, is a StoreError that says what to do.
 
 import json
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from mashq.errors import StoreError
+from mashq.gateway.profiles import Lesson
+from mashq.gateway.providers import IN_PROCESS
 from mashq.gateway.types import Call, Entry
 from mashq.protocol import moves
 from mashq.protocol.items import Item
@@ -44,6 +46,17 @@ class Left:
     last: int | None
 
 
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """Moves of one kind that an output limit cut off: `lost` when nothing of them could be used; why the last was."""
+
+    player: str
+    kind: str
+    lost: bool
+    count: int
+    why: str
+
+
 def check_record(path: Path) -> None:
     """See that every cell of a run's file holds what its column can; a StoreError names the first that does not."""
     with reading(path) as connection:
@@ -69,8 +82,13 @@ def read_matches(path: Path) -> dict[str, bool]:
 def read_results(path: Path, match: str) -> tuple[PlayerResult, ...] | None:
     """The results of a match that has ended, by item; None before."""
     with reading(path) as connection:
-        found = results.read(connection, match)
-        return None if found is None else charges.read(connection, match).on(found)
+        return results_in(connection, match)
+
+
+def results_in(connection: sqlite3.Connection, match: str) -> tuple[PlayerResult, ...] | None:
+    """The same from a file that is open."""
+    found = results.read(connection, match)
+    return None if found is None else charges.read(connection, match).on(found)
 
 
 def read_charges(path: Path, match: str) -> charges.Charges:
@@ -85,6 +103,36 @@ def read_left(path: Path, match: str) -> Left:
         last = connection.execute("SELECT max(id) FROM attempts WHERE match = ?", (match,)).fetchone()[0]
         where = "match = ? AND round >= (SELECT coalesce(max(round), 0) FROM events WHERE match = ?)"
         return Left(entries(connection, where, (match, match)), last)
+
+
+def read_lessons(path: Path) -> dict[str, tuple[Lesson, ...]]:
+    """What the run has learnt that its models do not take, by model."""
+    with reading(path) as connection:
+        if not has_table(connection, "learnt"):
+            return {}
+        rows = connection.execute(
+            "SELECT model, field, most, why FROM learnt ORDER BY noticed, model, field"
+        ).fetchall()
+    found: dict[str, tuple[Lesson, ...]] = {}
+    for model, field, most, why in rows:
+        found[model] = (*found.get(model, ()), Lesson(field, most, why))
+    return found
+
+
+def read_answering(path: Path, models: Iterable[str]) -> frozenset[str]:
+    """Those of the models that have answered in the run."""
+    query = "SELECT 1 FROM attempts WHERE model = ? AND outcome IN ('ok', 'refused') LIMIT 1"
+    with reading(path) as connection:
+        return frozenset(model for model in models if connection.execute(query, (model,)).fetchone() is not None)
+
+
+def read_paid(path: Path, refused: str) -> bool:
+    """Whether anything was asked of a provider that may cost: not of a model in this process, nor of the one whose
+    provider refuses to serve."""
+    query = """SELECT DISTINCT model FROM attempts WHERE outcome IN ('ok', 'refused') OR tokens_in > 0
+      OR tokens_out > 0 OR (model <> ? AND (outcome IS NULL OR tokens_in IS NULL))"""
+    with reading(path) as connection:
+        return any(model.partition("/")[0] not in IN_PROCESS for (model,) in connection.execute(query, (refused,)))
 
 
 def read_lost(path: Path) -> int:
@@ -131,10 +179,44 @@ def read_unstated(path: Path, match: str) -> dict[str, int]:
         return dict(connection.execute(query, (match,)).fetchall())
 
 
+def read_unusable(path: Path, match: str | None) -> dict[str, tuple[int, int, int, int]]:
+    """Of each player in a match, or in all: texts and those taken as they stood for want of the JSON asked for,
+    decisions and those that fell back for want of a usable reply; players without either are left out."""
+    query = """SELECT player, sum(kind != 'decision' AND instr(move, '"status": "ok"')),
+      sum(kind != 'decision' AND instr(move, '"plain": true')), sum(kind = 'decision'),
+      sum(kind = 'decision' AND instr(move, '"source": "fallback"'))
+      FROM events WHERE kind IN ('answer', 'rewrite', 'decision') AND (?1 IS NULL OR match = ?1) GROUP BY player"""
+    with reading(path) as connection:  # a move is stored as JSON: a quotation mark within a text has a backslash
+        found = connection.execute(query, (match,)).fetchall()
+    return {name: (texts, plain, decisions, lost) for name, texts, plain, decisions, lost in found if plain or lost}
+
+
+def read_billed(path: Path, match: str | None) -> dict[str, tuple[int, int]]:
+    """Of each player to whom a provider states its bill: the attempts with a bill, and all that have a cost."""
+    query = """SELECT player, sum(instr(usage, '"cost": ') > 0), count(*) FROM attempts
+      WHERE dollars IS NOT NULL AND (?1 IS NULL OR match = ?1) GROUP BY player"""
+    with reading(path) as connection:
+        found = connection.execute(query, (match,)).fetchall()
+    return {name: (billed, priced) for name, billed, priced in found if billed}
+
+
+def read_cuts(path: Path, match: str | None = None) -> list[Cut]:
+    """What output limits cut off, by player and kind of move, in a match or in all."""
+    query = """SELECT player, kind, json_extract(move, '$.status') IS 'cut' AS lost, count(*), max(seq),
+      coalesce(json_extract(move, '$.error'), json_extract(move, '$.reason'), 'cut off')
+      FROM events WHERE (:match IS NULL OR match = :match)
+      AND (json_extract(move, '$.status') = 'cut' OR json_extract(move, '$.cut'))
+      GROUP BY player, kind, lost ORDER BY player, kind, lost"""
+    with reading(path) as connection:
+        rows = connection.execute(query, {"match": match}).fetchall()
+    return [Cut(player, kind, bool(lost), count, str(why)) for player, kind, lost, count, _, why in rows]
+
+
 def read_last_error(path: Path, match: str, player: str) -> str | None:
     """The last thing that went wrong with an answer of a player, in the provider's words."""
     query = """SELECT json_extract(move, '$.error') FROM events WHERE match = ? AND player = ?
-      AND kind IN ('answer', 'rewrite') AND json_extract(move, '$.error') IS NOT NULL ORDER BY seq DESC LIMIT 1"""
+      AND kind IN ('answer', 'rewrite') AND json_extract(move, '$.error') IS NOT NULL
+      AND json_extract(move, '$.status') <> 'cut' AND json_extract(move, '$.cut') IS NULL ORDER BY seq DESC LIMIT 1"""
     with reading(path) as connection:
         row = connection.execute(query, (match, player)).fetchone()
     return None if row is None else str(row[0])

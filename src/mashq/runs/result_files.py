@@ -71,7 +71,7 @@ def _row(where: str, cells: Mapping[str, object], names: Mapping[str, str], *, t
     status = str(given).strip().lower() if given is not None else ("ok" if h is not None else "unanswered")
     if given is None and h is None:
         raise DataError(
-            f"{where}: h is empty: give it, or say why in a 'status' column (refused, failed, unanswered)"
+            f"{where}: h is empty: give it, or say why in a 'status' column (refused, failed, cut, unanswered)"
         )
     costs: dict[str, float] = {}
     for name in COSTS:
@@ -79,12 +79,13 @@ def _row(where: str, cells: Mapping[str, object], names: Mapping[str, str], *, t
         if value is not None:
             costs[name] = value
     check(h, status, costs, where)
-    return Row(str(player), str(item), str(cell("trial") or ""), h, status, _tokens(costs), where)
+    trial = cell("trial")
+    return Row(str(player), str(item), str("" if trial is None else trial), h, status, _tokens(costs), where)
 
 
 def _tokens(costs: dict[str, float]) -> dict[str, float]:
-    """Tokens in and out as one; one without the other is unknown."""
-    tokens_in, tokens_out = costs.pop("tokens_in", None), costs.pop("tokens_out", None)
+    """Costs with tokens in and out as one too; one without the other is unknown."""
+    tokens_in, tokens_out = costs.get("tokens_in"), costs.get("tokens_out")
     if "tokens" not in costs and tokens_in is not None and tokens_out is not None:
         costs["tokens"] = tokens_in + tokens_out
     return costs

@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, create_model
 
 from mashq.errors import StoreError
+from mashq.gateway.profiles import Field as OptionalField
 from mashq.gateway.types import Kind
 from mashq.protocol.moves import KINDS
 from mashq.protocol.resources import COUNTS, MAX_COST, MEASURES, RATED
@@ -26,7 +27,7 @@ Measure = Annotated[float, Field(ge=-MAX_COST, le=MAX_COST)]
 Bound = Annotated[float, Field(ge=0, le=math.inf)]
 Share = Annotated[float, Field(ge=0, le=1)]
 Json = Annotated[str, Field(json_schema_extra={"contentMediaType": "application/json"})]
-STATUSES, OUTCOMES = get_args(ResultStatus), get_args(Kind)
+STATUSES, OUTCOMES, FIELDS = get_args(ResultStatus), get_args(Kind), get_args(OptionalField)
 
 
 class Row(BaseModel):
@@ -182,6 +183,16 @@ class MarkRow(Row):
     boot: str
 
 
+class LearntRow(Row):
+    """That a model does not take an optional field; or, of an output limit, only up to `most`."""
+
+    model: str
+    field: Annotated[str, Field(json_schema_extra={"enum": list(FIELDS)})]
+    most: Place | None
+    why: str
+    noticed: Measure
+
+
 class LostRow(Row):
     """How many attempts of a match may have been sent without a trace."""
 
@@ -214,6 +225,7 @@ ROWS: Mapping[str, type[Row]] = {
     "spent": SpentRow,
     "charges": ChargeRow,
     "marks": MarkRow,
+    "learnt": LearntRow,
     "lost": LostRow,
 }
 
@@ -295,6 +307,7 @@ class Played(Part):
     """What the manifest of any run says."""
 
     format: Literal[1] = 1
+    rules_of_play: Place = 1
     started: str
     ended: str | None
     simulated: bool

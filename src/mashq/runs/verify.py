@@ -20,7 +20,7 @@ from mashq.protocol.resources import Spend
 from mashq.protocol.results import results_of
 from mashq.runs.charges import worked_out
 from mashq.runs.ledger import entries
-from mashq.runs.manifest import DIGEST, manifest_digest
+from mashq.runs.manifest import DIGEST, manifest_digest, read_match
 from mashq.runs.open import Played, read_season
 from mashq.runs.reading import read_items, read_matches, read_moves, read_results, reading
 from mashq.tasks import load as tasks
@@ -49,6 +49,7 @@ class Finding:
 
 def verify(path: Path) -> Iterator[Finding]:
     """Check a run, one finding at a time."""
+    read_match(path)
     yield Finding("file", _file(path))
     season = read_season(path)
     yield Finding("manifest", _manifest(season.manifest))

@@ -1,10 +1,11 @@
-"""A chat completion as the server-sent events of a stream.
+"""A reply as the server-sent events of a stream, in each service's way.
 
-Contract: the reply comes in pieces of a few words, then its end, then the usage in a chunk of its own when it is
-wanted and known, then `[DONE]`.
+Contract: the reply comes in pieces of a few words, then its end, then the usage where it is known (of a chat only
+when it is wanted, in a chunk of its own).
 """
 
 import json
+from collections.abc import Iterable
 
 from mashq.testing.documents import JsonObject, as_list, as_object
 
@@ -12,8 +13,8 @@ EVENTS = "text/event-stream"
 _PIECE = 24
 
 
-def events(completion: JsonObject, *, usage_wanted: bool) -> bytes:
-    """The whole stream."""
+def chat_events(completion: JsonObject, *, usage_wanted: bool) -> bytes:
+    """A chat completion."""
     head = {name: completion[name] for name in ("id", "created", "model")} | {"object": "chat.completion.chunk"}
     choice = as_object((as_list(completion["choices"]) or [None])[0]) or {}
     chunks: list[JsonObject] = [
@@ -28,14 +29,122 @@ def events(completion: JsonObject, *, usage_wanted: bool) -> bytes:
     return "".join(f"data: {line}\n\n" for line in lines).encode("ascii")
 
 
+def messages_events(completion: JsonObject) -> bytes:
+    """An Anthropic message."""
+    usage = as_object(completion.get("usage"))
+    begun: JsonObject = {} if usage is None else {"usage": usage | {"output_tokens": 1}}
+    start = {name: value for name, value in completion.items() if name not in ("content", "stop_reason", "usage")}
+    parts: list[JsonObject] = [
+        {"type": "message_start", "message": start | {"content": [], "stop_reason": None} | begun},
+        {"type": "ping"},
+    ]
+    for index, block in enumerate(objects_in(completion.get("content"))):
+        parts += _block(index, block)
+    ended: JsonObject = {} if usage is None else {"usage": {"output_tokens": usage.get("output_tokens")}}
+    delta = {"stop_reason": completion.get("stop_reason"), "stop_sequence": None}
+    parts.append({"type": "message_delta", "delta": delta, **ended})
+    parts.append({"type": "message_stop"})
+    return named(parts)
+
+
+def responses_events(completion: JsonObject) -> bytes:
+    """A response of OpenAI's."""
+    begun = completion | {"status": "in_progress", "output": list[object](), "usage": None}
+    parts: list[JsonObject] = [
+        {"type": "response.created", "response": begun},
+        {"type": "response.in_progress", "response": begun},
+    ]
+    for index, item in enumerate(objects_in(completion.get("output"))):
+        parts += _item(index, item)
+    parts.append({"type": f"response.{completion['status']}", "response": completion})
+    return named(part | {"sequence_number": number} for number, part in enumerate(parts))
+
+
+def gemini_chunks(completion: JsonObject) -> list[JsonObject]:
+    """A reply of Gemini's in chunks; each states the usage so far."""
+    candidate = (objects_in(completion.get("candidates")) or [JsonObject()])[0]
+    usage = as_object(completion.get("usageMetadata"))
+    head = {name: value for name, value in completion.items() if name not in ("candidates", "usageMetadata")}
+    chunks: list[JsonObject] = []
+    for part in objects_in((as_object(candidate.get("content")) or {}).get("parts")):
+        pieces: list[JsonObject] = [{"text": piece} for piece in _pieces(part.get("text"))] or [part]
+        for piece in pieces:
+            so_far = {name: value for name, value in (usage or {}).items() if name == "promptTokenCount"}
+            said: JsonObject = {"candidates": [{"content": {"role": "model", "parts": [piece]}, "index": 0}]}
+            chunks.append(head | said | ({"usageMetadata": so_far} if so_far else {}))
+    end: JsonObject = {"candidates": [{name: value for name, value in candidate.items() if name != "content"}]}
+    return [*chunks, head | end | ({} if usage is None else {"usageMetadata": usage})]
+
+
+def named(parts: Iterable[JsonObject]) -> bytes:
+    """Events that name their type."""
+    return "".join(f"event: {part['type']}\ndata: {json.dumps(part)}\n\n" for part in parts).encode("ascii")
+
+
+def objects_in(value: object) -> list[JsonObject]:
+    """The objects in a list."""
+    return [as_object(entry) or {} for entry in as_list(value) or []]
+
+
+def _pieces(text: object) -> list[str]:
+    return [text[at : at + _PIECE] for at in range(0, len(text), _PIECE)] if isinstance(text, str) else []
+
+
 def _deltas(message: JsonObject) -> list[JsonObject]:
-    text = message.get("content")
-    pieces = [text[at : at + _PIECE] for at in range(0, len(text), _PIECE)] if isinstance(text, str) else []
     calls = [{"index": index, **(as_object(call) or {})} for index, call in enumerate(_calls(message))]
     first: JsonObject = {"role": "assistant", "content": ""}
     refusal: list[JsonObject] = [{"refusal": message["refusal"]}] if message.get("refusal") else []
-    return [first, *({"content": piece} for piece in pieces), *refusal, *([{"tool_calls": calls}] if calls else [])]
+    said: list[JsonObject] = [{"content": piece} for piece in _pieces(message.get("content"))]
+    return [first, *said, *refusal, *([{"tool_calls": calls}] if calls else [])]
 
 
 def _calls(message: JsonObject) -> list[object]:
     return as_list(message.get("tool_calls")) or []
+
+
+def _block(index: int, block: JsonObject) -> list[JsonObject]:
+    """One block of a message."""
+    empty = {"input": JsonObject()} if block.get("type") == "tool_use" else {"text": ""}
+    deltas: list[JsonObject] = [{"type": "text_delta", "text": piece} for piece in _pieces(block.get("text"))]
+    if block.get("type") == "tool_use":
+        deltas = [{"type": "input_json_delta", "partial_json": json.dumps(block.get("input"))}]
+    return [
+        {"type": "content_block_start", "index": index, "content_block": block | empty},
+        *({"type": "content_block_delta", "index": index, "delta": delta} for delta in deltas),
+        {"type": "content_block_stop", "index": index},
+    ]
+
+
+def _item(index: int, item: JsonObject) -> list[JsonObject]:
+    """One item of a response."""
+    at: JsonObject = {"output_index": index, "item_id": item.get("id")}
+    if item.get("type") != "message":
+        opened = item | {"status": "in_progress", "arguments": ""}
+        made: list[JsonObject] = [
+            {"type": "response.function_call_arguments.delta", **at, "delta": item.get("arguments")},
+            {"type": "response.function_call_arguments.done", **at, "arguments": item.get("arguments")},
+        ]
+    else:
+        opened = item | {"status": "in_progress", "content": list[object]()}
+        made = [
+            event for number, part in enumerate(objects_in(item.get("content"))) for event in _part(at, number, part)
+        ]
+    return [
+        {"type": "response.output_item.added", "output_index": index, "item": opened},
+        *made,
+        {"type": "response.output_item.done", "output_index": index, "item": item},
+    ]
+
+
+def _part(at: JsonObject, number: int, part: JsonObject) -> list[JsonObject]:
+    """One part of a message: text, or a refusal."""
+    kind = str(part.get("type"))
+    field = "refusal" if kind == "refusal" else "text"
+    here: JsonObject = {**at, "content_index": number}
+    extra: JsonObject = {} if kind == "refusal" else {"logprobs": []}
+    return [
+        {"type": "response.content_part.added", **here, "part": part | {field: ""}},
+        *({"type": f"response.{kind}.delta", **here, "delta": piece, **extra} for piece in _pieces(part.get(field))),
+        {"type": f"response.{kind}.done", **here, field: part.get(field), **extra},
+        {"type": "response.content_part.done", **here, "part": part},
+    ]

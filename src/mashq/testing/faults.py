@@ -20,9 +20,13 @@ from mashq.testing.documents import JsonObject, as_list, as_number, as_object
 
 OK = "ok"
 ERRORS = frozenset(
-    {"429", "429_date", "429_absurd", "500", "503", "400", "401", "404", "echo_key_500"},
+    {
+        *("429", "429_date", "429_absurd", "500", "503", "400", "401", "404", "echo_key_500"),
+        *("insufficient_quota", "no_temperature", "no_stream_options"),
+    },
 )
-"""A complete HTTP reply with an error status."""
+"""A complete HTTP reply with an error status; `no_temperature` only where the request sets one, as current Claude
+models have it, and `no_stream_options` only where a stream is asked for its usage."""
 BODIES = frozenset({"bad_gzip", "bad_utf8", "html", "truncated_json", "not_a_completion"})
 """A complete HTTP reply with status 200 whose body is no completion."""
 TURNS = frozenset(
@@ -35,9 +39,13 @@ TURNS = frozenset(
         "empty",
         "length",
         "fenced",
+        "thinks",
+        "think",
+        "unsaid",
     },
 )
-"""A readable completion that is not what was asked for."""
+"""A readable completion that is not what was asked for; `thinks` is one only where the request has an output limit
+below THOUGHT: the model spends all of it on thinking and says nothing, as reasoning models do."""
 WIRE = frozenset(
     {
         "hang",
@@ -55,6 +63,7 @@ NO_STATUS = frozenset({"hang", "reset_before", "drop_headers", "half_close"})
 """The wire faults in which no complete header block reaches the client."""
 KINDS = frozenset({OK}) | ERRORS | BODIES | TURNS | WIRE
 
+THOUGHT = 2048  # tokens
 _HANG_LIMIT = 60.0
 
 

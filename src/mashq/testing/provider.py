@@ -2,12 +2,13 @@
 
     python -m mashq.testing.provider --port 0 --log requests.jsonl --faults faults.json --seed 7 --latency 0.0
 
-Contract: once it listens it prints one line, `{"port": N, "pid": P}`. It serves POST /v1/chat/completions
-(also streamed) and /v1/embeddings, OpenAI-compatible, and POST /v1/messages (Anthropic); what it says is in
-`replies`, which faults it can have in `faults`, the format of its log in `journal`. Every request whose
-header block and body arrived is logged before anything is answered; one of which only a part arrived is
-logged as partial when its connection ends, and takes no part in the fault plan, nor does a request the
-service refuses by itself (wrong path, not JSON, no model). POST /__control replaces the fault plan and
+Contract: once it listens it prints one line, `{"port": N, "pid": P}`. It serves POST /v1/chat/completions,
+/v1/responses and /v1/embeddings as OpenAI does, /v1/messages as Anthropic does and, as Gemini does,
+/v1beta/models/M:generateContent, whole and streamed; what it says is in `replies`, which faults it can
+have in `faults`, the format of its log in `journal`. Every request whose header block and body arrived is logged
+before anything is answered; one of which only a part arrived is logged as partial when its
+connection ends, and takes no part in the fault plan, nor does a request the service refuses by itself (wrong path,
+not JSON, no model). POST /__control replaces the fault plan and
 starts it afresh; it is not logged. SIGTERM or SIGINT stops the process; so does the end of standard input,
 when --until-stdin-closes is given.
 """
@@ -28,8 +29,9 @@ from mashq.testing.delivery import deliver
 from mashq.testing.documents import parse_object
 from mashq.testing.faults import NO_STATUS, OK, Plan, Timing, parse_plan
 from mashq.testing.journal import Journal
+from mashq.testing.newer_shapes import shape_of
 from mashq.testing.outcomes import error, outcome
-from mashq.testing.shapes import SHAPES, OpenAI, Rejected, Shape
+from mashq.testing.shapes import OpenAI, Rejected, Shape
 from mashq.testing.wire import Connection, Reply, Request
 
 CONTROL = "/__control"
@@ -96,9 +98,10 @@ class Provider:
     def _answer(self, request: Request) -> tuple[Reply, str, Timing]:
         """The reply, the fault that spoils it and the timing that goes with the fault."""
         plan = self._plan
-        shape: Shape = SHAPES.get(request.path, OpenAI())
+        found = shape_of(request.path, request.query)
+        shape: Shape = found or OpenAI()
         try:
-            if request.path not in SHAPES:
+            if found is None:
                 raise Rejected(404, f"Unknown request URL: {request.method} {request.path}")
             if request.method != "POST":
                 raise Rejected(405, f"Not allowed to {request.method} on {request.path}; use POST")

@@ -38,7 +38,8 @@ class Message:
 class Prompt:
     """All that a reply may depend on, apart from the seed of the provider; and how it is to be given.
 
-    `stream` and `usage_wanted` ask for events; `tool` is a tool's name and the arguments to call it with.
+    `stream` and `usage_wanted` ask for events; `tools` are the names of tools and the arguments to call them with;
+    `limit` is the output limit, in tokens.
     """
 
     model: str
@@ -46,7 +47,9 @@ class Prompt:
     seed: int | None = None
     stream: bool = False
     usage_wanted: bool = False
-    tool: tuple[str, str] | None = None
+    tools: tuple[tuple[str, str], ...] = ()
+    temperature: float | None = None
+    limit: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,16 +1,20 @@
-"""The wire formats the provider speaks: OpenAI-compatible chat completions and embeddings, Anthropic messages.
+"""The wire formats the provider speaks: OpenAI-compatible chat completions and embeddings, Anthropic messages; those
+of OpenAI's Responses and of Gemini are in `newer_shapes`.
 
 Contract: a shape reads a request into a `Prompt` (or raises `Rejected`, as the real service would refuse it)
-and renders a `Turn` or an error as the JSON of its service. Shapes hold no state and know nothing of faults.
+and renders a `Turn` or an error as the JSON of its service, whole or as events. Shapes hold no state and know nothing
+of faults.
 """
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
-from mashq.testing.documents import JsonObject, as_list, as_object, parse_object
+from mashq.testing.documents import JsonObject, as_list, as_number, as_object, parse_object
+from mashq.testing.events import chat_events, messages_events
 from mashq.testing.replies import Message, Prompt, Spoken
-from mashq.testing.tools import tool_call
+from mashq.testing.tools import called, objects
 
 Finish = Literal["stop", "length", "content_filter", "refusal"]
 
@@ -27,7 +31,8 @@ class Rejected(Exception):
 class Turn:
     """What the model is said to have answered. `text` None: the service sends no content.
 
-    `tool` is called instead of speaking; `parts` is how many inputs an embedding was asked for.
+    `tools` are called instead of speaking; `parts` is how many inputs an embedding was asked for; `unsaid` leaves out
+    the message itself, as Azure does when its filter takes it.
     """
 
     id: str
@@ -35,8 +40,9 @@ class Turn:
     text: str | None
     finish: Finish
     usage: JsonObject | None
-    tool: tuple[str, str] | None = None
+    tools: tuple[tuple[str, str], ...] = ()
     parts: int = 1
+    unsaid: bool = False
 
 
 class Shape(Protocol):
@@ -61,8 +67,12 @@ class Shape(Protocol):
         """Usage of the right types whose numbers contradict each other."""
         ...
 
-    def error(self, status: int, message: str) -> JsonObject:
+    def error(self, status: int, message: str, code: str | None = None) -> JsonObject:
         """The body of an error reply."""
+        ...
+
+    def events(self, completion: JsonObject, prompt: Prompt) -> bytes:
+        """A successful reply as a stream of events."""
         ...
 
 
@@ -73,11 +83,18 @@ class OpenAI:
 
     def prompt(self, headers: Mapping[str, str], body: bytes) -> Prompt:
         """The prompt in a request; a key is not required, as with local servers."""
-        asked = _body(body)
+        asked = body_in(body)
         options = as_object(asked.get("stream_options")) or {}
-        prompt = Prompt(_model(asked), _messages(asked), _seed(asked), bool(asked.get("stream")))
+        prompt = Prompt(model_in(asked), _messages(asked), _seed(asked), bool(asked.get("stream")))
+        offered = [found for tool in objects(asked.get("tools")) if (found := as_object(tool.get("function")))]
+        answered = prompt.messages[-1].role == "tool" or asked.get("tool_choice") == "none"
+        tools = called(offered, all_of_them=asked.get("parallel_tool_calls") is True, answered=answered)
         return replace(
-            prompt, usage_wanted=bool(options.get("include_usage")), tool=tool_call(asked, prompt.messages[-1].role)
+            prompt,
+            usage_wanted=bool(options.get("include_usage")),
+            tools=tools,
+            temperature=as_number(asked.get("temperature")),
+            limit=limit_in(asked, "max_tokens", "max_completion_tokens"),
         )
 
     def completion(self, turn: Turn) -> JsonObject:
@@ -86,9 +103,12 @@ class OpenAI:
         if turn.finish == "refusal":
             message |= {"content": None, "refusal": "I cannot help with that request."}
         finish: str = "stop" if turn.finish == "refusal" else turn.finish
-        if turn.tool is not None:
-            function = {"name": turn.tool[0], "arguments": turn.tool[1]}
-            calls = [{"id": f"call_{turn.id[:8]}", "type": "function", "function": function}]
+        if turn.tools:
+            functions = [{"name": name, "arguments": arguments} for name, arguments in turn.tools]
+            calls = [
+                {"id": f"call_{turn.id[:8]}{number}", "type": "function", "function": function}
+                for number, function in enumerate(functions)
+            ]
             message, finish = {"role": "assistant", "content": None, "tool_calls": calls}, "tool_calls"
         reply: JsonObject = {
             "id": f"chatcmpl-{turn.id}",
@@ -97,6 +117,8 @@ class OpenAI:
             "model": turn.model,
             "choices": [{"index": 0, "message": message, "logprobs": None, "finish_reason": finish}],
         }
+        if turn.unsaid:
+            reply["choices"] = [{"index": 0, "finish_reason": finish, "content_filter_results": {"error": {}}}]
         return reply if turn.usage is None else reply | {"usage": turn.usage}
 
     def usage(self, spoken: Spoken) -> JsonObject:
@@ -120,10 +142,14 @@ class OpenAI:
             "completion_tokens_details": {"reasoning_tokens": spoken.completion_tokens + 100},
         }
 
-    def error(self, status: int, message: str) -> JsonObject:
+    def events(self, completion: JsonObject, prompt: Prompt) -> bytes:
+        """Chunks."""
+        return chat_events(completion, usage_wanted=prompt.usage_wanted)
+
+    def error(self, status: int, message: str, code: str | None = None) -> JsonObject:
         """`{"error": {...}}`"""
-        kind = "server_error" if status >= 500 else "invalid_request_error"
-        return {"error": {"message": message, "type": kind, "param": None, "code": str(status)}}
+        kind = code or ("server_error" if status >= 500 else "invalid_request_error")
+        return {"error": {"message": message, "type": kind, "param": None, "code": code or str(status)}}
 
 
 class Embeddings(OpenAI):
@@ -131,10 +157,10 @@ class Embeddings(OpenAI):
 
     def prompt(self, headers: Mapping[str, str], body: bytes) -> Prompt:
         """Each input as a message."""
-        asked = _body(body)
+        asked = body_in(body)
         given = asked.get("input")
         inputs = as_list(given) or [given]
-        return Prompt(_model(asked), tuple(Message("user", str(text)) for text in inputs))
+        return Prompt(model_in(asked), tuple(Message("user", str(text)) for text in inputs))
 
     def completion(self, turn: Turn) -> JsonObject:
         """A list of short vectors."""
@@ -159,14 +185,20 @@ class Anthropic:
             raise Rejected(401, "x-api-key header is required")
         if "anthropic-version" not in headers:
             raise Rejected(400, "anthropic-version: header is required")
-        asked = _body(body)
-        if asked.get("stream"):
-            raise Rejected(400, "stream: this provider answers in one piece; send false")
+        asked = body_in(body)
         if not isinstance(asked.get("max_tokens"), int):
             raise Rejected(400, "max_tokens: field required")
-        system = _text(asked.get("system"))
+        system = text_in(asked.get("system"))
         first = (Message("system", system),) if system else ()
-        return Prompt(_model(asked), first + _messages(asked), _seed(asked))
+        prompt = Prompt(model_in(asked), first + _messages(asked), _seed(asked), bool(asked.get("stream")))
+        last = objects((objects(asked.get("messages")) or [JsonObject()])[-1].get("content"))
+        answered = any(block.get("type") == "tool_result" for block in last)
+        return replace(
+            prompt,
+            tools=called(objects(asked.get("tools")), all_of_them=False, answered=answered),
+            temperature=as_number(asked.get("temperature")),
+            limit=limit_in(asked, "max_tokens"),
+        )
 
     def completion(self, turn: Turn) -> JsonObject:
         """A `message` object; no content is an empty list."""
@@ -180,6 +212,17 @@ class Anthropic:
             "stop_reason": ends.get(turn.finish, "refusal"),
             "stop_sequence": None,
         }
+        if turn.tools:
+            blocks = [
+                {
+                    "type": "tool_use",
+                    "id": f"toolu_{turn.id[:8]}{number}",
+                    "name": name,
+                    "input": json.loads(arguments),
+                }
+                for number, (name, arguments) in enumerate(turn.tools)
+            ]
+            reply |= {"content": blocks, "stop_reason": "tool_use"}
         return reply if turn.usage is None else reply | {"usage": turn.usage}
 
     def usage(self, spoken: Spoken) -> JsonObject:
@@ -200,21 +243,19 @@ class Anthropic:
             "cache_creation": {"ephemeral_5m_input_tokens": 900, "ephemeral_1h_input_tokens": 0},
         }
 
-    def error(self, status: int, message: str) -> JsonObject:
+    def events(self, completion: JsonObject, prompt: Prompt) -> bytes:
+        """Blocks, from `message_start` to `message_stop`."""
+        return messages_events(completion)
+
+    def error(self, status: int, message: str, code: str | None = None) -> JsonObject:
         """`{"type": "error", "error": {...}}`"""
         kinds = {401: "authentication_error", 404: "not_found_error", 429: "rate_limit_error"}
         kind = kinds.get(status, "api_error" if status >= 500 else "invalid_request_error")
         return {"type": "error", "error": {"type": kind, "message": message}}
 
 
-SHAPES: Mapping[str, Shape] = {
-    "/v1/chat/completions": OpenAI(),
-    "/v1/embeddings": Embeddings(),
-    "/v1/messages": Anthropic(),
-}
-
-
-def _body(body: bytes) -> JsonObject:
+def body_in(body: bytes) -> JsonObject:
+    """The JSON object in a body."""
     try:
         asked = parse_object(body)
     except ValueError as problem:
@@ -222,7 +263,8 @@ def _body(body: bytes) -> JsonObject:
     return asked
 
 
-def _model(asked: JsonObject) -> str:
+def model_in(asked: JsonObject) -> str:
+    """The model that a request names."""
     model = asked.get("model")
     if not isinstance(model, str) or not model:
         raise Rejected(400, "model: a non-empty string is required")
@@ -236,14 +278,20 @@ def _seed(asked: JsonObject) -> int | None:
     return seed
 
 
+def limit_in(asked: JsonObject, *names: str) -> int | None:
+    """The output limit that a request sets."""
+    given = [value for name in names if isinstance(value := asked.get(name), int)]
+    return min(given, default=None)
+
+
 def _messages(asked: JsonObject) -> tuple[Message, ...]:
     found = [as_object(entry) for entry in as_list(asked.get("messages")) or []]
     if not found or None in found:
         raise Rejected(400, "messages: a non-empty list of objects is required")
-    return tuple(Message(_text(entry.get("role")), _text(entry.get("content"))) for entry in found if entry)
+    return tuple(Message(text_in(entry.get("role")), text_in(entry.get("content"))) for entry in found if entry)
 
 
-def _text(content: object) -> str:
+def text_in(content: object) -> str:
     """The text of a message: a string, or the text blocks of a list."""
     if isinstance(content, str):
         return content

@@ -1,20 +1,31 @@
-"""The tool that the provider calls: the first one offered, once, with an example for each of its parameters."""
+"""The tools that the provider calls: the first one offered, once, or all where parallel calls are asked for.
+
+Contract: each is called with an example for each of its parameters; none is called when a result has just come in.
+"""
 
 import json
+from collections.abc import Sequence
 
 from mashq.testing.documents import JsonObject, as_list, as_object
 
 _EXAMPLES: dict[str, object] = {"integer": 1, "number": 0.5, "boolean": True, "array": list[object](), "object": {}}
 
 
-def tool_call(asked: JsonObject, last_role: str) -> tuple[str, str] | None:
-    """The name and the arguments, or None when there is no tool, or its result has just come in."""
-    tools = as_list(asked.get("tools")) or []
-    if not tools or asked.get("tool_choice") == "none" or last_role == "tool":
-        return None
-    function = as_object((as_object(tools[0]) or {}).get("function")) or {}
-    rules = as_object((as_object(function.get("parameters")) or {}).get("properties")) or {}
-    kinds = {name: str((as_object(rule) or {}).get("type")) for name, rule in rules.items()}
-    return str(function.get("name")), json.dumps(
-        {name: _EXAMPLES.get(kind, "example") for name, kind in kinds.items()}
-    )
+def called(offered: Sequence[JsonObject], *, all_of_them: bool, answered: bool) -> tuple[tuple[str, str], ...]:
+    """Names and arguments, of tools that have a `name` and, under one name or another, the schema of a parameter."""
+    if answered:
+        return ()
+    return tuple((str(tool.get("name")), _arguments(tool)) for tool in offered[: None if all_of_them else 1])
+
+
+def objects(value: object) -> list[JsonObject]:
+    """The objects in a list."""
+    return [found for entry in as_list(value) or [] if (found := as_object(entry)) is not None]
+
+
+def _arguments(tool: JsonObject) -> str:
+    names = ("parameters", "input_schema", "parametersJsonSchema", "parameters_json_schema")
+    schema = next((found for name in names if (found := as_object(tool.get(name)))), JsonObject())
+    rules = as_object(schema.get("properties")) or {}
+    kinds = {name: str((as_object(rule) or {}).get("type")).lower() for name, rule in rules.items()}
+    return json.dumps({name: _EXAMPLES.get(kind, "example") for name, kind in kinds.items()})

@@ -12,7 +12,7 @@ import contextlib
 import socket
 import struct
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http import HTTPStatus
 
 _HEAD_LIMIT = 64 * 1024
@@ -30,11 +30,13 @@ class Request:
     partial: bool = False
     refused: int | None = None
     last: bool = False
+    query: str = ""
 
     @property
     def key(self) -> str | None:
-        """The secret of the request: x-api-key, or the Authorization header without its scheme."""
-        found = self.headers.get("x-api-key") or self.headers.get("authorization", "")
+        """The secret of the request: x-api-key, x-goog-api-key, or the Authorization header without its scheme."""
+        named = self.headers.get("x-api-key") or self.headers.get("x-goog-api-key")
+        found = named or self.headers.get("authorization", "")
         return found.strip().rpartition(" ")[2] or None
 
 
@@ -84,7 +86,7 @@ class Connection:
             if not await self._fill():
                 arrived = self._take(len(self._buffer))
                 return Request(head.method, head.path, head.headers, arrived, partial=True, last=True)
-        return Request(head.method, head.path, head.headers, self._take(length), last=head.last)
+        return replace(head, body=self._take(length))
 
     async def _fill(self) -> bool:
         """Read some more; False at the end, however the client left."""
@@ -146,11 +148,11 @@ def _parse(head: bytes) -> Request:
     target, _, version = rest.partition(" ")
     pairs = (line.partition(":") for line in lines if ":" in line)
     headers = {name.strip().lower(): value.strip() for name, _, value in pairs}
-    path = target.partition("?")[0]
+    path, _, query = target.partition("?")
     last = version != "HTTP/1.1" or "close" in headers.get("connection", "").lower()
     refused = _refusal(version, headers)
     partial = refused in (411, 413)
-    return Request(method, path, headers, b"", partial=partial, refused=refused, last=last)
+    return Request(method, path, headers, b"", partial=partial, refused=refused, last=last, query=query)
 
 
 def _refusal(version: str, headers: Mapping[str, str]) -> int | None:

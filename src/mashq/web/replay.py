@@ -22,7 +22,7 @@ from mashq.protocol.score import ScoreRules
 from mashq.protocol.state import ItemStatus, MatchState, PlayerState
 
 MOVES = {kind: code for code, kind in enumerate(KINDS.values())}
-STATUSES: dict[ItemStatus, int] = {"pending": 0, "ok": 1, "refused": 2, "failed": 3}
+STATUSES: dict[ItemStatus, int] = {"pending": 0, "ok": 1, "refused": 2, "failed": 3, "cut": 4}
 PHASES = ("answer", "decide", "review", "rest", "done", "stopped")
 PHASE_CODES = {name: code for code, name in enumerate(PHASES)}
 COUNTS = ("seq", "round", "seat", "kind", "place", "status", "item_reviews", "handled", "answered", "unknown")

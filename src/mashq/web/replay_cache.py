@@ -53,7 +53,9 @@ class LiveReplay:
         """The final score, once the match is over."""
         with self.lock:
             if self.final is None and self.ended:
-                self.final = final(self.view.found.path, [self.match], self.view.rules(self.match))
+                found = self.view.found
+                with queries.opened(found.path, finished=found.finished) as connection:
+                    self.final = final(connection, [self.match], self.view.rules(self.match))
             return self.final
 
     def review_tokens(self) -> dict[str, float]:

@@ -351,7 +351,7 @@ def test_too_little_to_compare_is_said(played: Callable[..., Record]) -> None:
     assert found["like"] is None and {row["inside"] for row in found["rows"]} == {None}
     assert "too few items" in likeness_text(document, "table")
     nothing = replace(record.results, status=np.full_like(record.results.status, REFUSED))
-    with pytest.raises(DataError, match="no item was answered by every player"):
+    with pytest.raises(DataError, match="Q is undefined: nobody answered any item"):
         likeness(nothing, [nothing], record.rules, {})
 
 

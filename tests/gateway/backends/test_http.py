@@ -22,7 +22,9 @@ from mashq.gateway.retry import Policy
 from mashq.gateway.types import Message, Outcome, Request, Usage
 from mashq.gateway.wire.anthropic_messages import AnthropicMessages
 from mashq.gateway.wire.base import Options, Wire
+from mashq.gateway.wire.gemini import Gemini
 from mashq.gateway.wire.openai_chat import OpenAIChat
+from mashq.gateway.wire.openai_responses import OpenAIResponses
 from mashq.protocol.resources import UNKNOWN, Amount
 from mashq.testing import FakeProvider
 from mashq.testing.faults import KINDS
@@ -47,6 +49,8 @@ EXPECTED: dict[str, tuple[str, int | None, str]] = {
     "401": ("http", 401, "nothing"),
     "404": ("http", 404, "nothing"),
     "echo_key_500": ("http", 500, "nothing"),
+    "insufficient_quota": ("http", 429, "nothing"),
+    "no_temperature": ("http", 400, "nothing"),
     "bad_gzip": ("unparsable", None, "unknown"),
     "bad_utf8": ("unparsable", 200, "unknown"),
     "html": ("unparsable", 200, "unknown"),
@@ -60,6 +64,9 @@ EXPECTED: dict[str, tuple[str, int | None, str]] = {
     "empty": ("refused", 200, "known"),
     "length": ("ok", 200, "known"),
     "fenced": ("ok", 200, "known"),
+    "thinks": ("ok", 200, "known"),
+    "think": ("ok", 200, "known"),
+    "unsaid": ("refused", 200, "known"),
     "hang": ("timeout", None, "unknown"),
     "slow_drip": ("timeout", None, "unknown"),
     "reset_before": ("dropped", None, "unknown"),
@@ -69,7 +76,12 @@ EXPECTED: dict[str, tuple[str, int | None, str]] = {
     "endless": ("unparsable", 200, "unknown"),
     "wrong_length": ("unparsable", None, "unknown"),
 }
-CODECS: dict[str, Wire] = {"openai": OpenAIChat(), "anthropic": AnthropicMessages()}
+CODECS: dict[str, Wire] = {
+    "openai": OpenAIChat(),
+    "responses": OpenAIResponses(),
+    "anthropic": AnthropicMessages(),
+    "gemini": Gemini(),
+}
 
 
 @pytest.fixture(autouse=True)
@@ -143,8 +155,8 @@ async def test_every_fault_is_one_hit_and_the_right_outcome(
     fault: str, wire: str, provider: FakeProvider, pool: Pool
 ) -> None:
     expected = EXPECTED[fault]
-    if fault == "content_filter" and wire == "anthropic":
-        expected = ("http", 400, "nothing")
+    if fault in ("content_filter", "unsaid") and wire == "anthropic":
+        expected = ("refused", 400, "nothing")
     provider.configure(script=[fault], hang=5.0)
     before = len(provider.hits())
     patience = 0.4 if expected[0] == "timeout" else 30.0
@@ -157,6 +169,8 @@ async def test_every_fault_is_one_hit_and_the_right_outcome(
     assert (outcome.completion is not None) == (outcome.kind in ("ok", "refused"))
     assert (outcome.error == "") == (outcome.kind in ("ok", "refused"))
     assert outcome.completion is None or outcome.completion.refused == (outcome.kind == "refused")
+    assert outcome.completion is None or "draft" not in outcome.completion.text, "what it thought is no answer"
+    assert outcome.completion is None or (outcome.completion.stop == "length") == (fault in ("length", "thinks"))
     assert not outcome.rated
     assert isinstance(outcome.seconds, float)
     assert 0 < outcome.seconds < 20
@@ -185,10 +199,11 @@ async def test_the_key_and_the_other_headers_are_sent(provider: FakeProvider, po
 
     for codec in CODECS.values():
         await backend(pool, provider.base_url + "/", codec).attempt(request(), CALL)
-    last = provider.hits()[-2:]
-    assert [hit["path"] for hit in last] == ["/v1/chat/completions", "/v1/messages"]
-    assert [hit["authorization"] for hit in last] == [fingerprint(KEY)] * 2
-    assert [hit["model"] for hit in last] == ["m1", "m1"]
+    last = provider.hits()[-4:]
+    asked = ["/v1/chat/completions", "/v1/responses", "/v1/messages", "/v1/models/m1:generateContent"]
+    assert [hit["path"] for hit in last] == asked
+    assert [hit["authorization"] for hit in last] == [fingerprint(KEY)] * 4
+    assert [hit["model"] for hit in last] == ["m1", "m1", "m1", None], "Gemini's is in the path"
 
 
 @pytest.mark.parametrize(

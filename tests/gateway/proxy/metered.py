@@ -31,7 +31,12 @@ CHAT: dict[str, Any] = {
 
 
 def http_backend(
-    pool: Pool, url: str, timeout: float = 20.0, wire: Wire | None = None, **options: Any
+    pool: Pool,
+    url: str,
+    timeout: float = 20.0,
+    wire: Wire | None = None,
+    also: Sequence[tuple[Wire, str]] = (),
+    **options: Any,
 ) -> HttpBackend:
     """The loopback provider as a model."""
     return HttpBackend(
@@ -44,6 +49,7 @@ def http_backend(
         options=Options(**options),
         timeout=timeout,
         headers={"X-Auth-Other": "another-secret-of-ours", "X-Plain": "plain"},
+        also=also,
     )
 
 

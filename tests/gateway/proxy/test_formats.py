@@ -64,12 +64,14 @@ async def test_a_request_passes_to_a_model_of_the_same_format(provider: FakeProv
 def test_the_body_goes_through_as_it_came() -> None:
     served, tools = AnthropicMessagesServed(), [{"name": "look_up"}]
     sent = {**ASKED, "tools": tools, "stream": True}
-    asked = served.read("chat", {}, json.dumps(sent).encode(), 50)
+    asked = served.read("chat", {}, json.dumps(sent).encode())
     body = json.loads(served.upstream(asked, "alpha", 50, Options(extra={"odd": 1})))
     assert body == {**sent, "model": "alpha", "odd": 1} and asked.stream
     del sent["max_tokens"]
-    asked = served.read("chat", {}, json.dumps(sent).encode(), 50)
-    assert (asked.tokens_out, json.loads(served.upstream(asked, "a", 50, Options()))["max_tokens"]) == (50, 50)
+    asked = served.read("chat", {}, json.dumps(sent).encode())
+    assert asked.tokens_out is None
+    assert json.loads(served.upstream(asked, "a", None, Options())) == {**sent, "model": "a"}
+    assert json.loads(served.upstream(asked, "a", 50, Options()))["max_tokens"] == 50
 
 
 def event(kind: str, **fields: object) -> bytes:
@@ -106,7 +108,12 @@ RAW = '{"cache_read_input_tokens": 4, "input_tokens": 9, "output_tokens": 7}'
     ("body", "kind", "text", "usage"),
     [
         (BEGIN + WORDS + ending("end_turn", output_tokens=7), "ok", "A ferry [key]", Usage(13, 7, 4, raw=RAW)),
-        (BEGIN + TOOL + ending("tool_use", output_tokens=7), "ok", 'look_up{"word": 1}', Usage(13, 7, 4, raw=RAW)),
+        (
+            BEGIN + TOOL + ending("tool_use", output_tokens=7),
+            "ok",
+            'look_up{"word": 1}',
+            Usage(13, 7, 4, raw=RAW),
+        ),
         (BEGIN + ending("refusal", output_tokens=7), "refused", "", Usage(13, 7, 4, raw=RAW)),
         (BEGIN + ending("end_turn", output_tokens=7), "refused", "", Usage(13, 7, 4, raw=RAW)),
         (WORDS + ending("end_turn"), "ok", "A ferry [key]", Usage()),
@@ -186,11 +193,11 @@ class ModelInPath(OpenAIChatServed):
     """A format whose path names the model and says whether a stream is wanted."""
 
     format = "model-in-path"
-    routes = (Route("chat", "POST", r"/v1beta/models/(?P<model>[^/:]+):(?P<verb>generate|stream)"),)
+    routes = (Route("chat", "POST", r"/v0/models/(?P<model>[^/:]+):(?P<verb>generate|stream)"),)
     token_headers = ("x-goog-api-key",)
 
-    def read(self, kind: RouteKind, groups: Mapping[str, str], body: bytes, default_out: int) -> Asked:
-        asked = super().read(kind, groups, body, default_out)
+    def read(self, kind: RouteKind, groups: Mapping[str, str], body: bytes) -> Asked:
+        asked = super().read(kind, groups, body)
         return Asked(kind, asked.document, asked.tokens_out, groups["model"], groups["verb"] == "stream")
 
     def variables(self, address: str, token: str) -> dict[str, str]:
@@ -205,7 +212,7 @@ async def test_a_path_may_hold_the_model(monkeypatch: pytest.MonkeyPatch) -> Non
         assert at.seat.variables["GEMINI_API_KEY"] == at.seat.variables["OPENAI_API_KEY"] == at.seat.token
         found: dict[str, str] = {}
         for verb in ("generate", "stream", "delete"):
-            url = f"{at.seat.variables['GOOGLE_GEMINI_BASE_URL']}/v1beta/models/gem-1.5:{verb}"
+            url = f"{at.seat.variables['GOOGLE_GEMINI_BASE_URL']}/v0/models/gem-1.5:{verb}"
             async with at.session.post(
                 url, data=json.dumps(document), headers={"x-goog-api-key": at.seat.token}
             ) as response:

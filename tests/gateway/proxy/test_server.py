@@ -69,7 +69,7 @@ async def test_a_request_passes_and_is_one_attempt(provider: FakeProvider) -> No
         ((call, request, model, worst, durable),) = at.ledger.opened
         assert (call, model, durable) == (CALL, "my/alpha", True)
         assert request.messages[0].content == CHAT["messages"][0]["content"]
-        assert worst.tokens_out == 99 and worst.tokens_in > 100
+        assert worst.tokens_out == 131_072 and worst.tokens_in > 100, "no limit was sent: the largest there could be"
         ((outcome, waited),) = at.ledger.closed.values()
         assert (outcome.kind, outcome.usage.tokens_in) == ("ok", reply["usage"]["prompt_tokens"])
         assert json.loads(outcome.usage.raw) == reply["usage"]
@@ -89,12 +89,18 @@ async def test_the_body_goes_through_as_it_came(key: str) -> None:
 
     sent = {**CHAT, "odd": {"x": 1.5}, "temperature": 0.3, "stream": True, "stream_options": {"odd": 1}}
     passthrough = OpenAIChatServed()
-    asked = passthrough.read("chat", {}, json.dumps(sent).encode(), 50)
+    asked = passthrough.read("chat", {}, json.dumps(sent).encode())
+    assert asked.tokens_out is None
+    unlimited = json.loads(passthrough.upstream(asked, "alpha", None, Options()))
+    assert unlimited == {**sent, "model": "alpha", "stream_options": {"odd": 1, "include_usage": True}}
+    assert json.loads(passthrough.upstream(asked, "alpha", None, Options(stream_usage=False))) == sent | {
+        "model": "alpha"
+    }
     body = json.loads(passthrough.upstream(asked, "alpha", 50, Options(max_tokens_key=key, extra={"route": "x"})))
     expected = {**sent, "model": "alpha", key: 50, "stream_options": {"odd": 1, "include_usage": True}, "route": "x"}
     assert body == expected
-    given = passthrough.read("chat", {}, json.dumps({**sent, "max_tokens": 7, "n": 3}).encode(), 50)
-    assert given.tokens_out == 21
+    given = passthrough.read("chat", {}, json.dumps({**sent, "max_tokens": 7, "n": 3}).encode())
+    assert (given.tokens_out, given.choices) == (21, 3)
     assert json.loads(passthrough.upstream(given, "alpha", 50, Options()))["max_tokens"] == 7
 
 
@@ -131,6 +137,20 @@ async def test_a_stream_is_forwarded_and_its_usage_counted(provider: FakeProvide
         assert at.outcomes() == ["ok", "ok"]
 
 
+async def test_a_model_that_does_not_take_our_addition_is_asked_again_without_it() -> None:
+    with FakeProvider(faults={"rates": {"no_stream_options": 1.0}}) as provider:
+        async with table(provider.base_url) as at:
+            for _ in range(2):
+                status, text, _ = await at.ask({**CHAT, "stream": True})
+                assert status == 200 and "data: [DONE]" in text
+            assert [hit["status"] for hit in provider.hits()] == [400, 200, 200], "learnt once"
+            assert at.outcomes() == ["http", "ok", "ok"], "each is an attempt"
+            assert [(model, field) for model, field, _, _ in at.ledger.learnt] == [("my/alpha", "stream_options")]
+            wanted = {**CHAT, "stream": True, "stream_options": {"include_usage": True}}
+            assert (await at.ask(wanted))[0] == 400, "what the agent itself asks for is its own affair"
+            assert [hit["status"] for hit in provider.hits()][3:] == [400]
+
+
 async def test_a_stream_comes_as_it_is_made(provider: FakeProvider) -> None:
     provider.configure(script=["slow_drip"], drip=0.002)
     async with table(provider.base_url) as at:
@@ -146,7 +166,7 @@ async def test_a_stream_comes_as_it_is_made(provider: FakeProvider) -> None:
         assert at.outcomes() == ["ok"]
 
 
-async def test_an_agent_that_leaves_a_stream_pays_an_unknown_sum(provider: FakeProvider) -> None:
+async def test_an_agent_that_leaves_a_stream_is_told_apart_from_a_lost_connection(provider: FakeProvider) -> None:
     provider.configure(script=["slow_drip"], drip=0.002)
     async with table(provider.base_url) as at:
         headers = {"Authorization": f"Bearer {at.seat.token}"}
@@ -156,7 +176,7 @@ async def test_an_agent_that_leaves_a_stream_pays_an_unknown_sum(provider: FakeP
         response.close()
         await until(lambda: at.ledger.closed)
         outcome = at.ledger.closed[0][0]
-        assert (outcome.kind, outcome.usage) == ("dropped", Usage())
+        assert (outcome.kind, outcome.usage) == ("left", Usage())
         assert "agent left" in outcome.error
         assert at.grant.spend.unknown == 1
 
@@ -346,7 +366,7 @@ async def raw(url: str, data: bytes) -> bytes:
         ("POST /1/v1/%2e%2e/__control HTTP/1.1", 404),
         ("POST //1/v1/chat/completions HTTP/1.1", 404),
         ("POST /v1/chat/completions HTTP/1.1", 404),
-        ("POST /1/v1/responses HTTP/1.1", 404),
+        ("POST /1/v1/completions HTTP/1.1", 404),
         ("POST /7/v1/chat/completions HTTP/1.1", 404),
         ("POST http://example.org/1/v1/chat/completions HTTP/1.1", 404),
         ("GET /1/v1/chat/completions HTTP/1.1", 405),
@@ -419,7 +439,7 @@ async def test_bodies_that_never_come(provider: FakeProvider, monkeypatch: pytes
         b"nonsense",
         b"[1]",
         b"[" * 200_000,
-        b'{"messages": []}',
+        b"{}",
         b'{"messages": [1], "temperature": NaN}',
         b'{"messages": [1], "temperature": 1e999}',
         b'{"messages": [1], "max_tokens": -1}',
@@ -656,7 +676,12 @@ async def test_its_refusals_and_unknowns_are_told(provider: FakeProvider) -> Non
         ({"tools": TOOLS}, "/chat/completions"),
         ({"n": 2}, "/chat/completions"),
         ({"messages": [{"role": "tool", "content": "x"}]}, "/chat/completions"),
-        ({"messages": [{"role": "user", "content": [{"type": "text", "text": "x"}]}]}, "/chat/completions"),
+        ({"messages": []}, "/chat/completions"),
+        ({"messages": [{"role": "user", "content": [{"type": "image_url", "text": "x"}]}]}, "/chat/completions"),
+        ({"stop": ["x"]}, "/chat/completions"),
+        ({"response_format": {"type": "json_object"}}, "/chat/completions"),
+        ({"input": "x", "tools": [{"type": "web_search"}]}, "/responses"),
+        ({"input": [{"type": "function_call_output", "output": "x"}]}, "/responses"),
         ({"input": "x"}, "/embeddings"),
     ],
 )

@@ -157,9 +157,9 @@ async def test_it_sees_no_key(provider: FakeProvider, monkeypatch: pytest.Monkey
     async with table(provider.base_url) as at, agent(at, "spy") as player:
         draft, _ = await play(player, at)
         found = json.loads(draft.text)
-        ours = {f"{maker}_{what}" for maker in ("OPENAI", "ANTHROPIC") for what in ("BASE_URL", "API_KEY")}
-        assert set(found["own"]) <= {"PATH", "PYTHONUNBUFFERED", "LC_CTYPE", *ours}
-        assert found["own"]["OPENAI_API_KEY"].startswith("mashq-")
+        assert set(found["own"]) <= {"PATH", "PYTHONUNBUFFERED", "LC_CTYPE", *at.seat.variables}
+        keys = [found["own"][f"{maker}_API_KEY"] for maker in ("OPENAI", "ANTHROPIC", "GEMINI")]
+        assert len(set(keys)) == 1 and keys[0].startswith("mashq-")
         assert KEY not in draft.text
 
 

@@ -108,7 +108,7 @@ def _columns(players: Sequence[Recorded], trial: int, kind: str) -> Floats:
 
 def _values(player: Recorded, seen: Seen, kind: str) -> list[tuple[str | None, float | None]]:
     """One kind of values of a player, with their items."""
-    rows = [row for row in seen.result.items if row.status != "unanswered"]
+    rows = [row for row in seen.result.items if row.status not in ("unanswered", "pending")]
     if kind == "refused":
         return [(row.item, float(row.status == "refused")) for row in rows]
     if kind == "h":

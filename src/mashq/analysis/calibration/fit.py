@@ -190,7 +190,7 @@ def _reviewing_plays(player: Recorded) -> float:
 def _rates(player: Recorded) -> dict[str, Any]:
     """Refusals and failures of answers, and failed attempts that were repeated."""
     statuses = [row.status for row in player.rows]
-    failed, refused = statuses.count("failed"), statuses.count("refused")
+    failed, refused = statuses.count("failed") + statuses.count("cut"), statuses.count("refused")
     found = {
         "refusal_rate": share(refused, len(statuses) - failed),
         "failure_rate": share(failed, len(statuses)),

@@ -89,7 +89,8 @@ class Recorded:
     @property
     def rows(self) -> list[ItemResult]:
         """Its results in all trials, without the items it did not come to."""
-        return [row for seen in self.trials for row in seen.result.items if row.status != "unanswered"]
+        played = ("ok", "refused", "failed")
+        return [row for seen in self.trials for row in seen.result.items if row.status in played]
 
     @property
     def scores(self) -> list[float]:
@@ -123,7 +124,9 @@ def _note(own: RecordedPlayer, delta: Delta) -> None:
             own.choices.append(Choice(seen.recommended, bool(seen.memory.reviewable), review))
     elif isinstance(move, Answer) and item is not None:
         _answer(own, item.id, delta)
-    elif isinstance(move, Rewrite) and item is not None and before is not None and move.status != "failed":
+    elif (
+        isinstance(move, Rewrite) and item is not None and before is not None and move.status not in ("failed", "cut")
+    ):
         standing = before.judge_h or 0.0
         after = standing if move.status == "refused" else _judged(move)
         own.changes.append(Change(item.id, before.reviews, standing, after, move.h if move.status == "ok" else None))

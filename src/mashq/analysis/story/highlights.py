@@ -67,7 +67,8 @@ def trouble(own: PlayerMemory, trouble: Trouble) -> Highlight:
     else:
         item = f" {named(trouble.item)}" if times == 1 and trouble.item else f" {plural(times, 'item')}"
         why = f" (the first: {named(trouble.why, 160)})" if trouble.why and times > 1 else why
-        text, weight = f"{who} {trouble.kind}{item}{why}.", 0.6
+        said = f"{who}'s reply was cut off on" if trouble.kind == "cut" else f"{who} {trouble.kind}"
+        text, weight = f"{said}{item}{why}.", 0.6
     return Highlight(trouble.first + 1, (own.name,), text, min(0.9, weight + 0.02 * min(times, 15)), "trouble")
 
 

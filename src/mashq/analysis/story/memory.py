@@ -105,7 +105,7 @@ class PlayerMemory:
         self.changed_in.append(delta.round)
         work, item = delta.work, delta.item
         if work is None or item is None or not is_usable(move):
-            kind = "refused" if move.status == "refused" else "failed"
+            kind = move.status if move.status in ("refused", "cut") else "failed"
             self.trouble(kind, delta.round, move.error, None if item is None else item.id)
             return
         self.guided_apart = self.guided_apart or work.judged is not None

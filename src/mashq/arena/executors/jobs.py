@@ -28,6 +28,7 @@ class WorkerSetup:
     config: dict[str, Any]
     items: tuple[Item, ...]
     prompts: Mapping[str, Any]
+    rules_of_play: int
 
 
 @dataclass(frozen=True, slots=True)

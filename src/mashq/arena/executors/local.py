@@ -7,11 +7,15 @@ from contextlib import contextmanager
 from typing import Any
 
 from mashq.arena.context import Begun, RunContext
+from mashq.arena.endpoints import NOTHING_YET, Learnt, models_of
 from mashq.arena.executors.base import Shown
+from mashq.config import Config
+from mashq.errors import ProviderError
+from mashq.gateway.providers import IN_PROCESS
 from mashq.players.registry import recorded_spec
 from mashq.protocol.moves import Move
 from mashq.protocol.state import MatchState
-from mashq.runs.reading import read_left, read_matches, read_moves
+from mashq.runs.reading import read_answering, read_left, read_lessons, read_matches, read_moves
 from mashq.runs.seasons import Fixture
 from mashq.runs.writer import Run
 
@@ -35,18 +39,25 @@ class LocalExecutor:
     ) -> None:
         """Play them, the first to come the first to start."""
         slots = asyncio.Semaphore(self._at_once or most_at_once(fixtures))
-        there = read_matches(stored.path)
+        there, over = read_matches(stored.path), list[ProviderError]()
+        learnt_before = learnt(stored, context.config) if there else NOTHING_YET
 
         async def one(fixture: Fixture) -> None:
             async with slots:
+                if over:
+                    return
 
                 def watch(state: MatchState, seat: int | None, move: Move | None) -> None:
                     if show is not None:
                         show.moved(fixture, state, seat, move)
 
                 record = stored.record(fixture.id, fixture.position)
-                known = begun(stored, fixture) if fixture.id in there else Begun()
-                await context.play(fixture, record, prompts, known, watch)
+                known = begun(stored, fixture) if fixture.id in there else Begun(learnt=learnt_before)
+                try:
+                    await context.play(fixture, record, prompts, known, watch)
+                except ProviderError as error:  # the others see it too, once what they have sent is back
+                    over.append(error)
+                    return
                 if show is not None:
                     show.ended(fixture)
 
@@ -57,6 +68,8 @@ class LocalExecutor:
                         group.create_task(one(fixture))
         except BaseExceptionGroup as errors:
             raise errors.exceptions[0] from None
+        if over:
+            raise over[0]
 
 
 @contextmanager
@@ -80,4 +93,11 @@ def most_at_once(fixtures: Sequence[Fixture]) -> int:
 
 def begun(stored: Run, fixture: Fixture) -> Begun:
     """What is stored of a match that is to go on."""
-    return Begun(list(read_moves(stored.path, fixture.id)), read_left(stored.path, fixture.id))
+    moves, left = list(read_moves(stored.path, fixture.id)), read_left(stored.path, fixture.id)
+    return Begun(moves, left, learnt(stored, fixture.config))
+
+
+def learnt(stored: Run, config: Config) -> Learnt:
+    """What is stored of the models of a match: what they do not take, and which have answered."""
+    asked = [name for name in models_of(config) if name.partition("/")[0] not in IN_PROCESS]
+    return Learnt(read_lessons(stored.path), read_answering(stored.path, asked)) if asked else NOTHING_YET

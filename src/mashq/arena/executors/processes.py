@@ -44,7 +44,9 @@ class Processes:
         show: Shown | None,
     ) -> None:
         """Play them all; the first error ends it, and what was written stays."""
-        kit = WorkerSetup(context.config.model_dump(mode="json"), context.items, prompts)
+        kit = WorkerSetup(
+            context.config.model_dump(mode="json"), context.items, prompts, context.facilities.rules_of_play
+        )
         season = _Season(kit, stored, fixtures, show)
         loop = asyncio.get_running_loop()
         threads = [loop.run_in_executor(None, season.serve) for _ in range(min(self._workers, len(fixtures)))]
@@ -182,7 +184,7 @@ def _work(pipe: "Connection[Any, Any]", kit: WorkerSetup) -> None:
 
 
 async def _jobs(pipe: "Connection[Any, Any]", kit: WorkerSetup) -> None:
-    context = RunContext(Config.model_validate(kit.config), kit.items, RealClock())
+    context = RunContext(Config.model_validate(kit.config), kit.items, RealClock(), rules_of_play=kit.rules_of_play)
     try:
         while True:
             job: MatchJob = pipe.recv()

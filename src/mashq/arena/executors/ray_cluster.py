@@ -77,7 +77,9 @@ class _Season:
         config = context.config
         judges = {name for name in (config.judge, config.guided_by) if name not in OWN and model_of(name) is None}
         self._judges = {name: self._judge(name) for name in judges}
-        self._kit = ray.put(WorkerSetup(config.model_dump(mode="json"), context.items, prompts))
+        self._kit = ray.put(
+            WorkerSetup(config.model_dump(mode="json"), context.items, prompts, context.facilities.rules_of_play)
+        )
         drawn = all(player.model.startswith("simulated/") for player in config.players)
         self._cores = 1.0 if drawn else WAITING
 
@@ -212,7 +214,7 @@ def _play(kit: WorkerSetup, job: MatchJob, desk: Any, judges: dict[str, Any]) ->
 
     async def play() -> None:
         referees = {name: _Asked(actor) for name, actor in judges.items()}
-        context = RunContext(job.fixture().config, kit.items, RealClock(), referees)
+        context = RunContext(job.fixture().config, kit.items, RealClock(), referees, rules_of_play=kit.rules_of_play)
         try:
             await do(context, job, kit, _ToDesk(desk))
         finally:

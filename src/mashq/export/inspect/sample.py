@@ -1,6 +1,7 @@
 """One item of a player in one trial, as a sample of an Inspect log.
 
-An item that was refused, failed or not answered has no score, and says so; usage that is unknown is not there, not 0.
+An item that was refused, failed, cut off or not answered has no score, and says so; usage that is unknown is not
+there, not 0.
 """
 
 import hashlib
@@ -13,6 +14,7 @@ from mashq.export.files import Cell
 from mashq.protocol.items import Item
 
 SCORER = "H"
+STOPS: Mapping[Cell, str] = {"ok": "stop", "refused": "content_filter", "cut": "max_tokens"}
 THIN = 1024
 KEPT = ("status", "tokens_in", "tokens_out", "tokens", "calls", "reviews", "seconds", "dollars")
 BESIDE = ("h_first", "guide", "guide_first", "length", "failed", "unknown_attempts", "waited")
@@ -55,9 +57,9 @@ def sample_of(
     """One item in one trial of the log with the id `log`."""
     status = row["status"]
     said: list[Document] = []
-    if status in ("ok", "refused"):
+    if status in STOPS:
         message = {"role": "assistant", "content": answer, "source": "generate", "model": model}
-        said = [{"message": message, "stop_reason": "stop" if status == "ok" else "content_filter"}]
+        said = [{"message": message, "stop_reason": STOPS[status]}]
     seconds, waited = row["seconds"], row["waited"]
     sample: Document = {
         "id": item.id,

@@ -22,7 +22,7 @@ from mashq.export.files import Cell, place
 from mashq.export.inspect.sample import SCORER, Document, Usage, sample_of, summary_of, usage_of
 from mashq.export.tables import RESULTS, chosen, player_rows, reading
 from mashq.protocol.items import Item
-from mashq.protocol.score import score
+from mashq.protocol.score import ScoreRules, score
 from mashq.report.documents.columns import season_results
 from mashq.runs.open import Season, load_season
 from mashq.runs.reading import read_items
@@ -165,7 +165,7 @@ class _Eval:
             "alpha": rules.alpha,
             "beta": rules.beta,
             "weights": dict(rules.weights),
-            "normalise": rules.reference or "match",
+            "normalise": _normalise(rules),
             "refusals": rules.refusals,
             **(scored or {"h": None, "penalty": None, "q": None}),
             "detector": manifest["detector"],
@@ -263,6 +263,13 @@ class _Log:
 
     def _put(self, name: str, document: Document) -> None:
         self._zip.writestr(_member(name), _encoded(document))
+
+
+def _normalise(rules: ScoreRules) -> Document | str:
+    """What costs are relative to, as a configuration says it."""
+    if rules.reference is None:
+        return "match"
+    return {"per_item": dict(rules.reference)} if rules.per_item else dict(rules.reference)
 
 
 def _metrics(values: Mapping[str, float]) -> Document:

@@ -7,8 +7,8 @@ time-out or a body that cannot be read has unknown usage; a connection that was 
 import asyncio
 import json
 import re
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import replace
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import aiohttp
 
@@ -16,8 +16,9 @@ from mashq.gateway.preflight import proxy_of
 from mashq.gateway.redaction import Redaction
 from mashq.gateway.retry import parse_retry_after
 from mashq.gateway.types import Call, Clock, Completion, Kind, Outcome, Request, Usage
-from mashq.gateway.untrusted import as_object
-from mashq.gateway.wire.base import Decoded, Options, Wire
+from mashq.gateway.untrusted import as_list, as_object, child
+from mashq.gateway.wire.base import Decoded, Options, Served, Wire
+from mashq.gateway.wire.spoken import FILTERED, filtered
 
 MAX_BYTES = 32 * 1024 * 1024
 LINE = 300
@@ -57,8 +58,18 @@ class Pool:
             self._session = None
 
 
+@dataclass(frozen=True, slots=True)
+class Address:
+    """A wire format that a provider speaks: where, and with which headers."""
+
+    wire: Wire
+    base_url: str
+    headers: Mapping[str, str]
+
+
 class HttpBackend:
-    """A model behind an HTTP endpoint."""
+    """A model behind an HTTP endpoint. `also` are further formats in which it can be asked, each with its base URL:
+    agents that speak one of them are passed on as they are."""
 
     durable = True
     simulated = False
@@ -75,33 +86,44 @@ class HttpBackend:
         options: Options,
         timeout: float,
         headers: Mapping[str, str] | None = None,
+        also: Sequence[tuple[Wire, str]] = (),
     ) -> None:
         self._pool, self._clock, self.wire = pool, clock, wire
-        self._base_url, self.model, self.options = base_url.rstrip("/"), model, options
+        self.model, self.options = model, options
         self._timeout, self._path = timeout, wire.path(model)
         self._proxy = proxy_of(base_url)  # found once: looking it up for every request takes a thread
         private = [value for name, value in (headers or {}).items() if PRIVATE.search(name) and len(value) > 7]
         self._redaction = Redaction([key or "", *private])
-        self._headers = dict(headers or {}) | wire.headers(key) | {"Content-Type": "application/json"}
+        sent = {**(headers or {}), "Content-Type": "application/json"}
+        self._own, *others = [
+            Address(one, url.rstrip("/"), sent | one.headers(key)) for one, url in ((wire, base_url), *also)
+        ]
+        served = [place for place in [*others, self._own] if place.wire.served is not None]
+        self._addresses = {place.wire.served.format: place for place in served if place.wire.served is not None}
+
+    def address(self, served: Served) -> Address | None:
+        """Where it is asked in that format as it is; None when it is not."""
+        return self._addresses.get(served.format)
 
     async def attempt(self, request: Request, call: Call) -> Outcome:
         """Send the request once."""
         body = json.dumps(self.wire.encode(self.model, request, self.options)).encode()
 
         async def take(response: aiohttp.ClientResponse, started: float) -> Outcome:
-            return (await self.received(response, started, self.wire.decode))[0]
+            return (await self.received(response, started, self.wire.decode, self.wire))[0]
 
         return await self.exchange(self._path, body, take)
 
-    async def exchange(self, path: str, body: bytes, take: Take) -> Outcome:
+    async def exchange(self, path: str, body: bytes, take: Take, address: Address | None = None) -> Outcome:
         """Post once and let `take` make an outcome of the response; a lost connection is an outcome too."""
         started = self._clock.tick()
-        session, url = self._pool.session(), self._base_url + path
+        asked = address or self._own
+        session, url = self._pool.session(), asked.base_url + path
         try:
             async with (
                 asyncio.timeout(self._timeout),
                 session.post(
-                    url, data=body, headers=self._headers, allow_redirects=False, proxy=self._proxy
+                    url, data=body, headers=asked.headers, allow_redirects=False, proxy=self._proxy
                 ) as response,
             ):
                 return await take(response, started)
@@ -119,7 +141,7 @@ class HttpBackend:
             return self.lost("dropped", f"the connection was lost: {error!r}", started)
 
     async def received(
-        self, response: aiohttp.ClientResponse, started: float, decode: Decode
+        self, response: aiohttp.ClientResponse, started: float, decode: Decode, wire: Wire
     ) -> tuple[Outcome, bytes | None]:
         """The outcome of a reply read whole, and its body unless that never ended."""
         data = await _read(response)
@@ -129,25 +151,37 @@ class HttpBackend:
             return Outcome("unparsable", seconds=seconds, status=response.status, error=error), None
         said = response.headers.get("Retry-After")
         retry_after = None if said is None else parse_retry_after(said, self._clock.now())
-        return self._outcome(response.status, data, seconds, retry_after, decode), data
+        return self._outcome(response.status, data, seconds, retry_after, decode, wire), data
 
     def _outcome(
-        self, status: int, data: bytes, seconds: float, retry_after: float | None, decode: Decode
+        self,
+        status: int,
+        data: bytes,
+        seconds: float,
+        retry_after: float | None,
+        decode: Decode,
+        wire: Wire | None = None,
     ) -> Outcome:
+        read = (wire or self.wire).usage
         try:
             document: object = json.loads(data)
         except (ValueError, RecursionError):
             document = None
         if status >= 300:
-            usage = self.wire.usage(document)
+            usage = read(document)
             billed = usage if usage != Usage() else NOTHING
             error = self._line(f"HTTP {status}: {_words(document, data)}")
-            return Outcome("http", None, billed, seconds, status=status, retry_after=retry_after, error=error)
+            if status == 400 and (words := filtered(document)) is not None:
+                said = Completion(self._line(words), FILTERED, True)
+                return Outcome("refused", said, billed, seconds, status=status)
+            code = self._line(_code(document))
+            return Outcome("http", None, billed, seconds, {}, status, retry_after, error, code)
         if document is None:
             return Outcome("unparsable", seconds=seconds, status=status, error="the reply is not JSON")
         decoded = decode(document)
         if isinstance(decoded, str):
-            return Outcome("unparsable", seconds=seconds, status=status, error=self._line(decoded))
+            usage = read(document)
+            return Outcome("unparsable", None, usage, seconds, status=status, error=self._line(decoded))
         completion, usage = self.without_key(*decoded)
         return Outcome("refused" if completion.refused else "ok", completion, usage, seconds, status=status)
 
@@ -188,8 +222,16 @@ async def _read(response: aiohttp.ClientResponse) -> bytes | None:
     return b"".join(chunks)
 
 
+def _code(document: object) -> str:
+    """The provider's own word for an error."""
+    error = child(next(iter(as_list(document) or []), document), "error")
+    words = (error.get("code"), error.get("type"), error.get("status"))
+    return next((word for word in words if isinstance(word, str) and not word.isdigit()), "")
+
+
 def _words(document: object, data: bytes) -> str:
     """The provider's own words about an error."""
-    inner = (as_object(document) or {}).get("error")
+    first = next(iter(as_list(document) or []), document)  # Gemini's streams hold an error in a list
+    inner = (as_object(first) or {}).get("error")
     words = (as_object(inner) or {}).get("message", inner)
     return words if isinstance(words, str) else data.decode("utf-8", "replace")

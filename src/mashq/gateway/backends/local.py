@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import cast
 
 from mashq.gateway.backends.llama import Llama, LlamaError
+from mashq.gateway.providers import LIMIT
 from mashq.gateway.types import Call, Clock, Outcome, Request, Usage
 from mashq.gateway.wire.openai_chat import OpenAIChat, Options
 
@@ -29,8 +30,8 @@ class LocalBackend:
     async def attempt(self, request: Request, call: Call) -> Outcome:
         """Run the model once; seconds are its own, not the wait for the thread."""
         if request.schema is not None:
-            longest = int(request.max_tokens * CHARACTERS_A_TOKEN)
-            request = replace(request, schema=bounded(request.schema, longest))
+            limit = LIMIT if request.max_tokens is None else request.max_tokens
+            request = replace(request, schema=bounded(request.schema, int(limit * CHARACTERS_A_TOKEN)))
         body = WIRE.encode("local", request, OPTIONS)
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._thread, self._run, body)

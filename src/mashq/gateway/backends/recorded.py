@@ -5,7 +5,7 @@
 
 `purpose` is answer (the default), review or decision; `n` counts earlier reviews of the item (decisions: the
 round); `text` may be the plain answer or the JSON a prompt asks for; `player` limits a row to one player; `status`
-is ok, refused or failed; a missing cost is unknown.
+is ok, refused, failed or cut; a missing cost is unknown.
 """
 
 import json
@@ -16,12 +16,12 @@ from typing import cast
 
 from mashq.errors import DataError
 from mashq.gateway.replies import json_object
-from mashq.gateway.types import Call, Completion, Measure, Outcome, Request, Usage
+from mashq.gateway.types import CUT, Call, Completion, Measure, Outcome, Request, Usage
 from mashq.gateway.untrusted import as_object, count
 from mashq.protocol.resources import RATED, UNKNOWN, Unknown
 
 PURPOSES = ("answer", "review", "decision")
-STATUSES = ("ok", "refused", "failed")
+STATUSES = ("ok", "refused", "failed", "cut")
 Row = Mapping[str, object]
 Place = tuple[str | None, str | None, str, int]
 
@@ -98,6 +98,8 @@ def _outcome(row: Row, request: Request) -> Outcome:
     if status == "failed":
         return Outcome("missing", None, tokens, seconds, rated, error=str(row.get("error") or "recorded as failed"))
     text = str(row.get("text") or "")
+    if status == "cut":
+        return Outcome("ok", Completion(text, CUT), tokens, seconds, rated)
     refused = status == "refused" or not text.strip()
     reply = Completion(text if refused else _as_asked(text, request), "recorded", refused)
     return Outcome("refused" if refused else "ok", reply, tokens, seconds, rated)

@@ -71,6 +71,7 @@ class Grant:
         self.refused: list[Refusal] = []
         self.h: float | None = None
         self.busy = 0
+        self.last_error = 0.0, ""  # when, and what it was
         self._reserved: dict[object, Spend] = {}
         self._waiting: set[asyncio.Timeout] = set()
         self._away: set[asyncio.Future[None]] = set()
@@ -106,6 +107,15 @@ class Grant:
         finally:
             del self._reserved[place]
 
+    @property
+    def bounded(self) -> bool:
+        """Whether a budget needs every request to have a bound of its tokens."""
+        return budgets.bounding(self.model.budget_states)
+
+    def affordable(self, worst_of: Callable[[int], Worst], most: int) -> int:
+        """The longest output, up to `most`, that can still be paid for; 1 when not even that can."""
+        return budgets.affordable(self.model.budget_states, self.under_way, worst_of, most)
+
     async def close(self) -> None:
         """End the turn: turn away what waits, wait for what has left."""
         self.stop()
@@ -125,9 +135,13 @@ class Grant:
             spent, ask = sum(map(spend_of, entries), spent), ask + 1
         return spent, ask
 
+    @property
+    def under_way(self) -> Spend:
+        """What was spent, and what may be spent by what is under way."""
+        return sum(self._reserved.values(), self.spend + self.recalled)
+
     def _reserve(self, place: object, worst: Worst, endpoint: Endpoint) -> None:
-        under_way = sum(self._reserved.values(), self.spend + self.recalled)
-        reason = self.reason or budgets.lacking(self.model.budget_states, under_way, worst)
+        reason = self.reason or budgets.lacking(self.model.budget_states, self.under_way, worst)
         if reason is not None:
             self.reason = reason
             self.exhausted.set()
@@ -171,10 +185,14 @@ class Grant:
         attempt = await ledger.open(call, request, endpoint.name, worst, durable=durable)
         started = self.model.clock.tick()
         outcome = endpoint.rated(await send(call))
+        if endpoint is self.endpoint:
+            endpoint.note(outcome, foreign=True)
         ledger.close(attempt, outcome, waited)
         self.spend += spend_of(Entry(attempt, endpoint.name, worst, outcome, waited))
         if outcome.completion is not None:
             self.h = outcome.completion.h
+        if outcome.error:
+            self.last_error = self.model.clock.tick(), outcome.error
         if not durable and not isinstance(outcome.seconds, Unknown):
             self._virtual += max(0.0, outcome.seconds - (self.model.clock.tick() - started))
         return outcome

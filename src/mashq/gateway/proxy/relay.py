@@ -15,14 +15,17 @@ import aiohttp
 from aiohttp import web
 
 from mashq.gateway import prices
-from mashq.gateway.backends.http import MAX_BYTES, NOTHING, HttpBackend
+from mashq.gateway.backends.http import MAX_BYTES, NOTHING, Address, HttpBackend
 from mashq.gateway.model import Endpoint
+from mashq.gateway.prices import context_of
+from mashq.gateway.profiles import Experience, Lesson, turned_down
 from mashq.gateway.proxy.grants import Grant
-from mashq.gateway.types import LEFT, Call, Outcome, Request
-from mashq.gateway.wire.base import Answered, Asked, BadRequest, Served, StreamReader
+from mashq.gateway.types import LEFT, Call, Outcome, Request, Worst
+from mashq.gateway.wire.base import Answered, Asked, BadRequest, Options, Served, StreamReader
 from mashq.gateway.wire.sse import Cutter, TooLong
 
 PASSED_ON = ("Content-Type", "Retry-After", "Retry-After-Ms", "X-Should-Retry", "X-Request-Id")
+ROOM = 64  # bytes that a limit may add to a body
 EVENTS = {"Content-Type": "text/event-stream", "Cache-Control": "no-cache"}
 
 
@@ -33,9 +36,9 @@ class AgentLeft(Exception):
 async def answer(grant: Grant, served: Served, asked: Asked, request: web.BaseRequest) -> web.StreamResponse:
     """One request, one attempt, one reply."""
     backend = grant.endpoint.backend
-    theirs = backend.wire.served if isinstance(backend, HttpBackend) else None
-    if isinstance(backend, HttpBackend) and theirs is not None and theirs.format == served.format:
-        return await _Passing(grant, backend, theirs, asked, request).reply()
+    address = backend.address(served) if isinstance(backend, HttpBackend) else None
+    if isinstance(backend, HttpBackend) and address is not None:
+        return await _Passing(grant, backend, address, asked, request).reply()
     return await _answered_here(grant, served, asked)
 
 
@@ -49,33 +52,80 @@ class _Passing:
     """One request on its way to the model and back."""
 
     def __init__(
-        self, grant: Grant, backend: HttpBackend, served: Served, asked: Asked, request: web.BaseRequest
+        self, grant: Grant, backend: HttpBackend, address: Address, asked: Asked, request: web.BaseRequest
     ) -> None:
-        self._grant, self._backend, self._served = grant, backend, served
+        assert address.wire.served is not None
+        self._grant, self._backend, self._served = grant, backend, address.wire.served
         self._asked, self._request = asked, request
+        sent = {name: value for name in self._served.passed_headers if (value := request.headers.get(name))}
+        self._address = replace(address, headers={**address.headers, **sent})
         self._endpoint = _embedding(grant.endpoint, backend, asked) if asked.kind == "embeddings" else grant.endpoint
-        self._body = served.upstream(asked, backend.model, grant.endpoint.max_tokens, backend.options)
+        self._body, self._worst = self._bounded()
         self._response: web.StreamResponse | None = None
         self._whole = True
 
+    def _bounded(self) -> tuple[bytes, Worst]:
+        """The body and what it could cost; under a budget of tokens or dollars it gets a limit that can be paid."""
+        asked, endpoint, options = self._asked, self._endpoint, self._options
+        body = self._served.upstream(asked, self._backend.model, None, options)
+        longest, worst = asked.tokens_out, partial(endpoint.worst, written=True)
+        if not self._grant.bounded:
+            tokens_in = max(len(body), context_of(endpoint.name) if asked.draws_on else 0)
+            return body, worst(tokens_in, endpoint.largest * asked.choices if longest is None else longest)
+        if asked.draws_on:
+            raise BadRequest(
+                f"{asked.draws_on} has the provider read more than the request holds, which a budget of tokens or "
+                "dollars cannot bound: leave it out"
+            )
+        if longest is not None:
+            return body, worst(len(body), longest)
+        most = partial(worst, len(body) + ROOM)
+        limit = self._grant.affordable(most, endpoint.largest * asked.choices) // asked.choices or 1
+        body = self._served.upstream(asked, self._backend.model, limit, options)
+        return body, most(limit * asked.choices)
+
+    @property
+    def _options(self) -> Options:
+        """What is added to the agent's request: its usage is asked for, unless the model does not take that."""
+        options = self._backend.options
+        return replace(options, stream_usage=False) if self._experience.left_out("stream_options") else options
+
+    @property
+    def _experience(self) -> Experience:
+        return self._grant.endpoint.experience
+
     async def reply(self) -> web.StreamResponse:
-        """Send it, and what the agent gets for it."""
-        worst = self._endpoint.worst(len(self._body), self._asked.tokens_out)
-        outcome = await self._grant.attempt(self._endpoint, self._served.noted(self._asked), worst, self._send)
+        """Send it, and what the agent gets for it; once more where only what we added was turned down."""
+        noted = self._served.noted(self._asked)
+        outcome = await self._grant.attempt(self._endpoint, noted, self._worst, self._send)
+        if self._learns(outcome):
+            self._body, self._worst = self._bounded()
+            outcome = await self._grant.attempt(self._endpoint, noted, self._worst, self._send)
         if self._response is None:
             return _failed(self._served, outcome)
         if not self._whole and self._request.transport is not None:
             self._request.transport.abort()
         return self._response
 
+    def _learns(self, outcome: Outcome) -> bool:
+        """Whether an error turns down the usage that we asked for and the agent did not."""
+        added = self._asked.stream and not self._asked.usage_wanted and self._options.stream_usage
+        if not added or not turned_down("stream_options", outcome):
+            return False
+        lesson = Lesson("stream_options", None, outcome.error)
+        self._experience.lessons[lesson.field] = lesson
+        self._grant.model.ledger.learn(self._grant.endpoint.name, lesson.field, lesson.limit, lesson.why)
+        return True
+
     async def _send(self, call: Call) -> Outcome:
         path = self._served.target(self._asked, self._backend.model)
-        return await self._backend.exchange(path, self._body, self._take)
+        return await self._backend.exchange(path, self._body, self._take, self._address)
 
     async def _take(self, response: aiohttp.ClientResponse, started: float) -> Outcome:
         if self._asked.stream and response.status < 300 and response.content_type == "text/event-stream":
             return await self._stream(response, started)
-        outcome, data = await self._backend.received(response, started, partial(self._served.decode, self._asked))
+        decode = partial(self._served.decode, self._asked)
+        outcome, data = await self._backend.received(response, started, decode, self._address.wire)
         if data is not None:
             headers = _headers(response, self._backend)
             self._response = web.Response(status=response.status, body=self._cleared(data), headers=headers)
@@ -123,8 +173,12 @@ async def _answered_here(grant: Grant, served: Served, asked: Asked) -> web.Stre
     endpoint = grant.endpoint
     if asked.kind == "embeddings":
         raise BadRequest(f"the model {endpoint.name} makes no embeddings")
-    wanted = served.as_request(asked, endpoint.temperature)
-    worst = endpoint.worst(wanted.prompt_bytes, asked.tokens_out)
+    wanted = served.as_request(asked, endpoint.max_tokens, endpoint.temperature)
+    prompt = wanted.prompt_bytes
+    if wanted.max_tokens is None and grant.bounded:
+        limit = grant.affordable(partial(endpoint.worst, prompt), endpoint.largest)
+        wanted = replace(wanted, max_tokens=limit)
+    worst = endpoint.worst(prompt, endpoint.largest if wanted.max_tokens is None else wanted.max_tokens)
 
     async def send(call: Call) -> Outcome:
         return await _attempted(endpoint, wanted, call)
@@ -134,7 +188,8 @@ async def _answered_here(grant: Grant, served: Served, asked: Asked) -> web.Stre
         return _failed(served, outcome)
     answered = Answered(outcome.completion, outcome.usage, endpoint.name, f"{id(outcome):x}")
     if not asked.stream:
-        return web.json_response(served.reply(answered))
+        reply = served.reply(answered)
+        return web.json_response([reply] if asked.listed else reply)
     return web.Response(body=served.events(answered, asked), headers=EVENTS)
 
 

@@ -7,8 +7,9 @@
     ...
     await grant.close()                      # from now on it does not; grant.spend is what the turn cost
 
-It serves the paths of every wire format that can be served (chat/completions, embeddings and models of OpenAI,
-messages of Anthropic) below each seat's own address, to that seat's token, during that seat's turn. All else is
+It serves the paths of every wire format that can be served (chat/completions, responses, embeddings and models of
+OpenAI, messages of Anthropic, generateContent and streamGenerateContent of Gemini) below each seat's own address, to
+that seat's token in whichever header or as `?key=`, during that seat's turn. All else is
 turned away before it reaches a model, and noted: a wrong path (404), method (405), token (401), size (413) or body
 (400), too many requests at once (429), and what cannot be paid for (402).
 """
@@ -42,6 +43,10 @@ IDLE = 60.0
 MAX_NOTED = 1000
 PATIENCE = 30.0
 PLACE = re.compile(r"/([0-9]{1,6})(/.*)")
+SERVED = (
+    "POST to /v1/chat/completions, /v1/responses, /v1/embeddings, /v1/messages "
+    "or /v1beta/models/MODEL:generateContent below the player's address"
+)
 NOT_NOW = "this token is not active: it works only during its player's turn"
 
 
@@ -146,11 +151,11 @@ class MeteringServer:
         path, _, _ = request.raw_path.partition("?")
         place = PLACE.fullmatch(path)
         seat = None if place is None else self._seats.get(place[1])
-        way = None if place is None else self._way(place[2])
+        way = None if place is None else self._way(place[2].rstrip("/"), request)
         served = self._served[0] if way is None else way.served
         try:
             if seat is None or way is None:
-                raise TurnedAway(404, f"nothing is at {path[:100]}: POST to chat/completions below the base URL")
+                raise TurnedAway(404, f"nothing is at {path[:100]}: {SERVED}")
             return await self._serve(request, seat, way)
         except TurnedAway as away:
             self.note(request, seat or self._holder(request), away.status, str(away))
@@ -161,13 +166,14 @@ class MeteringServer:
         except StoreError:
             return relay.problem(served, 500, "the ledger cannot be written: nothing was sent")
 
-    def _way(self, path: str) -> "_Way | None":
+    def _way(self, path: str, request: web.BaseRequest) -> "_Way | None":
         """The format and the route of a path; the first that has it."""
         for served in self._served:
             for route in served.routes:
                 match = re.fullmatch(route.path, path)
                 if match is not None:
-                    return _Way(served, route, match.groupdict(""))
+                    asked = {name: request.query[name] for name in route.query if name in request.query}
+                    return _Way(served, route, match.groupdict("") | asked)
         return None
 
     async def _serve(self, request: web.BaseRequest, seat: Seat, way: "_Way") -> web.StreamResponse:
@@ -182,7 +188,7 @@ class MeteringServer:
         grant.busy += 1
         try:
             body = await _body(request)
-            asked = served.read(route.kind, way.groups, body, grant.endpoint.max_tokens)
+            asked = served.read(route.kind, way.groups, body)
             return await relay.answer(grant, served, asked, request)
         except BadRequest as wrong:
             raise TurnedAway(400, str(wrong)) from None
@@ -210,8 +216,9 @@ class MeteringServer:
 
     def _holder(self, request: web.BaseRequest) -> Seat | None:
         """Whose token a request holds."""
-        for header in dict.fromkeys(header for served in self._served for header in served.token_headers):
-            given = request.headers.getall(header, [])
+        headers = dict.fromkeys(header for served in self._served for header in served.token_headers)
+        places = [(header, request.headers.getall(header, [])) for header in headers]
+        for header, given in [*places, ("key", request.query.getall("key", []))]:
             token = given[0] if len(given) == 1 else ""
             if header == "Authorization":
                 scheme, _, token = token.partition(" ")
@@ -225,7 +232,7 @@ class MeteringServer:
     def note(self, request: web.BaseRequest, seat: Seat | None, status: int, reason: str) -> None:
         """Keep what was turned away, the first thousand of it."""
         player = None if seat is None else seat.player
-        path = request.raw_path.encode("utf-8", "replace").decode()[:200]
+        path = request.raw_path.partition("?")[0].encode("utf-8", "replace").decode()[:200]  # no token in a query
         refusal = Refusal(self._clock.now(), player, request.method[:20], path, status, reason[:300])
         if seat is not None and seat.grant is not None and len(seat.grant.refused) < MAX_NOTED:
             seat.grant.refused.append(refusal)
@@ -235,8 +242,33 @@ class MeteringServer:
                 self._record(refusal)
 
 
+class _Lenient(web.RequestHandler):
+    """A connection on which a request may name its client twice, as that of pydantic-ai over Gemini's does."""
+
+    __slots__ = ()
+
+    def data_received(self, data: bytes) -> None:
+        """Take bytes in; a header block comes in one piece, or is left as it is."""
+        super().data_received(_named_once(data) if data.startswith(b"POST ") else data)
+
+
+def _named_once(data: bytes) -> bytes:
+    """A request whose header block has its first User-Agent only."""
+    head, end, body = data.partition(b"\r\n\r\n")
+    if not end or head.lower().count(b"\r\nuser-agent:") < 2:
+        return data
+    lines = head.split(b"\r\n")
+    names = [line.partition(b":")[0].lower() for line in lines]
+    kept = [line for at, line in enumerate(lines) if names[at] != b"user-agent" or b"user-agent" not in names[:at]]
+    return b"\r\n".join(kept) + end + body
+
+
 class _Bounded(web.Server):
     """A server that holds so many connections and hangs up on more, so that one agent cannot use up all files."""
+
+    def __call__(self) -> web.RequestHandler:
+        """A handler for a connection."""
+        return _Lenient(self, loop=self._loop, **self._kwargs)
 
     def connection_made(self, handler: web.RequestHandler, transport: asyncio.Transport) -> None:
         """Take a connection in, or not."""

@@ -1,21 +1,38 @@
 """The Anthropic messages wire format.
 
-`input_tokens` leaves out what was read from or written to the cache; all three are tokens in.
+`input_tokens` leaves out what was read from or written to the cache; all three are tokens in. Where one call ran the
+model several times, or had it advised by another, `iterations` lists them all and the counts beside it do not.
 """
 
 import json
 from collections.abc import Mapping
 
-from mashq.gateway.types import Completion, Count, Kind, Message, Request, Usage
-from mashq.gateway.untrusted import as_list, as_object, child, count, kept, whole
+from mashq.gateway.types import CUT, Completion, Details, Kind, Message, Request, Usage
+from mashq.gateway.untrusted import added, as_list, as_object, child, count, kept, some
 from mashq.gateway.wire.base import Answered, Asked, BadRequest, Decoded, Options, Route, RouteKind
-from mashq.gateway.wire.foreign import NOT_TEXT, body_of, bounded, no_tools, noted_messages, number
+from mashq.gateway.wire.foreign import (
+    NOT_TEXT,
+    body_of,
+    bounded,
+    drawing,
+    entries,
+    noted_messages,
+    number,
+    one_model,
+    only_text,
+)
+from mashq.gateway.wire.openai_chat import billed
+from mashq.gateway.wire.spoken import completion
 from mashq.gateway.wire.sse import Transcript, data_of, object_of
-from mashq.protocol.resources import UNKNOWN, Unknown
+from mashq.protocol.resources import Unknown
 
 __all__ = ["AnthropicMessages", "AnthropicMessagesServed"]
 
 VERSION = "2023-06-01"
+CARRIED = frozenset({"messages", "system", "max_tokens", "temperature", "output_config"})
+DRAWING = ("container", "mcp_servers")
+HOSTED = ("web_search", "web_fetch", "code_execution", "advisor", "mcp_toolset")  # run by the provider, unseen
+CALLS = frozenset({"tool_use", "server_tool_use", "mcp_tool_use"})
 ERRORS = {
     400: "invalid_request_error",
     401: "authentication_error",
@@ -53,15 +70,7 @@ class AnthropicMessages:
         return body | dict(options.extra or {})
 
     def decode(self, document: object) -> Decoded:
-        reply = as_object(document)
-        if reply is None:
-            return "the reply is not a JSON object"
-        blocks = as_list(reply.get("content"))
-        if blocks is None:
-            return "the reply has no content list"
-        text = "".join(_texts(blocks))
-        stop = str(reply.get("stop_reason") or "")
-        return Completion(whole(text), whole(stop), stop == "refusal" or not text.strip()), self.usage(reply)
+        return _decode(document, tools=False)
 
     def usage(self, document: object) -> Usage:
         return read_usage((as_object(document) or {}).get("usage"))
@@ -71,40 +80,44 @@ class AnthropicMessagesServed:
     """POST messages, as the metering endpoint serves it."""
 
     format = "anthropic-messages"
-    routes = (Route("chat", "POST", "/v1/messages"),)
+    routes = (Route("chat", "POST", "/v1/messages", ("beta",)),)
     token_headers = ("x-api-key", "Authorization")
+    passed_headers = ("anthropic-version", "anthropic-beta")
 
     def variables(self, address: str, token: str) -> dict[str, str]:
         return {"ANTHROPIC_BASE_URL": address, "ANTHROPIC_API_KEY": token}
 
-    def read(self, kind: RouteKind, groups: Mapping[str, str], body: bytes, default_out: int) -> Asked:
+    def read(self, kind: RouteKind, groups: Mapping[str, str], body: bytes) -> Asked:
         document = body_of(body)
-        if not as_list(document.get("messages")):
-            raise BadRequest("messages must be a list with at least one message")
-        limit = default_out if document.get("max_tokens") is None else bounded(document, "max_tokens")
-        named = document.get("model")
-        return Asked(kind, document, limit, named if isinstance(named, str) else "", document.get("stream") is True)
+        one_model(document)
+        limit = None if document.get("max_tokens") is None else bounded(document, "max_tokens")
+        named, stream = document.get("model"), document.get("stream") is True
+        model = named if isinstance(named, str) else ""
+        return Asked(kind, document, limit, model, stream, groups=groups, draws_on=_draws_on(document))
 
     def target(self, asked: Asked, model: str) -> str:
-        return "/messages"
+        return "/messages?beta=true" if asked.groups.get("beta") == "true" else "/messages"
 
-    def upstream(self, asked: Asked, model: str, default_out: int, options: Options) -> bytes:
-        body = dict(asked.document) | {"model": model, "max_tokens": asked.tokens_out}
+    def upstream(self, asked: Asked, model: str, limit: int | None, options: Options) -> bytes:
+        body = dict(asked.document) | {"model": model}
+        if limit is not None and body.get("max_tokens") is None:
+            body["max_tokens"] = limit
         return json.dumps(body | dict(options.extra or {})).encode()
 
     def noted(self, asked: Asked) -> Request:
         system = asked.document.get("system")
         first = [] if not system else [{"role": "system", "content": system}]
-        messages = [*first, *(as_list(asked.document["messages"]) or [])]
-        return Request(tuple(noted_messages(messages)), asked.tokens_out)
+        messages = [*first, *(as_list(asked.document.get("messages")) or [])]
+        return Request(tuple(noted_messages(messages)), asked.tokens_out or 0)
 
-    def as_request(self, asked: Asked, temperature: float | None) -> Request:
+    def as_request(self, asked: Asked, limit: int | None, temperature: float | None) -> Request:
         document = asked.document
-        no_tools(document, "tools")
+        only_text(document, CARRIED)
+        only_text(child(document, "output_config"), ("format",))
         messages: list[Message] = []
         if document.get("system"):
             messages.append(Message("system", _plain(document["system"])))
-        for entry in as_list(document["messages"]) or []:
+        for entry in entries(document, "messages"):
             message = as_object(entry) or {}
             role = message.get("role")
             if role not in ("user", "assistant"):
@@ -112,18 +125,11 @@ class AnthropicMessagesServed:
             messages.append(Message(role, _plain(message.get("content"))))
         schema = as_object(child(child(document, "output_config"), "format").get("schema"))
         heat = number(document.get("temperature"), temperature)
-        return Request(tuple(messages), asked.tokens_out, heat, None, schema)
+        out = limit if asked.tokens_out is None else asked.tokens_out
+        return Request(tuple(messages), out, heat, None, schema)
 
     def decode(self, asked: Asked, document: object) -> Decoded:
-        decoded = AnthropicMessages().decode(document)
-        if isinstance(decoded, str):
-            return decoded
-        completion, usage = decoded
-        blocks = as_list((as_object(document) or {}).get("content")) or []
-        calls = [block for block in blocks if (as_object(block) or {}).get("type") == "tool_use"]
-        if calls and completion.refused and completion.stop != "refusal":
-            completion = Completion(whole(json.dumps(calls)), completion.stop)
-        return completion, usage
+        return _decode(document, tools=True)
 
     def reader(self, asked: Asked) -> "EventReader":
         return EventReader()
@@ -163,9 +169,9 @@ class EventReader:
 
     def __init__(self) -> None:
         self._billed: dict[str, object] = {}
-        self._final = self._done = self._tools = False
+        self._final = self._done = False
         self._stop = self._error = ""
-        self._words = Transcript()
+        self._words, self._called = Transcript(), Transcript()
 
     @property
     def usage(self) -> Usage:
@@ -181,11 +187,12 @@ class EventReader:
             self._bill(child(part, "message").get("usage"))
         elif kind == "content_block_start":
             block = child(part, "content_block")
-            self._tools |= block.get("type") == "tool_use"
-            self._words.add(block.get("text") or block.get("name"))
+            self._words.add(block.get("text"))
+            self._called.add(block.get("name") if block.get("type") in CALLS else None)
         elif kind == "content_block_delta":
             delta = child(part, "delta")
-            self._words.add(delta.get("text") or delta.get("partial_json"))
+            self._words.add(delta.get("text"))
+            self._called.add(delta.get("partial_json"))
         elif kind == "message_delta":
             self._stop = str(child(part, "delta").get("stop_reason") or self._stop)
             self._final |= self._bill(part.get("usage"))
@@ -208,9 +215,8 @@ class EventReader:
             return "unparsable", None, f"the stream ended in an error: {self._error}"
         if not (self._done or self._stop):
             return "unparsable", None, "the stream broke off before its end"
-        text = self._words.text
-        refused = self._stop == "refusal" or not (text.strip() or self._tools)
-        return "refused" if refused else "ok", Completion(text, whole(self._stop), refused), ""
+        spoken = completion(self._words.text, self._stop, called=self._called.text)
+        return "refused" if spoken.refused else "ok", spoken, ""
 
 
 def read_usage(document: object) -> Usage:
@@ -218,16 +224,58 @@ def read_usage(document: object) -> Usage:
     values = as_object(document)
     if values is None:
         return Usage()
-    tokens_in = count(values.get("input_tokens"))
-    for cache in ("cache_read_input_tokens", "cache_creation_input_tokens"):
-        if values.get(cache) is not None:
-            tokens_in = _sum(tokens_in, count(values[cache]))
-    cached = count(values.get("cache_read_input_tokens"))
-    return Usage(tokens_in, count(values.get("output_tokens")), cached, raw=kept(values))
+    parts = [as_object(entry) or {} for entry in as_list(values.get("iterations")) or []]
+    made = child(values, "output_tokens_details")
+    searches = some(child(values, "server_tool_use").get("web_search_requests"))
+    elsewhere = tuple((str(part["model"])[:200], _counted(part)) for part in parts if part.get("model"))
+    counted = [_counted(part) for part in parts] or [_counted(values)]
+    details = Details(
+        written=sum(one.details.written for one in counted),
+        written_hour=sum(one.details.written_hour for one in counted),
+        searches=searches,
+        elsewhere=elsewhere,
+    )
+    return Usage(
+        added(*(one.tokens_in for one in counted)),
+        added(*(one.tokens_out for one in counted)),
+        added(*(one.cached for one in counted)),
+        count(made.get("thinking_tokens")),
+        kept(values),
+        details,
+        billed(values),
+    )
 
 
-def _sum(a: Count, b: Count) -> Count:
-    return UNKNOWN if isinstance(a, Unknown) or isinstance(b, Unknown) else a + b
+def _counted(values: Mapping[str, object]) -> Usage:
+    """The tokens of one run of a model."""
+    caches = [values.get(f"cache_{way}_input_tokens") for way in ("read", "creation")]
+    stated = [count(value) for value in caches if value is not None]
+    hour = some(child(values, "cache_creation").get("ephemeral_1h_input_tokens"))
+    written = Details(written=max(some(caches[1]), hour), written_hour=hour)
+    tokens_in = added(count(values.get("input_tokens")), *stated)
+    return Usage(tokens_in, count(values.get("output_tokens")), count(caches[0]), details=written)
+
+
+def _decode(document: object, *, tools: bool) -> Decoded:
+    """A reply; one that calls tools is no refusal where tools were offered."""
+    reply = as_object(document)
+    if reply is None:
+        return "the reply is not a JSON object"
+    blocks = as_list(reply.get("content"))
+    if blocks is None:
+        return "the reply has no content list"
+    called = [block for block in blocks if (as_object(block) or {}).get("type") in CALLS] if tools else None
+    spoken = completion("".join(_texts(blocks)), str(reply.get("stop_reason") or ""), called=called)
+    return spoken, read_usage(reply.get("usage"))
+
+
+def _draws_on(document: Mapping[str, object]) -> str:
+    """What a request has the provider read beside itself."""
+    for entry in as_list(document.get("tools")) or []:
+        kind = (as_object(entry) or {}).get("type")
+        if isinstance(kind, str) and kind.startswith(HOSTED):
+            return kind
+    return drawing(document, DRAWING)
 
 
 def _texts(blocks: list[object]) -> list[str]:
@@ -259,7 +307,7 @@ def _head(answered: Answered) -> dict[str, object]:
 def _stop(completion: Completion) -> str:
     if completion.refused:
         return "refusal"
-    return "max_tokens" if completion.stop in ("length", "max_tokens") else "end_turn"
+    return "max_tokens" if completion.stop == CUT else "end_turn"
 
 
 def _usage_object(usage: Usage) -> dict[str, object] | None:

@@ -17,11 +17,13 @@ RouteKind = Literal["chat", "embeddings", "models"]
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """Where endpoints differ: how JSON is asked for, what the output limit is called, whether a seed is taken."""
+    """Where endpoints differ: how JSON is asked for, what the output limit is called, whether a seed is taken, and
+    whether a stream has to be asked for its usage."""
 
     json: Literal["schema", "object", "none"] = "none"
     max_tokens_key: str = "max_tokens"
     seed: bool = True
+    stream_usage: bool = True
     extra: Mapping[str, object] | None = None
 
 
@@ -31,24 +33,30 @@ class BadRequest(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """A path the endpoint serves: a regular expression below the player's address; its named groups are kept."""
+    """A path the endpoint serves: a regular expression below the player's address. Its named groups are kept, and so
+    are the parameters of the query that it names."""
 
     kind: RouteKind
     method: Literal["GET", "POST"]
     path: str
+    query: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What an agent asks for. `tokens_out` is the most it can be billed for; `usage_wanted`: in its stream, too."""
+    """What an agent asks for. `tokens_out` is the most it can be billed for, None when its `choices` have no limit;
+    `usage_wanted`: in its stream, too; `draws_on` names what it has the provider read beside itself."""
 
     kind: RouteKind
     document: Mapping[str, object]
-    tokens_out: int
+    tokens_out: int | None
     model: str = ""  # as the agent named it; not necessarily the one that answers
     stream: bool = False
     usage_wanted: bool = False
-    groups: Mapping[str, str] = field(default_factory=dict[str, str])  # of the route's path
+    groups: Mapping[str, str] = field(default_factory=dict[str, str])  # of the route's path and query
+    choices: int = 1
+    draws_on: str = ""
+    listed: bool = False  # the reply is wanted as the one entry of a list
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,28 +104,35 @@ class Served(Protocol):
         """Where clients put their key; `Authorization` means after the word Bearer."""
         ...
 
+    @property
+    def passed_headers(self) -> Sequence[str]:
+        """The headers of an agent's request that are sent on: never one that holds a key."""
+        ...
+
     def variables(self, address: str, token: str) -> dict[str, str]:
         """The environment variables that lead clients of this format to the endpoint, with the token in one."""
         ...
 
-    def read(self, kind: RouteKind, groups: Mapping[str, str], body: bytes, default_out: int) -> Asked:
-        """The request in a body, or BadRequest. Its output is bounded by `default_out` where it sets no limit."""
+    def read(self, kind: RouteKind, groups: Mapping[str, str], body: bytes) -> Asked:
+        """The request in a body, or BadRequest."""
         ...
 
     def target(self, asked: Asked, model: str) -> str:
         """Where the request goes, below the model's base URL."""
         ...
 
-    def upstream(self, asked: Asked, model: str, default_out: int, options: Options) -> bytes:
-        """The body as it is sent on: as it came, but for the model, a missing output limit and asking for usage."""
+    def upstream(self, asked: Asked, model: str, limit: int | None, options: Options) -> bytes:
+        """The body as it is sent on: as it came, but for the model, asking for usage, and the output limit of each
+        choice where it has none and a budget needs one."""
         ...
 
     def noted(self, asked: Asked) -> Request:
         """The request as the ledger keeps it: every message as text, the longest cut."""
         ...
 
-    def as_request(self, asked: Asked, temperature: float | None) -> Request:
-        """The request for a model of another format, or BadRequest when it asks for more than text."""
+    def as_request(self, asked: Asked, limit: int | None, temperature: float | None) -> Request:
+        """The request for a model of another format, with `limit` where it has none, or BadRequest when it asks for
+        more than text."""
         ...
 
     def decode(self, asked: Asked, document: object) -> Decoded:

@@ -2,16 +2,33 @@
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Literal, NoReturn, cast
 
 from mashq.gateway.types import Message
-from mashq.gateway.untrusted import as_object, count
+from mashq.gateway.untrusted import as_list, as_object, child, count
 from mashq.gateway.wire.base import BadRequest
 from mashq.protocol.resources import Unknown
 
 MAX_OUT = 10**9
 KEPT = 100_000
+DEEPEST = 12
+FETCHED = frozenset({"file_id", "file_url", "fileUri", "file_uri", "image_url"})
+THEIR_OWN = frozenset({"tools", "args", "parameters", "arguments", "response"})  # words of tools: nothing is fetched
+WITHOUT_EFFECT = frozenset(  # on the words of a reply
+    {"user", "metadata", "store", "service_tier", "parallel_tool_calls", "tool_choice", "include", "truncation"}
+    | {"safety_identifier", "prompt_cache_key", "prompt_cache_retention", "prompt_cache_options", "cache_control"}
+    | {"function_call", "labels", "toolConfig", "tool_config", "model", "stream"}
+)
+NEUTRAL: dict[str, object] = {
+    "n": 1,
+    "top_p": 1,
+    "presence_penalty": 0,
+    "frequency_penalty": 0,
+    "response_format": {"type": "text"},
+    "thinking": {"type": "disabled"},
+    "reasoning_effort": "none",
+}
 NOT_TEXT = "this model takes plain text messages only: send each message's content as a string"
 
 
@@ -23,9 +40,17 @@ def body_of(data: bytes) -> dict[str, object]:
         raise BadRequest("the body is nested too deeply") from None
     except ValueError as error:
         raise BadRequest(f"the body is not JSON: {error}") from None
-    if document is None:
-        raise BadRequest("the body must be a JSON object")
+    if not document:
+        raise BadRequest("the body must be a JSON object that asks for something")
     return document
+
+
+def entries(document: Mapping[str, object], name: str) -> list[object]:
+    """The messages of a request for a model of another format, under that name; BadRequest when there are none."""
+    found = as_list(document.get(name))
+    if not found:
+        raise BadRequest(f"{name} must be a list with at least one message")
+    return found
 
 
 def bounded(document: Mapping[str, object], name: str) -> int:
@@ -53,13 +78,58 @@ def noted_messages(entries: Sequence[object]) -> list[Message]:
     return messages
 
 
-def no_tools(document: Mapping[str, object], *names: str) -> None:
-    """BadRequest when the request brings tools to a model that is asked by way of our own requests."""
+def one_model(document: Mapping[str, object]) -> None:
+    """BadRequest when the request could be answered by another model than the player's, or later than in its turn."""
+    for name in ("models", "route"):
+        if document.get(name):
+            raise BadRequest(f"{name} could choose another model than the player's: leave it out")
+    if document.get("background"):
+        raise BadRequest("background would answer after the request has ended, unmetered: leave it out")
+
+
+def only_text(document: Mapping[str, object], carried: Collection[str]) -> None:
+    """BadRequest when a request for a model of another format sets anything that would be lost on the way."""
+    for name, value in document.items():
+        if name in carried or name in WITHOUT_EFFECT or value in (None, False, "", [], {}):
+            continue
+        if name in NEUTRAL and value == NEUTRAL[name]:
+            continue
+        raise BadRequest(
+            f"{name} cannot be passed to this model, which is asked in another format: leave it out, "
+            "or play on a model that is asked in this one"
+        )
+
+
+def drawing(document: Mapping[str, object], names: Iterable[str]) -> str:
+    """The first of the fields that the request sets, or a file or picture named by its place; else nothing."""
     for name in names:
         if document.get(name):
-            raise BadRequest(
-                f"this model takes no {name}: leave them out, or play on a model behind an HTTP endpoint"
-            )
+            return name
+    return _referred(document, 0)
+
+
+def _referred(value: object, depth: int) -> str:
+    """The key under which something is named that the provider has to fetch."""
+    inner: Iterable[tuple[str, object]] = (as_object(value) or {}).items()
+    if as_list(value) is not None:
+        inner = (("", entry) for entry in as_list(value) or [])
+    for key, entry in inner:
+        found = _fetched(key, entry)
+        if not found and depth < DEEPEST and key not in THEIR_OWN and isinstance(entry, dict | list):
+            found = _referred(cast(object, entry), depth + 1)
+        if found:
+            return found
+    return ""
+
+
+def _fetched(key: str, entry: object) -> str:
+    """`key`, when its entry names what the provider has to fetch."""
+    place = child({key: entry}, key).get("url", entry) if key == "image_url" else entry
+    if key in FETCHED and isinstance(place, str) and not place.startswith("data:"):
+        return key
+    if key == "source" and child({key: entry}, key).get("type") in ("url", "file"):
+        return key
+    return "item_reference" if key == "type" and entry == "item_reference" else ""
 
 
 def _no_constant(name: str) -> NoReturn:

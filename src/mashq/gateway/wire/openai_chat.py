@@ -1,23 +1,39 @@
 """The OpenAI-compatible chat wire format.
 
 Cached tokens are part of `prompt_tokens` and reasoning tokens of `completion_tokens`; endpoints that leave reasoning
-out of the latter show it in a larger `total_tokens`, and what it exceeds the parts by is output.
+out of the latter show it in a larger `total_tokens`, and what it exceeds the parts by is output. Providers have four
+names for cached tokens; Groq states the usage of a stream in `x_groq`; OpenRouter states what it bills.
 """
 
 import json
 from collections.abc import Mapping
 
-from mashq.gateway.types import Completion, Kind, Message, Request, Usage
-from mashq.gateway.untrusted import as_list, as_object, child, count, kept, whole
+from mashq.gateway.types import CUT, PLAIN, Completion, Count, Details, Kind, Measure, Message, Request, Usage
+from mashq.gateway.untrusted import as_list, as_object, child, count, dollars, kept, some
 from mashq.gateway.wire.base import Answered, Asked, BadRequest, Decoded, Options, Route, RouteKind
-from mashq.gateway.wire.foreign import KEPT, NOT_TEXT, body_of, bounded, no_tools, noted_messages, number
+from mashq.gateway.wire.foreign import (
+    KEPT,
+    NOT_TEXT,
+    body_of,
+    bounded,
+    drawing,
+    entries,
+    noted_messages,
+    number,
+    one_model,
+    only_text,
+)
+from mashq.gateway.wire.spoken import FILTERED, REFUSING, completion, filtered
 from mashq.gateway.wire.sse import Transcript, data_of, object_of
-from mashq.protocol.resources import Unknown
+from mashq.protocol.resources import UNKNOWN, Unknown
 
 __all__ = ["OpenAIChat", "OpenAIChatServed", "Options"]
 
-REFUSING_STOPS = frozenset({"content_filter", "refusal", "safety", "SAFETY"})
 LIMITS = ("max_tokens", "max_completion_tokens")
+CARRIED = frozenset({"messages", "temperature", "seed", "response_format", "stream_options", *LIMITS})
+DRAWING = ("web_search_options", "plugins")
+WORDS = frozenset({"text", "output_text", None})  # types of parts that are said; others are thought, or no text
+CACHED = ("num_cached_tokens", "prompt_cache_hit_tokens", "cached_tokens")
 DONE = b"[DONE]"
 
 
@@ -37,8 +53,9 @@ class OpenAIChat:
         body: dict[str, object] = {
             "model": model,
             "messages": [{"role": m.role, "content": m.content} for m in request.messages],
-            options.max_tokens_key: request.max_tokens,
         }
+        if request.max_tokens is not None:
+            body[options.max_tokens_key] = request.max_tokens
         if request.temperature is not None:
             body["temperature"] = request.temperature
         if options.seed and request.seed is not None:
@@ -53,26 +70,10 @@ class OpenAIChat:
         return body | dict(options.extra or {})
 
     def decode(self, document: object) -> Decoded:
-        reply = as_object(document)
-        if reply is None:
-            return "the reply is not a JSON object"
-        choices = as_list(reply.get("choices"))
-        choice = as_object(choices[0]) if choices else None
-        if choice is None:
-            words = child(reply, "error").get("message")
-            return f"the reply is an error: {words[:300]}" if isinstance(words, str) else "the reply has no choices"
-        message = child(choice, "message")
-        if not message:
-            return "the reply's choice has no message"
-        text = _text(message.get("content"))
-        stop = str(choice.get("finish_reason") or "")
-        refusal = message.get("refusal")
-        refused = bool(refusal) or stop in REFUSING_STOPS or not text.strip()
-        spoken = refusal if isinstance(refusal, str) and not text.strip() else text
-        return Completion(whole(spoken), whole(stop), refused), self.usage(reply)
+        return _decode(document, tools=False)
 
     def usage(self, document: object) -> Usage:
-        return read_usage((as_object(document) or {}).get("usage"))
+        return read_usage(_stated(as_object(document) or {}))
 
 
 class OpenAIChatServed:
@@ -85,74 +86,74 @@ class OpenAIChatServed:
         Route("models", "GET", "/v1/models"),
     )
     token_headers = ("Authorization",)
+    passed_headers = ("OpenAI-Beta",)
 
     def variables(self, address: str, token: str) -> dict[str, str]:
-        return {"OPENAI_BASE_URL": f"{address}/v1", "OPENAI_API_KEY": token}
+        return {"OPENAI_BASE_URL": f"{address}/v1", "OPENAI_API_BASE": f"{address}/v1", "OPENAI_API_KEY": token}
 
-    def read(self, kind: RouteKind, groups: Mapping[str, str], body: bytes, default_out: int) -> Asked:
+    def read(self, kind: RouteKind, groups: Mapping[str, str], body: bytes) -> Asked:
         document = body_of(body)
         named = document.get("model")
         model = named if isinstance(named, str) else ""
         if kind == "embeddings":
             return Asked(kind, document, 0, model)
-        if not as_list(document.get("messages")):
-            raise BadRequest("messages must be a list with at least one message")
+        one_model(document)
         given = [bounded(document, name) for name in LIMITS if document.get(name) is not None]
-        choices = bounded(document, "n") if document.get("n") is not None else 1
-        usage = child(document, "stream_options").get("include_usage") is True
-        stream = document.get("stream") is True
-        return Asked(kind, document, max(given, default=default_out) * max(choices, 1), model, stream, usage)
+        choices = max(bounded(document, "n"), 1) if document.get("n") is not None else 1
+        return Asked(
+            kind,
+            document,
+            max(given) * choices if given else None,
+            model,
+            document.get("stream") is True,
+            child(document, "stream_options").get("include_usage") is True,
+            choices=choices,
+            draws_on=drawing(document, DRAWING),
+        )
 
     def target(self, asked: Asked, model: str) -> str:
         return "/chat/completions" if asked.kind == "chat" else "/embeddings"
 
-    def upstream(self, asked: Asked, model: str, default_out: int, options: Options) -> bytes:
+    def upstream(self, asked: Asked, model: str, limit: int | None, options: Options) -> bytes:
         body = dict(asked.document)
         if asked.kind == "embeddings":
             return json.dumps(body).encode()
         body["model"] = model
-        if all(body.get(name) is None for name in LIMITS):
+        if limit is not None and all(body.get(name) is None for name in LIMITS):
             for name in LIMITS:
                 body.pop(name, None)
-            body[options.max_tokens_key] = default_out
-        if asked.stream:
+            body[options.max_tokens_key] = limit
+        if asked.stream and options.stream_usage:
             body["stream_options"] = child(body, "stream_options") | {"include_usage": True}
         return json.dumps(body | dict(options.extra or {})).encode()
 
     def noted(self, asked: Asked) -> Request:
         if asked.kind == "embeddings":
             return Request((Message("user", json.dumps(asked.document.get("input"))[:KEPT]),), 0)
-        return Request(tuple(noted_messages(as_list(asked.document["messages"]) or [])), asked.tokens_out)
+        return Request(tuple(noted_messages(as_list(asked.document.get("messages")) or [])), asked.tokens_out or 0)
 
-    def as_request(self, asked: Asked, temperature: float | None) -> Request:
+    def as_request(self, asked: Asked, limit: int | None, temperature: float | None) -> Request:
         document = asked.document
-        no_tools(document, "tools", "functions")
-        if document.get("n") not in (None, 1):
-            raise BadRequest("this model gives one choice: leave n out")
+        only_text(document, CARRIED)
         messages: list[Message] = []
-        for entry in as_list(document["messages"]) or []:
+        for entry in entries(document, "messages"):
             message = as_object(entry) or {}
             role, content = message.get("role"), message.get("content")
-            if role not in ("system", "developer", "user", "assistant") or not isinstance(content, str):
+            text = content if isinstance(content, str) else _plain(content)
+            if role not in ("system", "developer", "user", "assistant") or text is None:
                 raise BadRequest(NOT_TEXT)
-            messages.append(Message("system" if role == "developer" else role, content))
-        schema = as_object(child(child(document, "response_format"), "json_schema").get("schema"))
+            messages.append(Message("system" if role == "developer" else role, text))
+        wanted = child(document, "response_format")
+        schema = as_object(child(wanted, "json_schema").get("schema"))
+        if schema is None and wanted.get("type") not in (None, "text"):
+            only_text({"response_format": wanted}, ())
         seed = document.get("seed")
         heat = number(document.get("temperature"), temperature)
-        return Request(tuple(messages), asked.tokens_out, heat, seed if isinstance(seed, int) else None, schema)
+        out = limit if asked.tokens_out is None else asked.tokens_out
+        return Request(tuple(messages), out, heat, seed if isinstance(seed, int) else None, schema)
 
     def decode(self, asked: Asked, document: object) -> Decoded:
-        if asked.kind == "embeddings":
-            return _embeddings(document)
-        decoded = OpenAIChat().decode(document)
-        if isinstance(decoded, str):
-            return decoded
-        completion, usage = decoded
-        choice = as_object((as_list((as_object(document) or {}).get("choices")) or [None])[0])
-        calls = child(choice, "message").get("tool_calls")
-        if calls and completion.refused and completion.stop not in REFUSING_STOPS:
-            completion = Completion(whole(json.dumps(calls)), completion.stop)
-        return completion, usage
+        return _embeddings(document) if asked.kind == "embeddings" else _decode(document, tools=True)
 
     def reader(self, asked: Asked) -> "ChunkReader":
         return ChunkReader(usage_wanted=asked.usage_wanted)
@@ -195,8 +196,8 @@ class ChunkReader:
         self.usage = Usage()
         self._usage_wanted = usage_wanted
         self._done, self._stop, self._error = False, "", ""
-        self._words = Transcript()
-        self._tools = self._refusal = False
+        self._words, self._called = Transcript(), Transcript()
+        self._refusal = False
 
     def take(self, event: bytes) -> bool:
         """An event that holds nothing but the usage is only for an agent that asked for it."""
@@ -208,7 +209,7 @@ class ChunkReader:
         return chunk is None or not self._only_usage(chunk) or self._usage_wanted
 
     def _only_usage(self, chunk: dict[str, object]) -> bool:
-        usage = chunk.get("usage")
+        usage = _stated(chunk)
         if usage is not None:
             self.usage = read_usage(usage)
         words = child(chunk, "error").get("message")
@@ -219,11 +220,12 @@ class ChunkReader:
             choice = as_object(entry) or {}
             delta = child(choice, "delta")
             self._stop = str(choice.get("finish_reason") or self._stop)
-            self._tools |= bool(delta.get("tool_calls"))
             self._refusal |= bool(delta.get("refusal"))
-            for name in ("content", "refusal", "tool_calls"):
-                self._words.add(delta.get(name))
-        return usage is not None and not choices
+            self._words.add(_text(delta.get("content")))
+            self._words.add(delta.get("refusal"))
+            for name in ("tool_calls", "function_call"):
+                self._called.add(delta.get(name))
+        return chunk.get("usage") is not None and not choices
 
     def ending(self) -> tuple[Kind, Completion | None, str]:
         """A stream that neither said [DONE] nor why it stopped broke off."""
@@ -231,9 +233,8 @@ class ChunkReader:
             return "unparsable", None, f"the stream ended in an error: {self._error}"
         if not (self._done or self._stop):
             return "unparsable", None, "the stream broke off before its end"
-        text = self._words.text
-        refused = self._refusal or self._stop in REFUSING_STOPS or not (text.strip() or self._tools)
-        return "refused" if refused else "ok", Completion(text, whole(self._stop), refused), ""
+        spoken = completion(self._words.text, self._stop, refused=self._refusal, called=self._called.text)
+        return "refused" if spoken.refused else "ok", spoken, ""
 
 
 def read_usage(document: object) -> Usage:
@@ -246,9 +247,71 @@ def read_usage(document: object) -> Usage:
     total = count(values.get("total_tokens"))
     if not (isinstance(tokens_in, Unknown) or isinstance(tokens_out, Unknown) or isinstance(total, Unknown)):
         tokens_out = max(tokens_out, total - tokens_in)
-    cached = count(child(values, "prompt_tokens_details").get("cached_tokens"))
-    reasoning = count(child(values, "completion_tokens_details").get("reasoning_tokens"))
-    return Usage(tokens_in, tokens_out, cached, reasoning, kept(values))
+    read, made = child(values, "prompt_tokens_details"), child(values, "completion_tokens_details")
+    reasoning = count(made.get("reasoning_tokens"))
+    details = parts_of(read, made) if read or made else PLAIN
+    return Usage(tokens_in, tokens_out, _cached(values, read), reasoning, kept(values), details, billed(values))
+
+
+def parts_of(read: Mapping[str, object], made: Mapping[str, object]) -> Details:
+    """What of the tokens read and made has a price of its own, as OpenAI names it."""
+    written, heard = some(read.get("cache_write_tokens")), some(read.get("audio_tokens"))
+    spoken = some(made.get("audio_tokens"))
+    return Details(written, 0, heard, spoken) if written or heard or spoken else PLAIN
+
+
+def billed(values: Mapping[str, object]) -> Measure:
+    """What the provider bills, in dollars: with a key of the user's own, its fee and what the model's maker takes."""
+    if "cost" not in values:
+        return UNKNOWN
+    cost = values["cost"]
+    total = dollars(child(values, "cost").get("total_cost", cost))
+    upstream = dollars(child(values, "cost_details").get("upstream_inference_cost"))
+    if values.get("is_byok") is True and not isinstance(total, Unknown) and not isinstance(upstream, Unknown):
+        return total + upstream
+    return total
+
+
+def _stated(reply: Mapping[str, object]) -> object:
+    """The usage in a reply or a chunk; Groq's streams have it in a place of their own."""
+    usage = reply.get("usage")
+    return usage if usage is not None else child(reply, "x_groq").get("usage")
+
+
+def _cached(values: Mapping[str, object], read: Mapping[str, object]) -> Count:
+    """Cached tokens by whichever name: OpenAI's, Mistral's, DeepSeek's, Moonshot's."""
+    found = count(read.get("cached_tokens"))
+    for name in CACHED:
+        if name in values and not isinstance(own := count(values[name]), Unknown):
+            found = own if isinstance(found, Unknown) else max(found, own)
+    return found
+
+
+def _decode(document: object, *, tools: bool) -> Decoded:
+    """A reply; one that calls tools, today's way or the old one, is no refusal where tools were offered."""
+    reply = as_object(document)
+    if reply is None:
+        return "the reply is not a JSON object"
+    choices, usage = as_list(reply.get("choices")), read_usage(_stated(reply))
+    choice = as_object(choices[0]) if choices else None
+    words = child(reply, "error").get("message")
+    if choice is None and (barred := filtered(reply)) is not None:
+        return completion(barred, FILTERED), usage
+    if choice is None and isinstance(words, str):
+        return f"the reply is an error: {words[:300]}"
+    if choice is None and choices == [] and not isinstance(usage.tokens_out, Unknown):
+        return completion("", ""), usage
+    if choice is None:
+        return "the reply has no choices"
+    message, stop = child(choice, "message"), str(choice.get("finish_reason") or "")
+    refusal = message.get("refusal")
+    said = _text(message.get("content")) or _text(child(message, "audio").get("transcript"))
+    spoken = refusal if isinstance(refusal, str) and not said.strip() else said
+    called = (message.get("tool_calls") or message.get("function_call")) if tools else None
+    found = completion(spoken, stop, refused=bool(refusal), called=called)
+    if not message and found.stop not in (CUT, *REFUSING):
+        return "the reply's choice has no message"
+    return found, usage
 
 
 def _embeddings(document: object) -> Decoded:
@@ -266,8 +329,16 @@ def _text(content: object) -> str:
     """The text of a message: a string, or the text parts of a list."""
     if isinstance(content, str):
         return content
-    texts = [(as_object(part) or {}).get("text") for part in as_list(content) or []]
+    parts = [as_object(part) or {} for part in as_list(content) or []]
+    texts = [part.get("text") for part in parts if part.get("type") in WORDS]
     return "".join(text for text in texts if isinstance(text, str))
+
+
+def _plain(content: object) -> str | None:
+    """A list of nothing but texts as one text; None for anything else."""
+    parts = as_list(content) or []
+    texts = [part.get("text") if (part := as_object(entry) or {}).get("type") == "text" else None for entry in parts]
+    return "".join(map(str, texts)) if texts and all(isinstance(text, str) for text in texts) else None
 
 
 def _head(answered: Answered, kind: str) -> dict[str, object]:
@@ -275,7 +346,7 @@ def _head(answered: Answered, kind: str) -> dict[str, object]:
 
 
 def _finish(completion: Completion) -> str:
-    return "length" if completion.stop == "length" else "stop"
+    return CUT if completion.stop == CUT else "stop"
 
 
 def _usage_object(usage: Usage) -> dict[str, object] | None:

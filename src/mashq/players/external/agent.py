@@ -21,6 +21,7 @@ from mashq.gateway.preflight import reach
 from mashq.gateway.proxy.grants import Grant
 from mashq.gateway.proxy.server import MeteringServer, Seat
 from mashq.gateway.untrusted import whole
+from mashq.gateway.wire.spoken import without_thinking
 from mashq.players.base import Draft
 from mashq.players.external.process import MAX_OUTPUT, AgentError, Program
 from mashq.players.external.spec import EXTERNAL
@@ -107,7 +108,7 @@ class External:
         if document is None:
             await self.close()
             return Answer("failed", error=whole(wrong))
-        text = whole(str(document["answer"])).strip()
+        text = without_thinking(whole(str(document["answer"]))).strip()
         if not text:
             return Answer("refused", error="empty answer")
         return Answer("ok", text, grant.h, simulated=grant.h is not None, confidence=_confidence(document))

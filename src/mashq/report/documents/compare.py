@@ -13,6 +13,7 @@ from mashq.errors import ConfigError
 from mashq.players.registry import reviews_allowed
 from mashq.protocol.results import Results
 from mashq.protocol.score import Refusals, view
+from mashq.report.documents import earlier
 from mashq.report.documents.base import COSTS
 from mashq.report.documents.columns import season_results, trials_of
 from mashq.runs.open import Season
@@ -53,7 +54,9 @@ class ComparedFigures:
     h_before_review: float | None
     """Mean factuality of its first answers."""
     costs: Costs = field(metadata=flat(COSTS))
-    """What it spent on the scored items."""
+    """What it spent on the scored items, with the charges for attempts of unknown cost."""
+    charged: Mapping[str, float]
+    """By resource, how much of the total is such a charge; nothing where all is known."""
     penalty: float | None
     """P."""
     q: float | None
@@ -165,7 +168,10 @@ def _notes(seasons: Sequence[Season], scored: Sequence[set[tuple[str, str]]], co
         for season in seasons
         if not season.finished
     ]
-    return notes
+    told = {
+        f"{season.path.name}: {said}" for season in seasons for said in earlier.note(season.path, season.manifest)
+    }
+    return [*notes, *sorted(told)]
 
 
 def _figures(season: Season, report: ScoreReport, name: str) -> ComparedFigures:
@@ -177,6 +183,7 @@ def _figures(season: Season, report: ScoreReport, name: str) -> ComparedFigures:
         h=row.h,
         h_before_review=row.h_before_review,
         costs={cost: row.costs[cost] for cost in COSTS},
+        charged=row.charged,
         penalty=row.penalty,
         q=row.q,
         q_low=row.q_low,

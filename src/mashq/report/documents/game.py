@@ -18,6 +18,7 @@ from mashq.protocol.results import Floats, Results, from_matches
 from mashq.protocol.score import ScoreRules, figures, view, with_known
 from mashq.report.documents.base import DetectorVersion, SeasonDocument
 from mashq.report.documents.columns import ended_results
+from mashq.report.documents.notes import notes_on_run
 from mashq.report.documents.seasons import all_drawn
 from mashq.runs.open import Season
 from mashq.runs.reading import read_matches
@@ -143,6 +144,8 @@ class Game(SeasonDocument):
     """The game by when snapshots are shown."""
     disclosure: Sequence[Disclosure]
     """What showing snapshots changes."""
+    notes: Sequence[str] = ()
+    """What a reader must not miss of all games."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -183,6 +186,7 @@ def document(season: Season) -> Game:
         policies=names,
         games={when: _solved(names, meetings, rules) for when, meetings in played.items()},
         disclosure=_disclosure(names, played, rules),
+        notes=list(notes_on_run(season.path, season.manifest)),
     )
 
 

@@ -15,8 +15,9 @@ from mashq.protocol.results import Columns, Results, from_match
 from mashq.protocol.score import REFUSALS, PlayerScore, Refusals, Score, ScoreRules, dropped_units, score
 from mashq.report.documents.base import MEASURED, DetectorVersion
 from mashq.report.documents.columns import results_of
+from mashq.report.documents.notes import notes_on_run
 from mashq.runs.open import Played
-from mashq.runs.reading import read_last_error, read_lost, read_refusals, read_unstated
+from mashq.runs.reading import read_last_error, read_unstated
 from mashq.runs.setup import score_rules_of
 
 
@@ -349,8 +350,8 @@ def _referee(rows: Sequence[Mapping[str, Any]]) -> RefereeBill | None:
 
 def _troubles(played: Played, results: Sequence[Columns]) -> list[str]:
     """What went wrong for a player, in a sentence each."""
-    notes: list[str] = []
     path, match = played.path, played.fixture.id
+    notes: list[str] = []
     unstated = read_unstated(path, match) if played.config.guided_by == "confidence" else {}
     for name, count in unstated.items():
         notes.append(f"{name} stated no confidence with {count} answer(s); each was guided as if it had said 0.5.")
@@ -363,15 +364,4 @@ def _troubles(played: Played, results: Sequence[Columns]) -> list[str]:
             notes.append(f"{player.name} refused {refused} of {len(player.items)} items.")
         if player.stopped is not None:
             notes.append(f"{player.name} stopped: {player.stopped}.")
-    for row in read_refusals(path):
-        who = row["player"] or "Someone unknown"
-        notes.append(
-            f"{who} made {row['requests']} request(s) that were turned away ({row['status']}: {row['reason']})."
-        )
-    lost = read_lost(path)
-    if lost:
-        notes.append(
-            f"The machine went down while the run was played: up to {lost} attempt(s) may have been sent that the "
-            "ledger does not have, so costs may be a little higher than shown."
-        )
-    return notes
+    return [*notes, *notes_on_run(path, played.manifest, match)]

@@ -1,7 +1,7 @@
 """A sweep: the same players under every combination of some settings."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 from mashq.analysis.paired import Condition, Difference, differences
@@ -12,6 +12,7 @@ from mashq.config import changed
 from mashq.protocol.results import from_matches
 from mashq.report.documents.base import COSTS, DetectorVersion, SeasonDocument
 from mashq.report.documents.columns import ended_results
+from mashq.report.documents.notes import notes_on_run
 from mashq.report.documents.seasons import all_drawn
 from mashq.runs.open import Season
 from mashq.runs.reading import read_matches
@@ -40,7 +41,9 @@ class SweepPlayer:
     answer_rate: float | None
     """The share of its items that it answered."""
     costs: Costs = field(metadata=flat(COSTS))
-    """Means over trials of its totals."""
+    """Means over trials of its totals, with the charges for attempts of unknown cost."""
+    charged: Mapping[str, float]
+    """By resource, how much of the total is such a charge; nothing where all is known."""
     penalty: float | None
     """P."""
     q: float | None
@@ -102,6 +105,7 @@ def document(season: Season) -> Sweep:
         if there.get(fixture.id):
             by_cell.setdefault(fixture.cell, []).append(fixture.id)
     rows: list[Cell] = []
+    about = list(notes_on_run(season.path, season.manifest))
     first: Condition | None = None
     missing = 0
     for cell in cells(over):
@@ -111,7 +115,8 @@ def document(season: Season) -> Sweep:
             continue
         results = from_matches(ended_results(season, match) for match in ended)
         condition = Condition(results, score_rules_of(changed(season.config, cell)))
-        rows.append(_cell(dict(cell), condition, first, len(ended)))
+        own = _cell(dict(cell), condition, first, len(ended))
+        rows.append(replace(own, notes=[*own.notes, *about]))
         first = first or condition
     return Sweep(
         run=str(season.path),
@@ -150,6 +155,7 @@ def _player(player: ScoredPlayer, against_first: Mapping[str, Difference]) -> Sw
         h=player.h,
         answer_rate=player.answer_rate,
         costs={name: player.costs[name] for name in COSTS},
+        charged=player.charged,
         penalty=player.penalty,
         q=player.q,
         q_low=player.q_low,

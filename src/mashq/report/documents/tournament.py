@@ -12,10 +12,11 @@ from mashq.analysis.ratings.fit import Ratings, game, rate
 from mashq.analysis.ratings.outcomes import Game, records
 from mashq.errors import DataError
 from mashq.protocol.resources import RESOURCES
-from mashq.protocol.results import Floats, Results, from_matches
-from mashq.protocol.score import ScoreRules, figures, reduce, view, with_known
+from mashq.protocol.results import Results, from_matches
+from mashq.protocol.score import ScoreRules, by_item, figures, reduce, view, with_known
 from mashq.report.documents.base import DetectorVersion, SeasonDocument
 from mashq.report.documents.columns import ended_results
+from mashq.report.documents.notes import notes_on_run
 from mashq.report.documents.seasons import all_drawn
 from mashq.runs.open import Season
 from mashq.runs.reading import read_matches
@@ -101,7 +102,8 @@ class Tournament(SeasonDocument):
 def document(season: Season) -> Tournament:
     """Ratings, the win matrix, and each player's mean H, costs and Q against a reference."""
     names = [player.name for player in season.config.players]
-    rules, meetings, notes = score_rules_of(season.config), _meetings(season), list[str]()
+    rules, meetings = score_rules_of(season.config), _meetings(season)
+    notes = list(notes_on_run(season.path, season.manifest))
     unrated = Tournament(
         run=str(season.path),
         finished=season.finished,
@@ -190,7 +192,7 @@ def _means(meetings: list[Meeting], rules: ScoreRules, there: Sequence[int]) -> 
         for at, seat in enumerate(seats):
             if seat not in totals:
                 continue
-            totals[seat].append({name: _total(results.costs[name].value[at]) for name in RESOURCES})
+            totals[seat].append({name: _total(results, name, at) for name in RESOURCES})
             if found is not None:
                 own = {name: float(values[0, at]) for name, values in found.costs.items()}
                 scored[seat].append({"h": float(found.h[0, at]), **own})
@@ -228,10 +230,12 @@ def _average(rows: Sequence[Mapping[str, float]], name: str) -> float | None:
     return float(np.mean(values)) if values else None
 
 
-def _total(values: Floats) -> float:
-    """The sum over items, what is unknown at the mean of what is known; NaN where nothing is."""
-    known = values[~np.isnan(values)]
-    return float(known.mean() * len(values)) if len(known) else math.nan
+def _total(results: Results, name: str, at: int) -> float:
+    """The sum over items of their means over trials; NaN where not all of it is known or charged."""
+    values, asked = results.costs[name].value, results.present
+    if np.isnan(values[at][asked[at]]).any():
+        return math.nan
+    return float(np.nansum(by_item(results, values, asked)[0][at]))
 
 
 def _player(at: int, rated: Ratings, mean: _Mean, q: float | None) -> RatedPlayer:

@@ -18,6 +18,7 @@ from mashq.protocol.score import PlayerScore, Refusals, score
 from mashq.report.documents.base import MEASURED, DetectorVersion
 from mashq.report.documents.columns import results_of, trials_of
 from mashq.report.documents.match import AttemptCounts, RefusalView, counted, refusal_views
+from mashq.report.documents.notes import notes_on_run
 from mashq.report.documents.seasons import all_drawn
 from mashq.runs.open import Played, Season
 from mashq.runs.reading import read_attempts
@@ -137,7 +138,11 @@ def document(season: Season, changed: Sequence[Played] | None = None) -> Trials:
     wins = Counter(trial.winner for trial in each)
     over = sum(one.finished for one in played)
     same = len({repr([(row.h, row.penalty) for row in trial.players]) for trial in each}) == 1
-    alike = ["All trials are the same: at temperature 0 a repeat tells nothing new."] if over > 1 and same else []
+    alike = (
+        ["All trials are the same: at temperature 0 a repeat tells nothing new."]
+        if over > 1 and same and report.items
+        else []
+    )
     return Trials(
         run=str(season.path),
         finished=season.finished,
@@ -177,7 +182,7 @@ def document(season: Season, changed: Sequence[Played] | None = None) -> Trials:
         dropped=report.dropped,
         views=refusal_views(results, rules),
         attempts=counted(read_attempts(season.path)),
-        notes=[*report.notes, *alike],
+        notes=[*report.notes, *alike, *notes_on_run(season.path, season.manifest)],
     )
 
 

@@ -12,7 +12,7 @@ from mashq.report.html.labels import labels
 from mashq.report.html.methods import without_folders
 from mashq.report.html.parts import Block, Chapter, Figure, Prose, Section, Table
 from mashq.report.html.style import MAX_COST
-from mashq.report.text.formatting import cost, cost_columns, number, safe
+from mashq.report.text.formatting import charged, cost_columns, number, safe
 from mashq.report.text.tables import Grid, half
 
 MAX_SETTINGS = 24
@@ -58,7 +58,7 @@ def _common(scored: Sequence[Facts]) -> list[Block]:
                     run,
                     known[name] + star,
                     number(one.h, 4),
-                    *(cost(key, one.costs[key]) for key in costs),
+                    *(charged(key, one.costs[key], one.charged) for key in costs),
                     number(one.penalty, 3),
                     number(one.q, 4),
                     width,

@@ -106,23 +106,26 @@ class Wording:
     copied: float
 
 
-def wording(played: Played) -> list[Wording]:
-    """How long the answers are and how much of them is copied; nothing of answers that have no text."""
-    if any(player.model.startswith("simulated/") for player in played.config.players):
+def wording(matches: Sequence[Played]) -> list[Wording]:
+    """How long the answers of all matches are and how much of them is copied; nothing of answers without a text."""
+    first = matches[0]
+    if any(player.model.startswith("simulated/") for player in first.config.players):
         return []
-    found: list[Wording] = []
-    sources = [WORD.findall(item.text.lower()) for item in played.state.items]
+    sources = [WORD.findall(item.text.lower()) for item in first.state.items]
     runs = [_runs(words) for words in sources]
-    for player in played.state.players:
+    found: list[Wording] = []
+    for seat, player in enumerate(first.config.players):
         lengths: list[int] = []
         relative: list[float] = []
         copied: list[float] = []
-        for at, work in zip(player.order, player.items, strict=True):
-            words = WORD.findall(work.text.lower()) if work.status == "ok" else []
-            if words:
-                lengths.append(len(words))
-                relative.append(len(words) / max(1, len(sources[at])))
-                copied.append(_copied(words, runs[at]))
+        for played in matches:
+            own = played.state.players[seat]
+            for at, work in zip(own.order, own.items, strict=True):
+                words = WORD.findall(work.text.lower()) if work.status == "ok" else []
+                if words:
+                    lengths.append(len(words))
+                    relative.append(len(words) / max(1, len(sources[at])))
+                    copied.append(_copied(words, runs[at]))
         if lengths:
             mean = sum(copied) / len(copied)
             found.append(Wording(player.name, median(lengths), sum(relative) / len(relative), mean))

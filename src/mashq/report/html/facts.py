@@ -104,6 +104,13 @@ class Facts:
         return view(self.results, self.rules.refusals, tuple(self.rules.weights))
 
     @cached_property
+    def plays(self) -> list[Played]:
+        """The match, or every trial that is scored."""
+        if len(self.matches) == 1:
+            return [self.played]
+        return [one for one in self.season.fixtures_played() if one.fixture.id in self.matches]
+
+    @cached_property
     def course(self) -> Course:
         """The course and the story of the match, the first of several."""
         return course_of(self.played)

@@ -61,8 +61,8 @@ def _told(season: Season, resamples: str) -> Iterator[str]:
     yield resamples
     yield (
         "Costs are from a ledger that is written before each request leaves; retries and failed attempts are "
-        "counted. The cost of an attempt that did not tell it is estimated and marked with ~; what cannot be estimated "
-        "is shown as ?, never as 0."
+        "counted. The cost of an attempt that did not tell it is estimated and marked with ~; what cannot be "
+        "estimated is shown as ?, never as 0."
     )
 
 

@@ -1,9 +1,9 @@
 """What the trials of a match say beside the match itself."""
 
-from mashq.report.documents.trials import Trials
+from mashq.report.documents.trials import Trials, TrialsPlayer
 from mashq.report.html.facts import Facts
 from mashq.report.html.labels import labels
-from mashq.report.text.formatting import cost, cost_columns, number
+from mashq.report.text.formatting import charged, cost, cost_columns, number
 from mashq.report.text.tables import Grid
 
 LEFT_OUT = ("calls", "dollars")
@@ -17,7 +17,7 @@ def table(facts: Facts, document: Trials) -> Grid:
     rows: list[list[str]] = []
     for player in document.players:
         mean, sd = player.mean, player.sd
-        cells = [_with_sd(name, mean.costs[name], sd.costs[name]) for name in costs]
+        cells = [_with_sd(name, player) for name in costs]
         rows.append([known[player.name], _figure(mean.h, sd.h), *cells, _figure(mean.q, sd.q), number(player.wins)])
     return Grid(["player", "H", *costs, "Q", "won"], rows)
 
@@ -26,6 +26,7 @@ def _figure(mean: float | None, spread: float | None) -> str:
     return number(mean, 4) + ("" if spread is None else f" ± {number(spread, 4)}")
 
 
-def _with_sd(name: str, mean: float | None, spread: float | None) -> str:
-    digits = MORE_DIGITS.get(name)
-    return cost(name, mean, digits) + ("" if spread is None else f" ± {cost(name, spread, digits)}")
+def _with_sd(name: str, player: TrialsPlayer) -> str:
+    digits, spread = MORE_DIGITS.get(name), player.sd.costs[name]
+    mean = charged(name, player.mean.costs[name], player.charged, digits)
+    return mean + ("" if spread is None else f" ± {cost(name, spread, digits)}")

@@ -12,8 +12,9 @@ from mashq.report.html import charts_seasons as charts
 from mashq.report.html.labels import labels
 from mashq.report.html.parts import Block, Figure, Prose, Section, Table, Verdict
 from mashq.report.text.formatting import number, safe
-from mashq.report.text.game import NO_CHANGE, dominated, equilibrium, learned, priced, share_of
+from mashq.report.text.game import NO_CHANGE, dominated, equilibrium, learned, share_of
 from mashq.report.text.tables import Grid, change, half
+from mashq.report.text.vision import unknown
 
 EFFECTS = {"h": ("ΔH", 4), "reviews": ("Δreviews an item", 2), "tokens": ("Δtokens an item", 1), "q": ("ΔQ", 4)}
 
@@ -36,6 +37,7 @@ def game(document: Game) -> tuple[Verdict, list[Section]]:
         f"{len(known)} policies, every pair in both orders and each against itself; {document.trials} trial(s) of "
         f"{document.items} items; Q = {document.alpha:g}·H − {document.beta:g}·P."
     )
+    lines += [f"Note: {note}" for note in document.notes]
     return Verdict(_headline(document, known), lines), sections
 
 
@@ -107,11 +109,11 @@ def _price(document: Game, known: Mapping[str, str]) -> list[Section]:
 
 
 def _priced(changes: Mapping[str, Difference]) -> list[str]:
-    return [priced(changes.get(name), digits) for name, (_, digits) in EFFECTS.items()]
+    return [change(changes.get(name), digits) for name, (_, digits) in EFFECTS.items()]
 
 
-def _effects(changes: Mapping[str, Difference]) -> list[str]:
-    return [change(changes.get(name), digits, missing="–") for name, (_, digits) in EFFECTS.items()]
+def _effects(effect: str, changes: Mapping[str, Difference]) -> list[str]:
+    return [change(changes.get(name), digits, unknown(effect, name)) for name, (_, digits) in EFFECTS.items()]
 
 
 def vision(document: Vision) -> tuple[Verdict, list[Section]]:
@@ -122,7 +124,7 @@ def vision(document: Vision) -> tuple[Verdict, list[Section]]:
     points: dict[str, list[dict[str, Any]]] = {name: [] for name in EFFECTS}
     for player in document.players:
         for effect, changes in player.changes.items():
-            rows.append([known[player.name], effect, *_effects(changes)])
+            rows.append([known[player.name], effect, *_effects(effect, changes)])
             for name in EFFECTS.keys() & changes.keys():
                 points[name].append(
                     {"label": f"{known[player.name]}: {effect}", "effect": effect, **plain(changes[name])}
@@ -142,6 +144,7 @@ def vision(document: Vision) -> tuple[Verdict, list[Section]]:
         f"Company: playing beside rivals unseen instead of alone. Vision: seeing the rivals' state "
         f"({safe(document.when)}) instead of not. {number(document.items)} items, {document.trials} trial(s)."
     )
+    lines += [f"Note: {note}" for note in document.notes]
     blocks: list[Block] = []
     for name, some in points.items():
         if any(row["value"] for row in some):

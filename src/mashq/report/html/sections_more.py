@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
+from mashq.analysis.score_report import FAITHFUL, faithful_answers
 from mashq.analysis.score_types import ScoredPlayer
 from mashq.protocol.resources import RESOURCES
 from mashq.report.documents.match import COUNTS, AttemptCounts, Attempts, Match
@@ -14,8 +15,6 @@ from mashq.report.html.verdicts import drawn
 from mashq.report.text.formatting import dollars, is_shown, number, safe
 from mashq.report.text.score import flips
 from mashq.report.text.tables import Grid, half
-
-FAITHFUL = 0.5
 
 
 def course(facts: Facts) -> Section:
@@ -90,15 +89,12 @@ def deciding(facts: Facts) -> Section | None:
 def failures(facts: Facts) -> Section:
     """Refusals, failures and attempts."""
     known = labels(facts.names)
-    rows = [
-        [known[name], *(number(count[s]) for s in ("ok", "refused", "failed", "unanswered"))]
-        for name, count in facts.statuses.items()
-    ]
-    blocks: list[Block] = [
-        Table(
-            "statuses", Grid(["player", "answered", "refused", "failed", "unanswered"], rows), "How the items ended."
-        )
-    ]
+    ends = ["ok", "refused", "failed", "unanswered"]
+    if any(count["cut"] for count in facts.statuses.values()):
+        ends.insert(3, "cut")
+    rows = [[known[name], *(number(count[end]) for end in ends)] for name, count in facts.statuses.items()]
+    head = ["player", "answered", *("cut off" if end == "cut" else end for end in ends[1:])]
+    blocks: list[Block] = [Table("statuses", Grid(head, rows), "How the items ended.")]
     attempts = facts.document.attempts
     own = attempts.by_player if isinstance(attempts, Attempts) else None
     by: Mapping[str, AttemptCounts] = own or {"all players": attempts}
@@ -192,7 +188,7 @@ def story(facts: Facts) -> Section:
 def lengths(facts: Facts) -> Section:
     """How long the answers are, and how much of them is copied."""
     known = labels(facts.names)
-    found = {one.player: one for one in wording(facts.played)}
+    found = {one.player: one for one in wording(facts.plays)}
     if not found:
         return Section(
             "lengths", "Answer length and coverage", [Prose(["These answers are drawn: they have no text."])]
@@ -218,17 +214,17 @@ def faithful(facts: Facts) -> Section:
     """What a faithful answer cost."""
     known = labels(facts.names)
     rows: list[list[str]] = []
-    h = facts.results.h[:, facts.kept]
     judged = facts.report
+    faithful = faithful_answers(facts.results, facts.rules.refusals)
     by = {player.name: player for player in judged.players}
     shown = [name for name in RESOURCES if is_shown(name, [player.costs for player in judged.players])]
     for seat, name in enumerate(facts.names):
-        good = int((h[seat] >= FAITHFUL).sum())
-        cells = [known[name], f"{good} of {h.shape[1]}"]
+        good, scored = float(faithful[seat]), int(facts.seen.h_counts[seat].sum())
+        cells = [known[name], f"{number(good, 0 if good.is_integer() else 1)} of {scored:,}"]
         for resource in shown:
             total = by[name].costs[resource]
             each = total / good if total is not None and good else None
-            cells.append(dollars(each) if resource == "dollars" and (each is None or each >= 1e-3) else _small(each))
+            cells.append(dollars(each) if resource == "dollars" else _small(each))
         rows.append(cells)
     grid = Grid(["player", "faithful answers", *(f"{name} each" for name in shown)], rows)
     said = (

@@ -10,7 +10,8 @@ from mashq.report.html import charts_seasons as charts
 from mashq.report.html.labels import labels, listed
 from mashq.report.html.parts import Block, Figure, Prose, Section, Table, Tile, Verdict
 from mashq.report.html.style import MAX_COST
-from mashq.report.text.formatting import cost, cost_columns, number, safe
+from mashq.report.text.formatting import charged, cost, cost_columns, number, safe
+from mashq.report.text.sweep import leader_counts, notes
 from mashq.report.text.tables import Grid, change
 from mashq.report.text.tournament import LEFT_OUT, MAX_MATRIX, MORE_DIGITS, first, ranks
 
@@ -22,21 +23,13 @@ def sweep(found: Sweep) -> tuple[Verdict, list[Section]]:
     cells = found.cells
     names = list(dict.fromkeys(player.name for cell in cells for player in cell.players))
     known = labels(names)
-    winners = [cell.winner for cell in cells]
-    distinct = list(dict.fromkeys(name for name in winners if name is not None))
     if not cells:
-        verdict = Verdict("Nothing has been played yet", ["Go on with mashq resume."])
-    elif len(distinct) == 1 and None not in winners:
-        verdict = Verdict(
-            f"{known[distinct[0]]} wins under every setting", [_swept(found)], tiles=_wins(distinct, winners, known)
-        )
-    else:
-        said = "The winner depends on the settings" if len(distinct) > 1 else "Not every setting has a winner"
-        verdict = Verdict(said, [_swept(found)], tiles=_wins(distinct, winners, known))
+        return Verdict("Nothing has been played yet", ["Go on with mashq resume."]), []
     blocks: list[Block] = [*_lines(found, known), Table("sweep", _sweep_grid(found, known), _SWEEP)]
-    notes = list(dict.fromkeys(f"Note: {note}" for cell in cells for note in cell.notes))
+    said = [f"Note: {note}" for note in notes(found)]
+    verdict = Verdict(_best(found, known), [_swept(found)], tiles=_leaders(found, known))
     return verdict, [
-        Section("sweep", "Q under every setting", [*blocks, Prose(notes[:12], listed=True)] if notes else blocks)
+        Section("sweep", "Q under every setting", [*blocks, Prose(said, listed=True)] if said else blocks)
     ]
 
 
@@ -48,10 +41,25 @@ def _swept(found: Sweep) -> str:
     return f"{len(found.cells)} combination(s) of {over}; {found.trials} trial(s) each."
 
 
-def _wins(distinct: Sequence[str], winners: Sequence[str | None], known: Mapping[str, str]) -> list[Tile]:
-    ranked = sorted(distinct, key=lambda name: -winners.count(name))
+def _best(found: Sweep, known: Mapping[str, str]) -> str:
+    """Who wins, where that may be claimed, or who leads."""
+    counts, all_ = leader_counts(found), len(found.cells)
+    if not counts:
+        return "No setting has a winner"
+    first, (count, clear) = next(iter(counts.items()))
+    if len(counts) > 1:
+        return "Who leads depends on the settings"
+    if count < all_:
+        return f"{known[first]} leads under {count} of {all_} settings"
+    return f"{known[first]} {'wins' if clear == all_ else 'leads'} under every setting"
+
+
+def _leaders(found: Sweep, known: Mapping[str, str]) -> list[Tile]:
+    counts, all_ = leader_counts(found), len(found.cells)
+    most = [count for count, _ in counts.values()][:2]
     return [
-        Tile(known[n], f"wins {winners.count(n)} of {len(winners)}", "settings", n == ranked[0]) for n in ranked[:4]
+        Tile(known[name], f"best in {count} of {all_}", f"clearly in {clear}", most.count(count) == 1 and at == 0)
+        for at, (name, (count, clear)) in enumerate([*counts.items()][:4])
     ]
 
 
@@ -100,10 +108,10 @@ def _sweep_grid(found: Sweep, known: Mapping[str, str]) -> Grid:
                     *(safe(str(cell.settings[name]), 24) for name in settings),
                     known[player.name] + star,
                     number(player.h, 4),
-                    *(cost(name, player.costs[name]) for name in costs),
+                    *(charged(name, player.costs[name], player.charged) for name in costs),
                     number(player.penalty, 3),
                     number(player.q, 4),
-                    change(player.against_first.get("q"), missing="–"),
+                    change(player.against_first.get("q"), missing="–" if cell is found.cells[0] else "?"),
                 ]
             )
     headings = [*settings, "player", "H", *costs, "P", "Q", "ΔQ ± 95%"]

@@ -53,8 +53,14 @@ def _headline(judged: ScoreReport, known: dict[str, str]) -> str:
         return f"A tie between {', '.join(known[name] for name in judged.tied)}"
     if len(judged.players) == 1:
         return f"{known[judged.players[0].name]} played alone"
+    if not judged.differences:
+        return f"{known[_only(judged).name]} is the only one with a score"
     leader = known[judged.differences[0].a]
     return f"{leader} wins" if judged.clear else f"No clear winner: {leader} leads"
+
+
+def _only(judged: ScoreReport) -> ScoredPlayer:
+    return next(player for player in judged.players if player.q is not None)
 
 
 def _mark(judged: ScoreReport) -> str:
@@ -68,8 +74,8 @@ def _sentences(facts: Facts, judged: ScoreReport, known: dict[str, str]) -> Iter
     by = {player.name: player for player in judged.players}
     first = next(iter(judged.differences), None)
     if first is None:
-        only = judged.players[0]
-        yield f"Q {number(only.q, 4)}, with H {number(only.h, 4)} and the full penalty: it meets no one else."
+        only = _only(judged)
+        yield f"Q {number(only.q, 4)}, with H {number(only.h, 4)} and P {number(only.penalty, 3)}."
         return
     a, b = by[first.a], by[first.b]
     yield (

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from mashq.report.documents.compare import Comparison
-from mashq.report.text.formatting import cost, cost_columns, number, safe
+from mashq.report.text.formatting import charged, cost_columns, number, safe
 from mashq.report.text.seasons import SIMULATED
 from mashq.report.text.tables import Format, Grid, half, prose, written
 
@@ -22,7 +22,7 @@ def table(document: Comparison) -> Grid:
             player.name[:20] + (" ★" if run.winner == player.name else ""),
             Path(run.run).name[:24],
             f"{number(figures.h_before_review, 4)} → {number(figures.h, 4)}",
-            *(cost(name, figures.costs[name]) for name in costs),
+            *(charged(name, figures.costs[name], figures.charged) for name in costs),
             number(figures.penalty, 3),
             number(figures.q, 4),
             half(figures.q_low, figures.q_high),

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping
 
-from mashq.analysis.paired import Difference
 from mashq.report.documents.game import Equilibrium, Game, Solved
 from mashq.report.text.formatting import number, safe
 from mashq.report.text.seasons import SIMULATED, scored_by
@@ -107,7 +106,7 @@ def disclosure(document: Game) -> Grid:
             safe(row.policy, 16),
             safe(row.against, 16),
             str(row.seat + 1),
-            *(priced(row.changes.get(name), digits) for name, digits in DIGITS.items()),
+            *(change(row.changes.get(name), digits) for name, digits in DIGITS.items()),
         ]
         for row in document.disclosure
         if row.any
@@ -115,12 +114,6 @@ def disclosure(document: Game) -> Grid:
     headings = ["vision", "policy", "against", "seat", "ΔQ", "ΔH", "Δreviews an item", "Δtokens an item"]
     title = "The price of disclosure: with snapshots shown minus without, paired by item"
     return Grid(headings, rows, title, left=3)
-
-
-def priced(value: Difference | None, digits: int) -> str:
-    """A difference with half its interval, each a question mark where it is not known."""
-    shown = change(value, digits, missing="?")
-    return shown if value is None or value.low is not None else f"{shown} ± ?"
 
 
 def sentences(document: Game) -> Iterator[str]:
@@ -134,3 +127,4 @@ def sentences(document: Game) -> Iterator[str]:
     )
     if not document.finished:
         yield f"Not all matches are played: go on with mashq resume {safe(document.run)}"
+    yield from (f"Note: {safe(note, 400)}" for note in document.notes)

@@ -10,7 +10,7 @@ from rich.text import Text
 from mashq.players.registry import recorded_spec
 from mashq.protocol.resources import TABLE
 from mashq.report.documents.base import MEASURED
-from mashq.report.documents.match import Match, MatchPlayer, RefusalView, ReviewSpend
+from mashq.report.documents.match import AttemptCounts, Match, MatchPlayer, RefusalView, ReviewSpend
 from mashq.report.text.formatting import charged, is_shown, number, safe
 from mashq.report.text.score import leads, relative_to
 
@@ -162,7 +162,16 @@ def _views(document: Match) -> Iterator[str]:
         for name in dropped.by:
             blamed[name] = blamed.get(name, 0) + 1
     yield f"Refused or failed items: {', '.join(f'{safe(name)} {count}' for name, count in blamed.items())}."
+    made = document.attempts.by_player or {}
+    calls = ", ".join(calls_made(safe(name), own) for name, own in made.items())
+    yield f"Calls over all items, scored or not: {calls}."
     yield from refusal_views(document.views)
+
+
+def calls_made(name: str, attempts: AttemptCounts) -> str:
+    """How many calls were really made, and how many of them failed."""
+    failed = f" ({number(attempts.failed)} failed)" if attempts.failed else ""
+    return f"{name} {number(attempts.opened)}{failed}"
 
 
 def refusal_views(views: Sequence[RefusalView]) -> Iterator[str]:

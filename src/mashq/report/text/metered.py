@@ -1,7 +1,7 @@
 """What was spent through a gateway, as a person reads it in a terminal."""
 
 from rich import box
-from rich.console import Group, RenderableType
+from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
@@ -14,8 +14,12 @@ TOKENS = {"tokens_in": "tok in", "tokens_out": "tok out"}
 OTHERS = tuple(name for name in MEASURES if name not in TOKENS and name != "seconds")  # all of them resources
 
 
-def metered(document: Metered) -> RenderableType:
-    """One row for each player and model; and what was turned away."""
+def metered_width(document: Metered) -> int:
+    """What the table needs so that no number is cut."""
+    return Console(width=1000).measure(_table(document)).maximum
+
+
+def _table(document: Metered) -> Table:
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
     table.add_column("player", no_wrap=True)
     table.add_column("model", no_wrap=True)
@@ -33,7 +37,12 @@ def metered(document: Metered) -> RenderableType:
             cost("seconds", row.costs["waited"]),
             *(cost(name, row.costs[name]) for name in others),
         )
-    parts: list[RenderableType] = [table]
+    return table
+
+
+def metered(document: Metered) -> RenderableType:
+    """One row for each player and model; and what was turned away."""
+    parts: list[RenderableType] = [_table(document)]
     if document.simulated:
         parts.append(Text("SIMULATED: no real model answered; costs and times are drawn.", style="bold yellow"))
     if any(row.unknown for row in document.spent):

@@ -1,5 +1,6 @@
 """The same answers under several judges, for a person."""
 
+import math
 from collections.abc import Iterator, Sequence
 
 from mashq.report.documents.match import Match, PlayerFigures
@@ -46,6 +47,12 @@ def _figures(document: Match | Trials, seat: int) -> PlayerFigures | TrialFigure
     return document.players[seat].score if isinstance(document, Match) else document.players[seat].mean
 
 
+def _worth(document: Match | Trials, seat: int) -> float:
+    """Q, with what has none after all that have."""
+    q = _figures(document, seat).q
+    return -math.inf if q is None else q
+
+
 def _ranking(document: Match | Trials) -> tuple[str, ...]:
-    seats = sorted(range(len(document.players)), key=lambda seat: -(_figures(document, seat).q or -9))
+    seats = sorted(range(len(document.players)), key=lambda seat: -_worth(document, seat))
     return tuple(document.players[seat].name for seat in seats)

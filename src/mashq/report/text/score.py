@@ -47,8 +47,8 @@ def best_set_said(document: ScoreReport) -> str:
     if len(document.best_set) == 1:
         return f"{safe(document.best_set[0])} alone: the 95% CIs of its differences to all others exclude 0."
     return (
-        f"{len(document.best_set)} of {len(document.players)} players cannot be told from the best: with a confidence "
-        f"of 95% the truly best is among them."
+        f"{len(document.best_set)} of {len(document.players)} players cannot be told from the best: with a "
+        "confidence of 95% the truly best is among them."
     )
 
 
@@ -107,7 +107,8 @@ def sentences(document: ScoreReport) -> Iterator[str]:
     if document.simplex:
         shares = sorted(document.simplex.items(), key=lambda pair: -pair[1])[:5]
         yield "Of all weightings of the resources " + ", ".join(f"{safe(n)} wins {s:.0%}" for n, s in shares) + "."
-    yield f"Pareto front of H against P: {_names(document.pareto)}."
+    if document.pareto:
+        yield f"Pareto front of H against P: {_names(document.pareto)}."
     for name, front in document.pareto_by.items():
         if set(front) != set(document.pareto):
             yield f"Pareto front of H against {name}: {_names(front)}."

@@ -1,11 +1,14 @@
 """A sweep, for a person: a row for each combination and player."""
 
+from collections import Counter
 from collections.abc import Iterator
 
 from mashq.report.documents.sweep import Sweep
-from mashq.report.text.formatting import cost, cost_columns, number, safe
+from mashq.report.text.formatting import charged, cost_columns, number, safe
 from mashq.report.text.seasons import SIMULATED, scored_by
 from mashq.report.text.tables import Format, Grid, change, prose, written
+
+MAX_NOTES = 12
 
 
 def text(document: Sweep, form: Format = "table") -> str:
@@ -29,10 +32,10 @@ def table(document: Sweep) -> Grid:
                     *settings,
                     safe(player.name, 24) + won,
                     number(player.h, 4),
-                    *(cost(name, player.costs[name]) for name in costs),
+                    *(charged(name, player.costs[name], player.charged) for name in costs),
                     number(player.penalty, 3),
                     number(player.q, 4),
-                    change(player.against_first.get("q")),
+                    change(player.against_first.get("q"), missing="" if cell is document.cells[0] else "?"),
                 ]
             )
     headings = [*heads, "player", "H", *costs, "P", "Q", "ΔQ ± 95%"]
@@ -52,9 +55,31 @@ def sentences(document: Sweep) -> Iterator[str]:
     )
     if document.missing:
         yield f"{document.missing} are still to be played: go on with mashq resume {safe(document.run)}"
-    winners = {cell.winner for cell in document.cells}
-    named = sorted(safe(name) for name in winners if name is not None)
-    if len(winners) > 1:
-        yield f"The winner depends on the settings: {', '.join(named)}."
-    elif named:
-        yield f"{named[0]} wins under every combination."
+    if any(cell.winner for cell in document.cells):
+        yield _leaders(document)
+    yield from (f"Note: {safe(note, 400)}" for note in notes(document))
+
+
+def leader_counts(document: Sweep) -> dict[str, tuple[int, int]]:
+    """By player, in how many combinations it has the best Q, and in how many of them clearly; the most first."""
+    own = [(cell.winner, cell.clear) for cell in document.cells if cell.winner is not None]
+    counts = Counter(name for name, _ in own)
+    return {name: (count, own.count((name, True))) for name, count in counts.most_common()}
+
+
+def _leaders(document: Sweep) -> str:
+    """Who has the best Q how often, and how often that is clear."""
+    found, all_ = leader_counts(document), len(document.cells)
+    told = ", ".join(f"{safe(name)} in {n} (clearly in {clear})" for name, (n, clear) in found.items())
+    ((first, (count, clear)), *others) = found.items()
+    if not others and count == all_:
+        return f"{safe(first)} has the best Q under every combination: clearly in {clear} of {all_}."
+    return f"Who has the best Q depends on the settings: of {all_} combinations {told}."
+
+
+def notes(document: Sweep) -> list[str]:
+    """What must be said of the combinations: each note once, with how many it is of where it is not all."""
+    counts = Counter(note for cell in document.cells for note in cell.notes)
+    all_ = len(document.cells)
+    found = [note if count == all_ else f"{note} ({count} of {all_} combinations)" for note, count in counts.items()]
+    return found if len(found) <= MAX_NOTES else [*found[:MAX_NOTES], f"and {len(found) - MAX_NOTES} more (--json)."]

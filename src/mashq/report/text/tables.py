@@ -6,6 +6,7 @@ from textwrap import fill
 from typing import Literal
 
 from rich import box
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -79,39 +80,44 @@ def half(low: float | None, high: float | None, digits: int = 4) -> str:
     return "?" if low is None or high is None else f"{(high - low) / 2:.{digits}f}"
 
 
-def change(value: Difference | None, digits: int = 4, missing: str = "") -> str:
-    """A difference with half its interval."""
-    if value is None:
-        return missing
-    signed = f"{value.value:+.{digits}f}"
-    return signed if value.low is None else f"{signed} ± {half(value.low, value.high, digits)}"
+def change(value: Difference | None, digits: int = 4, missing: str = "?") -> str:
+    """A difference with half its interval, each a question mark where it is not known."""
+    return missing if value is None else f"{value.value:+.{digits}f} ± {half(value.low, value.high, digits)}"
 
 
 def prose(lines: Iterable[str], form: Format) -> str:
     """Sentences: wrapped in a terminal, paragraphs in Markdown, comments in LaTeX."""
     if form == "table":
         return "\n".join(fill(line, WIDTH, subsequent_indent="  ") for line in lines)
-    return "\n\n".join(map(markdown, lines)) if form == "md" else "\n".join("% " + line for line in lines)
+    if form == "md":
+        return "\n\n".join(markdown(line.strip()) for line in lines)  # an indent would make it code
+    return "\n".join("% " + line for line in lines)
 
 
 def _terminal(grid: Grid) -> str:
-    """As wide as a page, or wider where a number would be cut."""
-    widths = [max(len(heading), *(len(row[at]) for row in grid.rows), 0) for at, heading in enumerate(grid.headings)]
-    least = [min(width, NARROWEST) if at < grid.left else width for at, width in enumerate(widths)]
-    width = max(WIDTH, sum(least) + 2 * len(least) + 2)
-    console = Console(width=width, highlight=False, emoji=False, markup=False, color_system=None)
+    """As wide as a page, or wider where a number would be cut: only names are."""
+    rows = [[safe(cell) for cell in row] for row in grid.rows]
+    widths = [max(map(cell_len, column)) for column in zip(grid.headings, *rows, strict=True)]
+    least = [max(NARROWEST, cell_len(heading)) for heading in grid.headings[: grid.left]]
+    while _line(widths) > WIDTH and any(widths[at] > least[at] for at in range(grid.left)):
+        longest = max(range(grid.left), key=lambda at: widths[at] - least[at])
+        widths[longest] -= 1
+    console = Console(width=max(WIDTH, _line(widths)), highlight=False, emoji=False, markup=False, color_system=None)
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
     for at, heading in enumerate(grid.headings):
-        left = at < grid.left
-        side = "left" if left else "right"
-        table.add_column(heading, justify=side, no_wrap=True, overflow="ellipsis", min_width=least[at])
-    for row in grid.rows:
-        table.add_row(*(Text(safe(cell)) for cell in row))
+        table.add_column(heading, justify="left" if at < grid.left else "right", no_wrap=True, width=widths[at])
+    for row in rows:
+        table.add_row(*(Text(cell) for cell in row))
     with console.capture() as captured:
         if grid.title:
             console.print(Text(safe(grid.title)), soft_wrap=True)
         console.print(table)
     return "\n".join(line.rstrip() for line in captured.get().splitlines()).strip("\n")
+
+
+def _line(widths: Sequence[int]) -> int:
+    """How long a line of columns is, with the space around them."""
+    return sum(widths) + 2 * len(widths) + 1
 
 
 def markdown(text: str) -> str:

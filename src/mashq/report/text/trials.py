@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from mashq.report.documents.trials import Trials, TrialsPlayer
 from mashq.report.text.formatting import charged, cost, cost_columns, number, safe
-from mashq.report.text.match import refusal_views
+from mashq.report.text.match import calls_made, refusal_views
 from mashq.report.text.score import leads, relative_to
 from mashq.report.text.seasons import SIMULATED, scored_by
 from mashq.report.text.tables import Format, Grid, half, prose, written
@@ -58,9 +58,10 @@ def sentences(document: Trials) -> Iterator[str]:
     if document.simulated:
         yield SIMULATED
     yield (
-        f"{document.trials} trial(s) of {document.items} items, {scored_by(document)}; every item is averaged over its "
-        f"trials first, ± is the standard deviation over trials. Q = {document.alpha:g}·H − {document.beta:g}·P, costs "
-        f"relative to {relative_to(document.normalise)}, refusals: {document.refusals}. The 95% CI is over items."
+        f"{document.trials} trial(s) of {document.items} items, {scored_by(document)}; every item is averaged over "
+        f"its trials first, ± is the standard deviation over trials. Q = {document.alpha:g}·H − {document.beta:g}·P, "
+        f"costs relative to {relative_to(document.normalise)}, refusals: {document.refusals}. The 95% CI is over "
+        "items."
     )
     yield safe(document.headline, 600)
     if not document.finished:
@@ -75,4 +76,5 @@ def sentences(document: Trials) -> Iterator[str]:
         yield leads(document)
     yield from (f"Note: {safe(note, 400)}" for note in document.notes)
     if document.dropped.units:
+        yield f"{calls_made('Calls over all trials and items, scored or not:', document.attempts)}."
         yield from refusal_views(document.views)

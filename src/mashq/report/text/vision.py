@@ -1,6 +1,6 @@
 """What rivals, and seeing them, change, for a person."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from mashq.analysis.paired import Difference
 from mashq.report.documents.vision import Vision
@@ -21,7 +21,7 @@ def table(document: Vision) -> Grid:
     """A row for each player and effect; * where the interval leaves zero out."""
     columns = COLUMNS | LAST
     rows = [
-        [safe(player.name, 20), effect, *(_cell(changes.get(name), digits) for name, (_, digits) in columns.items())]
+        [safe(player.name, 20), effect, *(_cell(changes, effect, name) for name in columns)]
         for player in document.players
         for effect, changes in player.changes.items()
     ]
@@ -29,8 +29,14 @@ def table(document: Vision) -> Grid:
     return Grid(headings, rows, left=2)
 
 
-def _cell(value: Difference | None, digits: int) -> str:
-    return change(value, digits, missing="–") + ("*" if value is not None and value.sure else "")
+def _cell(changes: Mapping[str, Difference], effect: str, name: str) -> str:
+    value, digits = changes.get(name), (COLUMNS | LAST)[name][1]
+    return change(value, digits, unknown(effect, name)) + ("*" if value is not None and value.sure else "")
+
+
+def unknown(effect: str, name: str) -> str:
+    """What stands for a change that is not there: unknown, or, of Q beside playing alone, none that compares."""
+    return "–" if (effect, name) == ("company", "q") else "?"
 
 
 def sentences(document: Vision) -> Iterator[str]:
@@ -46,11 +52,14 @@ def sentences(document: Vision) -> Iterator[str]:
     yield from _verdict(document)
     if not document.finished:
         yield f"Not all matches are played: go on with mashq resume {safe(document.run)}"
+    yield from (f"Note: {safe(note, 400)}" for note in document.notes)
 
 
 def _verdict(document: Vision) -> list[str]:
     """What the reviews did, in a sentence a player."""
     lines: list[str] = []
+    if not any("reviews" in changes for player in document.players for changes in player.changes.values()):
+        return ["What company and vision change is not known: no item counts in two conditions."]
     for player in document.players:
         for effect, changes in player.changes.items():
             reviews = changes.get("reviews")

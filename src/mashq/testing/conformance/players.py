@@ -6,7 +6,7 @@ from typing import cast
 from mashq.gateway.model import Failure, Model
 from mashq.gateway.types import Completion, Message
 from mashq.protocol.items import Item
-from mashq.protocol.moves import CHOICES, Answer, Decision, Rewrite
+from mashq.protocol.moves import CHOICES, ENDINGS, Answer, Decision, Rewrite
 from mashq.protocol.resources import Spend
 from mashq.protocol.state import Observation, Snapshot, Step
 
@@ -71,7 +71,7 @@ async def check_player(player: object) -> None:
                 assert made.choice in CHOICES, f"{made.choice!r} is none of {', '.join(CHOICES)}"
                 reviews = reviews or made.choice == "review"
             else:
-                assert made.status in ("ok", "refused", "failed"), f"{made.status!r} is no status"
+                assert made.status in ENDINGS, f"{made.status!r} is no status"
                 assert made.status != "ok" or made.text.strip(), "an answer that is ok needs text"
 
 

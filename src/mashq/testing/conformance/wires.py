@@ -19,7 +19,8 @@ MESSAGES = (
     Message("user", "Which sea? «Ось» 🚢"),
     Message("assistant", "That one."),
 )
-REQUEST = Request(MESSAGES, max_tokens=321, temperature=0.5, seed=7)
+LIMIT = 321
+REQUEST = Request(MESSAGES, max_tokens=LIMIT, temperature=0.5, seed=7)
 JUNK: list[object] = json.loads("""[
   null, 3, "text", [], {}, [{}], {"error": {"message": "no"}}, {"error": "no"},
   {"usage": "x"}, {"usage": {"input_tokens": -1}}, {"usageMetadata": 3},
@@ -64,7 +65,7 @@ def _asks(wire: Wire) -> bytes:
     for message in MESSAGES:
         assert message.content in texts, f"the {message.role} message is not in the request"
     assert MODEL in texts or MODEL in path, "the model is neither in the request nor in its path"
-    assert REQUEST.max_tokens in _leaves(document, int), "the output limit is not in the request"
+    assert LIMIT in _leaves(document, int), "the output limit is not in the request"
     assert wire.encode(MODEL, REQUEST, Options(extra={"x_extra": 1})).get("x_extra") == 1, "`extra` is not sent"
     return json.dumps(document).encode()
 
@@ -77,23 +78,42 @@ def _serves(wire: Wire, served: Served, body: bytes) -> None:
     groups = _groups(wire, served)
     for junk in (b"", b"not JSON", b"[]", b"{}", b'{"a": NaN}'):
         try:
-            served.read("chat", groups, junk, 50)
+            served.read("chat", groups, junk)
         except BadRequest:
             continue
         raise AssertionError(f"the body {junk!r} must be a BadRequest")
-    asked = served.read("chat", groups, body, 50)
-    assert asked.tokens_out >= REQUEST.max_tokens, f"at most {asked.tokens_out} tokens out: the request allows more"
-    understood = served.as_request(asked, None)
+    asked = served.read("chat", groups, body)
+    assert asked.tokens_out is not None, "the output limit of a request is not read"
+    assert asked.tokens_out >= LIMIT, f"at most {asked.tokens_out} tokens out: the request allows more"
+    understood = served.as_request(asked, 50, None)
     assert understood.messages == MESSAGES, "as_request does not give the messages that were sent"
     noted = " ".join(message.content for message in served.noted(asked).messages)
     assert all(message.content in noted for message in MESSAGES), "the ledger would not hold every message"
-    sent = json.loads(served.upstream(asked, "another-model", 50, Options()))
+    _unlimited(served, groups, body)
+    sent = json.loads(served.upstream(asked, "another-model", None, Options()))
     assert "another-model" in [*_leaves(sent, str), *re.split("[/:]", served.target(asked, "another-model"))], (
         "the request is sent on to the agent's model, not to the configured one"
     )
     assert "why" in _leaves(served.problem(400, "why"), str), "an error does not hold its sentence"
     _replies(wire, served, asked)
     _streams(served, replace(asked, stream=True, usage_wanted=True))
+
+
+def _unlimited(served: Served, groups: Mapping[str, str], body: bytes) -> None:
+    """A request without an output limit goes on without one, unless it is given one."""
+    document = _without(json.loads(body), REQUEST.max_tokens)
+    asked = served.read("chat", groups, json.dumps(document).encode())
+    assert asked.tokens_out is None, f"at most {asked.tokens_out} tokens out: the request sets no limit"
+    limits = [_leaves(json.loads(served.upstream(asked, MODEL, limit, Options())), int) for limit in (None, 50)]
+    assert 50 not in limits[0] and 50 in limits[1], "an output limit is sent unasked, or not when asked"
+
+
+def _without(value: object, leaf: object) -> object:
+    """A document without the fields that hold `leaf`."""
+    document = as_object(value)
+    if document is None:
+        return value
+    return {name: _without(inner, leaf) for name, inner in document.items() if inner != leaf}
 
 
 def _replies(wire: Wire, served: Served, asked: Asked) -> None:

@@ -155,6 +155,8 @@ def _add_version(
         "spend": move.get("spend", {}),
         **cut("text", str(move.get("text", ""))),
     }
+    if move.get("cut"):
+        one["cut"] = True
     if move.get("text_first"):
         one |= {"draft": cut("text", str(move["text_first"])) | {"h": move.get("h_first")}}
     versions.append(one)

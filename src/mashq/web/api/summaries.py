@@ -70,7 +70,7 @@ def matches(view: RunView, after: int) -> dict[str, Any]:
             fixture = view.fixture(name)
             one: dict[str, Any] = {"id": name, "position": position, "started": started, "ended": over}
             one["trial"], one["cell"] = fixture.trial, [[key, value] for key, value in fixture.cell]
-            result = final(found.path, [name], view.rules(name)) if over else None
+            result = final(connection, [name], view.rules(name)) if over else None
             one["winner"] = result["winner"] if result else None
             one["q"] = [[p["name"], p["q"]] for p in result["players"]] if result else []
             rows.append(one)
@@ -88,8 +88,8 @@ def summary(cache: ReplayCache, run: str) -> dict[str, Any]:
     with queries.opened(found.path, finished=found.finished) as connection:
         over = [row[0] for row in queries.matches(connection, -1, MAX_MATCHES) if row[3] is not None]
         latest = queries.latest(connection)
-    each = [one for name in over if (one := final(found.path, [name], view.rules(name))) is not None]
-    pooled = final(found.path, over, view.rules(over[0])) if found.kind == "match" and over else None
+        each = [one for name in over if (one := final(connection, [name], view.rules(name))) is not None]
+        pooled = final(connection, over, view.rules(over[0])) if found.kind == "match" and over else None
     known = each if pooled is None else [pooled]
     models = {player.name: player for player in view.config.players}
     so_far = not known
@@ -130,23 +130,23 @@ def compared(cache: ReplayCache, runs: tuple[str, str]) -> dict[str, Any]:
 
 
 def differences(cache: ReplayCache, runs: tuple[str, str], player: str) -> list[list[Any]]:
-    """The items on which a player's H differs most between the first matches of two runs over the same items."""
-    found: list[dict[int, tuple[str, float | None]]] = []
+    """The items on which a player's H, its mean over all matches that have ended, differs most between two runs over
+    the same items."""
+    found: list[dict[int, float]] = []
     for run in runs:
         view = cache.run(run)
         with queries.opened(view.found.path, finished=view.found.finished) as connection:
-            begun = queries.matches(connection, -1, 1)
             rows = connection.execute(
-                "SELECT position, r.status, r.h FROM results r JOIN seats s USING (match, seat)"
-                " WHERE match = ? AND s.player = ?",
-                (begun[0][0] if begun else "", player),
+                "SELECT position, avg(r.h) FROM results r JOIN seats s USING (match, seat)"
+                " WHERE s.player = ? AND r.h IS NOT NULL GROUP BY position",
+                (player,),
             )
-            found.append({position: (status, h) for position, status, h in rows})
+            found.append(dict(rows.fetchall()))
     ids = cache.run(runs[0]).item_ids
-    common = [at for at in found[0] if at in found[1] and found[0][at][1] is not None and found[1][at][1] is not None]
-    gaps = {at: (found[1][at][1] or 0.0) - (found[0][at][1] or 0.0) for at in common}
+    common = [at for at in found[0] if at in found[1]]
+    gaps = {at: found[1][at] - found[0][at] for at in common}
     worst = sorted((at for at in common if gaps[at]), key=lambda at: -abs(gaps[at]))[:30]
-    return [[at, ids[at][:120], found[0][at][1], found[1][at][1]] for at in worst]
+    return [[at, ids[at][:120], found[0][at], found[1][at]] for at in worst]
 
 
 def flat(value: Any, at: str = "") -> dict[str, Any]:

@@ -53,6 +53,7 @@ const version = (told, one, at) => {
     make("div", { class: "row" }, make("b", {}, name), make("span", { class: "soft" }, `round ${number(one.round)}`), scores,
       one.confidence === null ? null : make("span", {}, `stated confidence ${fixed(one.confidence)}`),
       one.kept ? null : tag("not kept"), one.plain ? tag("plain text, not the JSON asked for", true) : null,
+      one.cut ? tag("cut off by an output limit: scored as it stands", true) : null,
       simulated ? tag("SIMULATED", true) : null, check),
     one.error ? make("p", { class: "trouble" }, visible(one.error)) : null,
     one.draft ? make("details", {}, make("summary", {}, `An earlier draft within the step, H ${fixed(one.draft.h)}`),

@@ -6,11 +6,11 @@ const DOING = { answer: "answering", decide: "deciding", review: "rewriting", re
 
 const cell = (meta, player, [position, id, status, h, first, reviews], now) => {
   const ok = status === "ok", low = ok && h < player.T;
-  const said = { pending: "not answered yet", refused: "refused", failed: "failed" }[status]
+  const said = { pending: "not answered yet", refused: "refused", failed: "failed", cut: "cut off by an output limit" }[status]
     ?? `H ${h.toFixed(3)}${first !== h ? `, first ${first.toFixed(3)}` : ""}${low ? ", below the threshold" : ""}`;
   const times = reviews ? `, ${reviews} review${reviews > 1 ? "s" : ""}` : "";
   const name = `${plain(id, 60)}: ${said}${times}`;
-  const text = ok ? h.toFixed(2).replace(/^0/, "") : { pending: "·", refused: "ref", failed: "fail" }[status];
+  const text = ok ? h.toFixed(2).replace(/^0/, "") : { pending: "·", refused: "ref", failed: "fail", cut: "cut" }[status];
   return make("a", {
     class: `cell ${status}${low ? " low" : ""}${ok || status === "pending" ? "" : " off"}${now ? " now" : ""}`,
     href: address("/item", { run: meta.id, match: meta.match, item: position }), "aria-label": name, title: name,

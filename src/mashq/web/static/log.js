@@ -3,17 +3,18 @@ import { address, find, make, mark, number, plain } from "./common.js";
 
 const SOURCES = { llm: "", rule: " by rule", fallback: ", for want of a usable reply" };
 
+const VERBS = { ok: "answers", refused: "refuses", failed: "fails", cut: "is cut off on" };
+
 const what = (meta, row) => {
   const link = row.at === null || row.at === undefined ? null
     : make("a", { href: address("/item", { run: meta.id, match: meta.match, item: row.at }) }, plain(row.item, 50));
   const why = row.said ? make("span", { class: "why" }, plain(row.said, 300)) : null;
   const failed = row.failed ? make("span", { class: "why" }, `${number(row.failed)} failed attempt${row.failed > 1 ? "s" : ""}`) : null;
   if (row.kind === "answer") {
-    const verb = row.status === "ok" ? "answers" : row.status === "refused" ? "refuses" : "fails";
-    return [`${verb} `, link, failed, row.status === "ok" ? null : why];
+    return [`${VERBS[row.status]} `, link, failed, row.status === "ok" ? null : why];
   }
   if (row.kind === "rewrite") {
-    return [row.status === "ok" ? "rewrites " : `${row.status === "refused" ? "refuses" : "fails"} to rewrite `, link, failed, row.status === "ok" ? null : why];
+    return [row.status === "ok" ? "rewrites " : row.status === "cut" ? "is cut off while it rewrites " : `${VERBS[row.status]} to rewrite `, link, failed, row.status === "ok" ? null : why];
   }
   if (row.kind === "stop") return ["leaves the match", why];
   const over = row.overridden ? make("span", { class: "why override" }, `overridden, counts as ${row.meant}: ${plain(row.overridden)}`) : null;
