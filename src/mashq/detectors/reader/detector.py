@@ -56,11 +56,16 @@ class Way(Protocol):
 
 
 class Processor:
-    """On the processor: the source alone, then each answer alone."""
+    """On the processor: the source alone, then each answer alone.
+
+    On one thread: sums are the same on any number of cores, and threads that wait for a core which the model that
+    plays has taken are several times slower than one.
+    """
 
     def __init__(self, file: Gguf, adapter: Adapter) -> None:
         self._model, self._adapter = Model(file, adapter.changed), adapter
         self._kept: OrderedDict[tuple[int, ...], Memory] = OrderedDict()
+        self._threads = need("threadpoolctl", "reader", "local").ThreadpoolController()
         self.read = 0  # tokens of sources so far
 
     def measures(self, pairs: Sequence[Ids]) -> list[Measures]:
@@ -72,7 +77,8 @@ class Processor:
         return self._adapter.doubts(self._states(*pair)).tolist()
 
     def _states(self, source: Sequence[int], answer: Sequence[int]) -> Any:
-        return self._model.states(self._memory(tuple(source)), answer)
+        with self._threads.limit(limits=1, user_api="blas"):
+            return self._model.states(self._memory(tuple(source)), answer)
 
     def _memory(self, source: tuple[int, ...]) -> Memory:
         memory = self._kept.pop(source, None)
