@@ -9,7 +9,7 @@ from mashq.analysis.paired import mean
 from mashq.protocol.results import Results
 from mashq.report.documents import game
 from mashq.report.documents.game import Game, Solved, Unsolved
-from tests.report.hand_made import results, season
+from tests.report.hand_made import nothing_to_note, results, season
 
 Seats = tuple[int, ...]
 FREE = {"score": {"beta": 0.0}}
@@ -25,6 +25,7 @@ def played(
         return {"never": dict(meetings)}
 
     monkeypatch.setattr(game, "_meetings", made)
+    monkeypatch.setattr(game, "notes_on_run", nothing_to_note)
     return game.document(season(names, items, "game", **FREE))
 
 

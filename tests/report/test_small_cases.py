@@ -9,7 +9,7 @@ import urllib.error
 import urllib.parse
 import urllib.request
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from pathlib import Path
 from statistics import fmean
@@ -309,7 +309,7 @@ def test_a_gateway_without_a_command_and_a_client_that_nobody_knows(tmp_path: Pa
     async def serve() -> int:
         loop = asyncio.get_running_loop()
 
-        async def use(variables: dict[str, str]) -> None:
+        async def use(variables: Mapping[str, str]) -> None:
             await asyncio.to_thread(ask, variables["OPENAI_BASE_URL"], variables["OPENAI_API_KEY"])
             place = urllib.parse.urlsplit(variables["OPENAI_BASE_URL"])
             await asyncio.to_thread(ask, variables["OPENAI_BASE_URL"], "sk-of-a-stranger")
@@ -320,9 +320,9 @@ def test_a_gateway_without_a_command_and_a_client_that_nobody_knows(tmp_path: Pa
         code = await metering.meter(
             config,
             tmp_path / "run",
-            None,
             (),
-            lambda variables: used.append(loop.create_task(use(variables))),
+            (),
+            lambda variables: used.append(loop.create_task(use(variables["p0"]))),
             clock=RealClock(),
             base=tmp_path,
         )
@@ -358,10 +358,10 @@ def test_a_gateway_without_a_command_and_a_client_that_nobody_knows(tmp_path: Pa
 def test_a_gateway_that_nobody_asked(tmp_path: Path) -> None:
     config = check(said(1, GOOD), "a test")
 
-    def stop(_variables: dict[str, str]) -> None:
+    def stop(_variables: Mapping[str, Mapping[str, str]]) -> None:
         asyncio.get_running_loop().call_later(0.05, os.kill, os.getpid(), signal.SIGINT)
 
-    served = metering.meter(config, tmp_path / "run", None, (), stop, clock=RealClock(), base=tmp_path)
+    served = metering.meter(config, tmp_path / "run", (), (), stop, clock=RealClock(), base=tmp_path)
     assert asyncio.run(served) == 0
     document = shown(tmp_path / "run")
     assert (document["spent"], document["refused"], document["finished"]) == ([], [], True)

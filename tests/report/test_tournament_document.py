@@ -9,7 +9,7 @@ import pytest
 from mashq.protocol.results import Results
 from mashq.report.documents import tournament
 from mashq.report.documents.tournament import RatedPlayer, Tournament
-from tests.report.hand_made import results, season
+from tests.report.hand_made import nothing_to_note, results, season
 
 RAW = np.random.default_rng(8).normal(0.0, 0.1, (6, 30))
 NOISE = RAW - RAW.mean(axis=1, keepdims=True)
@@ -25,6 +25,7 @@ def rated(
         return list(meetings)
 
     monkeypatch.setattr(tournament, "_meetings", made)
+    monkeypatch.setattr(tournament, "notes_on_run", nothing_to_note)
     return tournament.document(season(list(names), items, "tournament", score={"beta": 0.0, **score}))
 
 

@@ -327,7 +327,7 @@ def test_items_are_as_long_as_the_recorded_ones_where_a_budget_counts_their_byte
     assert [len(text) for text in texts] == [*record.lengths, record.lengths[0]]
     document = settings(record, fit(record.players), "x.jsonl", 5)
     assert document["players"][0]["budget"] == {"tokens": 20_000.0}
-    assert document["models"]["simulated/a"]["max_tokens"] == 512
+    assert document["models"]["simulated/a"]["max_tokens"] is None
     assert compared(record, 4)["like"] is True, "it stops when the recorded one did"
 
 

@@ -59,7 +59,7 @@ def _gateway(path: Path) -> Iterator[str]:
 
 def _models(path: Path, manifest: Mapping[str, Any], match: str | None) -> Iterator[str]:
     """What models do not take, and what output limits cut off."""
-    drawn = all(name.startswith("simulated/") for name in manifest["models"])
+    drawn = all(name.startswith("simulated/") for name in manifest.get("models", ()))
     if rules_of_play(manifest) == 1 or drawn:
         return
     for model, lessons in read_lessons(path).items():
