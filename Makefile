@@ -5,12 +5,11 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
 LOCK := requirements/dev.lock
 PEERS := $(VENV)/peers
-FRAMEWORKS := $(VENV)/frameworks
 
 PYTEST := $(BIN)/pytest -q -n 2 --dist worksteal -p no:cacheprovider
 COVERED := $(BIN)/coverage report --skip-covered --show-missing
 
-.PHONY: setup demo weights test lint check mutants bench peers crash frameworks torture lock minimum pythons package sbom audit notes clean
+.PHONY: setup demo weights test lint check mutants bench peers crash frameworks framework torture lock minimum pythons package sbom audit notes clean
 
 setup: $(STAMP)
 
@@ -71,14 +70,21 @@ peers: $(STAMP)
 	$(PEERS)/bin/python -m pip install --quiet -e . openai inspect_ai 'lm_eval[api]'
 	$(PEERS)/bin/python bench/gateway.py
 
-# The snippets of docs/external.md and the clients of every wire, with frameworks that the lock does not hold.
+# The snippets of docs/external.md and the clients of every wire, with frameworks that the lock does not hold; those
+# that take no current openai have an environment of their own.
+FRAMEWORKS = anthropic google-genai openai-agents 'pydantic-ai-slim[openai,anthropic,google]' langchain-openai langgraph \
+  smolagents dspy litellm
+OLDER_CLIENT = 'crewai>=1' llama-index-llms-openai-like
+
 frameworks: $(STAMP)
-	$(PYTHON) -m venv $(FRAMEWORKS)
-	$(FRAMEWORKS)/bin/python -m pip install --quiet --upgrade pip
-	$(FRAMEWORKS)/bin/python -m pip install --quiet -e . pytest pytest-asyncio pytest-timeout hypothesis openai anthropic \
-	  google-genai openai-agents 'pydantic-ai-slim[openai,anthropic,google]' langchain-openai langgraph smolagents dspy \
-	  litellm llama-index-llms-openai-like crewai
-	$(FRAMEWORKS)/bin/python -m pytest -q -p no:cacheprovider -W ignore tests/arena/test_contestants.py \
+	$(MAKE) framework NAME=current PACKAGES="$(FRAMEWORKS)"
+	$(MAKE) framework NAME=older PACKAGES="$(OLDER_CLIENT)"
+
+framework: $(STAMP)
+	$(PYTHON) -m venv $(VENV)/frameworks/$(NAME)
+	$(BIN)/uv pip install --quiet --python $(VENV)/frameworks/$(NAME)/bin/python -e . pytest pytest-asyncio pytest-timeout \
+	  hypothesis openai $(PACKAGES)
+	$(VENV)/frameworks/$(NAME)/bin/python -m pytest -q -p no:cacheprovider -W ignore tests/arena/test_contestants.py \
 	  -k "counted_exactly or snippet or documentation"
 
 torture: $(STAMP)
