@@ -171,6 +171,16 @@ def read_attempts(path: Path, match: str | None = None) -> list[dict[str, Any]]:
         return found
 
 
+def read_reviews(path: Path, match: str) -> list[tuple[str, str, int, float, int]]:
+    """Of each player and item of a match that was reviewed: tokens and seconds as far as they are known, and how many
+    attempts did not tell."""
+    query = """SELECT player, item, sum(coalesce(tokens_in, 0) + coalesce(tokens_out, 0)), sum(coalesce(seconds, 0)),
+      sum(tokens_in IS NULL OR tokens_out IS NULL OR seconds IS NULL)
+      FROM attempts WHERE match = ? AND purpose = 'review' GROUP BY player, item"""
+    with reading(path) as connection:
+        return connection.execute(query, (match,)).fetchall()
+
+
 def read_unstated(path: Path, match: str) -> dict[str, int]:
     """How many answers of each player came without a stated confidence."""
     query = """SELECT player, count(*) FROM events WHERE match = ? AND kind IN ('answer', 'rewrite')

@@ -12,12 +12,21 @@ from mashq.analysis.score_report import Options, judge, normaliser
 from mashq.analysis.score_types import ScoredPlayer
 from mashq.gateway.types import REFEREE
 from mashq.protocol.results import Columns, Results, from_match
-from mashq.protocol.score import REFUSALS, PlayerScore, Refusals, Score, ScoreRules, dropped_units, score
+from mashq.protocol.score import (
+    REFUSALS,
+    PlayerScore,
+    Refusals,
+    Score,
+    ScoreRules,
+    dropped_units,
+    score,
+    scored_units,
+)
 from mashq.report.documents.base import MEASURED, DetectorVersion
 from mashq.report.documents.columns import results_of
 from mashq.report.documents.notes import notes_on_run
 from mashq.runs.open import Played
-from mashq.runs.reading import read_last_error, read_unstated
+from mashq.runs.reading import read_last_error, read_reviews, read_unstated
 from mashq.runs.setup import score_rules_of
 
 
@@ -217,10 +226,11 @@ class Match:
 
 @dataclass(frozen=True, slots=True)
 class ReviewSpend:
-    """What a player's reviews took."""
+    """What a player's reviews of the scored items took: all of it, or what is known where some attempt did not tell."""
 
     tokens: float
     seconds: float
+    whole: bool = True
 
 
 def document(played: Played) -> Match:
@@ -266,13 +276,22 @@ def refusal_views(results: Results, rules: ScoreRules) -> list[RefusalView]:
 
 
 def review_spend(played: Played) -> dict[str, ReviewSpend]:
-    """What the reviews of each player took, as far as it is known."""
-    rows = [row for row in played.attempts if row["purpose"] == "review"]
-    names = dict.fromkeys(row["player"] for row in rows)
-    return {
-        name: ReviewSpend(*(sum(row[key] for row in rows if row["player"] == name) for key in ("tokens", "seconds")))
-        for name in names
+    """What the reviews of each player took on the items that are scored."""
+    results = from_match(results_of(played))
+    cells = scored_units(results, score_rules_of(played.config).refusals)[1]
+    if cells.all() and not results.unknown.any():
+        rows = [row for row in played.attempts if row["purpose"] == "review"]
+        return {row["player"]: ReviewSpend(row["tokens"], row["seconds"]) for row in rows}
+    scored = {
+        name: {item for item, counts in zip(results.items, own.tolist(), strict=True) if counts}
+        for name, own in zip(results.players, cells, strict=True)
     }
+    found: dict[str, ReviewSpend] = {}
+    for player, item, tokens, seconds, unknown in read_reviews(played.path, played.fixture.id):
+        if item in scored.get(player, ()):
+            own = found.get(player, ReviewSpend(0, 0))
+            found[player] = ReviewSpend(own.tokens + tokens, own.seconds + seconds, own.whole and not unknown)
+    return found
 
 
 def _player(played: Played, own: Columns, row: ScoredPlayer) -> MatchPlayer:

@@ -149,7 +149,8 @@ def _bought(players: Sequence[MatchPlayer], reviews: Mapping[str, ReviewSpend]) 
         moved = f"raised its H by {gain:.4f}" if gain > 0 else f"lowered its H by {-gain:.4f}"
         parts.append(
             f"{safe(player.name)}'s {number(player.score.costs['reviews'])} review(s) "
-            f"{moved if gain else 'left its H as it was'} for {number(spent.tokens)} tokens and "
+            f"{moved if gain else 'left its H as it was'} for {'' if spent.whole else 'at least '}"
+            f"{number(spent.tokens)} tokens and "
             f"{number(spent.seconds, 1)} s"
         )
     return f"What the reviews bought: {'; '.join(parts)}." if parts else "Nobody reviewed."
