@@ -164,6 +164,10 @@ def test_a_cost_that_is_missing_on_some_rows_is_no_discount_in_the_totals(monkey
     assert set(rated(monkeypatch, [((0, 1), unknown)], "ab", 30, beta=0.1).reference or {}) == {
         *("calls", "reviews", "seconds")
     }
+    full = results({"x": row[0], "y": row[1]})
+    both = by_name(rated(monkeypatch, [((0, 1), full), ((1, 0), unknown)], "ab", 30, beta=0.1))
+    assert both["a"].costs["tokens"] == pytest.approx(3000) and both["b"].costs["tokens"] is None, "of one of two"
+    assert told["b"].charged == {} and found.players[0].charged.keys() | found.players[1].charged.keys() == {"tokens"}
 
 
 def test_few_items_say_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -226,7 +226,7 @@ class Match:
 
 @dataclass(frozen=True, slots=True)
 class ReviewSpend:
-    """What a player's reviews of the scored items took: all of it, or what is known where some attempt did not tell."""
+    """What a player's reviews of the scored items took; not `whole` where some attempt did not tell."""
 
     tokens: float
     seconds: float

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from mashq.analysis.ratings.fit import Ratings, game, rate
 from mashq.analysis.ratings.outcomes import Game, records
 from mashq.errors import DataError
 from mashq.protocol.resources import RESOURCES
-from mashq.protocol.results import Results, from_matches
+from mashq.protocol.results import Floats, Results, from_matches
 from mashq.protocol.score import ScoreRules, by_item, figures, reduce, view, with_known
 from mashq.report.documents.base import DetectorVersion, SeasonDocument
 from mashq.report.documents.columns import ended_results
@@ -48,7 +48,9 @@ class RatedPlayer:
     h: float | None
     """Mean factuality over its matches."""
     costs: Costs = field(metadata=flat(RESOURCES))
-    """Mean totals over its matches."""
+    """Mean totals over its matches; null where some match's is not known."""
+    charged: Mapping[str, float]
+    """How much of a mean total is a charge for attempts that did not tell; only resources that have one."""
     q_reference: float | None
     """Q of these means, with costs relative to the largest of the field."""
 
@@ -179,12 +181,13 @@ class _Mean:
 
     h: float | None
     costs: Costs
+    charged: Mapping[str, float]
     scored: Costs
 
 
 def _means(meetings: list[Meeting], rules: ScoreRules, there: Sequence[int]) -> list[_Mean]:
     """Means of the players who played, in their order; a meeting without a scored item says nothing of H."""
-    totals, scored = ({seat: list[dict[str, float]]() for seat in there} for _ in range(2))
+    totals, least, scored = ({seat: list[dict[str, float]]() for seat in there} for _ in range(3))
     for seats, results in meetings:
         known = with_known(results, replace(rules, reference=None), [])
         seen = view(results, known.refusals, tuple(known.weights))
@@ -192,7 +195,8 @@ def _means(meetings: list[Meeting], rules: ScoreRules, there: Sequence[int]) -> 
         for at, seat in enumerate(seats):
             if seat not in totals:
                 continue
-            totals[seat].append({name: _total(results, name, at) for name in RESOURCES})
+            totals[seat].append({name: _total(results, name, at, "value") for name in RESOURCES})
+            least[seat].append({name: _total(results, name, at, "low") for name in RESOURCES})
             if found is not None:
                 own = {name: float(values[0, at]) for name, values in found.costs.items()}
                 scored[seat].append({"h": float(found.h[0, at]), **own})
@@ -200,6 +204,7 @@ def _means(meetings: list[Meeting], rules: ScoreRules, there: Sequence[int]) -> 
         _Mean(
             _average(scored[seat], "h"),
             {name: _average(totals[seat], name) for name in RESOURCES},
+            _charges(totals[seat], least[seat]),
             {name: _average(scored[seat], name) for name in rules.weights},
         )
         for seat in there
@@ -226,14 +231,26 @@ def _q(mean: _Mean, rules: ScoreRules, reference: Mapping[str, float], items: in
 
 
 def _average(rows: Sequence[Mapping[str, float]], name: str) -> float | None:
-    values = [row[name] for row in rows if name in row and not np.isnan(row[name])]
-    return float(np.mean(values)) if values else None
+    """The mean, unknown where one of them is."""
+    values = [row.get(name, math.nan) for row in rows]
+    return float(np.mean(values)) if values and not np.isnan(values).any() else None
 
 
-def _total(results: Results, name: str, at: int) -> float:
+def _charges(totals: Sequence[Mapping[str, float]], least: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """How much of each mean is a charge."""
+    found: dict[str, float] = {}
+    for name in RESOURCES:
+        value, low = _average(totals, name), _average(least, name)
+        if value is not None and low is not None and value != low:
+            found[name] = value - low
+    return found
+
+
+def _total(results: Results, name: str, at: int, part: Literal["value", "low"]) -> float:
     """The sum over items of their means over trials; NaN where not all of it is known or charged."""
-    values, asked = results.costs[name].value, results.present
-    if np.isnan(values[at][asked[at]]).any():
+    cost, asked = results.costs[name], results.present
+    values: Floats = getattr(cost, part)
+    if np.isnan(cost.value[at][asked[at]]).any():
         return math.nan
     return float(np.nansum(by_item(results, values, asked)[0][at]))
 
@@ -250,6 +267,7 @@ def _player(at: int, rated: Ratings, mean: _Mean, q: float | None) -> RatedPlaye
         p_first=_known(rated.p_first[at]),
         h=mean.h,
         costs=mean.costs,
+        charged=mean.charged,
         q_reference=q,
     )
 

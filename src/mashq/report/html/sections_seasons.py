@@ -10,7 +10,7 @@ from mashq.report.html import charts_seasons as charts
 from mashq.report.html.labels import labels, listed
 from mashq.report.html.parts import Block, Figure, Prose, Section, Table, Tile, Verdict
 from mashq.report.html.style import MAX_COST
-from mashq.report.text.formatting import charged, cost, cost_columns, number, safe
+from mashq.report.text.formatting import charged, cost_columns, number, safe
 from mashq.report.text.sweep import leader_counts, notes
 from mashq.report.text.tables import Grid, change
 from mashq.report.text.tournament import LEFT_OUT, MAX_MATRIX, MORE_DIGITS, first, ranks
@@ -176,7 +176,7 @@ def _ratings_grid(players: Sequence[RatedPlayer], known: Mapping[str, str]) -> G
             ranks(p, " to "),
             first(p),
             number(p.h, 4),
-            *(cost(name, p.costs[name], MORE_DIGITS.get(name)) for name in costs),
+            *(charged(name, p.costs[name], p.charged, MORE_DIGITS.get(name)) for name in costs),
             number(p.q_reference, 4),
         ]
         for at, p in enumerate(players, start=1)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from mashq.report.documents.tournament import RatedPlayer, Tournament
-from mashq.report.text.formatting import cost, cost_columns, number, safe
+from mashq.report.text.formatting import charged, cost_columns, number, safe
 from mashq.report.text.seasons import SIMULATED, scored_by
 from mashq.report.text.tables import Format, Grid, prose, written
 
@@ -32,7 +32,7 @@ def ratings(document: Tournament) -> Grid:
             ranks(player, "–"),
             first(player),
             number(player.h, 4),
-            *(cost(name, player.costs[name], MORE_DIGITS.get(name)) for name in costs),
+            *(charged(name, player.costs[name], player.charged, MORE_DIGITS.get(name)) for name in costs),
             number(player.q_reference, 4),
         ]
         for at, player in enumerate(document.players, start=1)
