@@ -73,8 +73,8 @@ peers: $(STAMP)
 # The snippets of docs/external.md and the clients of every wire, with frameworks that the lock does not hold; those
 # that take no current openai have an environment of their own.
 FRAMEWORKS = anthropic google-genai openai-agents 'pydantic-ai-slim[openai,anthropic,google]' langchain-openai langgraph \
-  smolagents dspy litellm
-OLDER_CLIENT = 'crewai>=1' llama-index-llms-openai-like
+  smolagents
+OLDER_CLIENT = 'crewai>=1' llama-index-llms-openai-like litellm dspy
 
 frameworks: $(STAMP)
 	$(MAKE) framework NAME=current PACKAGES="$(FRAMEWORKS)"
