@@ -35,6 +35,12 @@ def refused(folder: Path, config: dict[str, Any] | str, *more: object, **environ
         ({"players": [A], "detektor": "x"}, "unknown key 'detektor': did you mean 'detector'?"),
         ({"players": [A], "rules": {"turns": "cycle"}}, "unknown key 'rules.turns': did you mean 'turn'?"),
         ({"players": [A | {"polcy": "llm"}]}, "unknown key 'players.0.polcy': did you mean 'policy'?"),
+        ({"players": [{"name": "a", "modell": "x/y"}]}, "unknown key 'players.0.modell': did you mean 'model'?"),
+        (
+            {"players": [A], "models": {"a/b": {"price": {"inputt": 1, "output": 1}}}},
+            "unknown key 'models.a/b.price.inputt': did you mean 'input'?",
+        ),
+        ({"players": [A], "rules": {"qqq": 1}}, "unknown key 'rules.qqq': known are turn, T, R"),
         ({"players": [A | {"agent": "q-agnt"}]}, "unknown agent 'q-agnt': did you mean 'q-agent'?"),
         ("players: [{name: A, model: m/x}]\nseed: 1\nseed: 2\n", "line 3: found duplicate key"),
         ({"players": [A, A]}, "two players are called 'A'"),

@@ -13,7 +13,8 @@ from mashq.config.schema import Config
 
 def sentence(error: ValidationError) -> str:
     """The first problem as one sentence: where, what, and the nearest right key."""
-    first = error.errors(include_url=False)[0]
+    found = error.errors(include_url=False)
+    first = next((one for one in found if one["type"] == "extra_forbidden"), found[0])  # often why another is missing
     where = ".".join(str(part) for part in first["loc"]) or "the file"
     more = error.error_count() - 1
     tail = f" (and {more} more)" if more else ""
@@ -40,19 +41,25 @@ def nearest(wrong: str, known: Sequence[str]) -> str:
 
 def _keys_at(loc: tuple[int | str, ...]) -> list[str]:
     """The keys a mapping at this place may have."""
-    model: Any = Config
+    kind: Any = Config
     for part in loc:
-        if isinstance(part, str) and isinstance(model, type) and issubclass(model, BaseModel):
-            field = model.model_fields.get(part)
-            model = field.annotation if field is not None else None
-        model = _inner(model)
-    return list(model.model_fields) if isinstance(model, type) and issubclass(model, BaseModel) else []
+        if _is_model(kind):
+            field = kind.model_fields.get(part)
+            kind = None if field is None else _plain(field.annotation)
+        else:  # a list's entries, or a dict's values
+            kind = _plain(next(iter(reversed(typing.get_args(kind))), None))
+    return list(kind.model_fields) if _is_model(kind) else []
 
 
-def _inner(annotation: Any) -> Any:
-    """The model inside a list, a dict's values or an optional."""
-    origin = typing.get_origin(annotation)
-    if origin in (list, dict, typing.Union, types.UnionType):
-        models = [_inner(arg) for arg in typing.get_args(annotation) if arg is not type(None)]
-        return models[-1] if models else None
-    return annotation
+def _plain(annotation: Any) -> Any:
+    """A type without what is annotated; of several the last that has something inside."""
+    if typing.get_origin(annotation) is typing.Annotated:
+        return _plain(typing.get_args(annotation)[0])
+    if typing.get_origin(annotation) not in (typing.Union, types.UnionType):
+        return annotation
+    kinds = [_plain(one) for one in typing.get_args(annotation)]
+    return next((one for one in reversed(kinds) if _is_model(one) or typing.get_args(one)), None)
+
+
+def _is_model(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, BaseModel)
