@@ -130,6 +130,7 @@ DETECTORS: Extensions[Detector] = Extensions(
     ("name", "version", "score"),
     {
         "grounding": "mashq.detectors.grounding.detector:Grounding",
+        "coverage": "mashq.detectors.coverage:Coverage",
         "exact-match": "mashq.detectors.exact_match:ExactMatch",
         "simpleqa": "mashq.detectors.simpleqa:SimpleQA",
         "hhem": "mashq.detectors.neural.hhem:Hhem",
