@@ -15,17 +15,23 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.stats import spearmanr
 
+from mashq.analysis.validation import agreement
 from mashq.detectors.base import Pair
 from mashq.detectors.coverage import Coverage, carried, matters
 from mashq.detectors.grounding.detector import Grounding
+from mashq.protocol.results import Floats
 from mashq.protocol.texts import words
 
 DATA = Path(__file__).parents[2] / "shared" / "data" / "adequacy" / "judged.jsonl.gz"
 PARTS = (0.15, 0.2, 0.25, 0.3, 0.35, 0.4)
 Row = dict[str, Any]
 Scores = Sequence[float]
+
+
+def spearman(x: Floats, y: Floats) -> float:
+    """Spearman's rank correlation."""
+    return float(agreement.spearman(x, y)(np.ones((1, len(x))))[0])
 
 
 def correlations(rows: Sequence[Row], scores: Scores) -> tuple[float, float]:
@@ -39,9 +45,9 @@ def correlations(rows: Sequence[Row], scores: Scores) -> tuple[float, float]:
     for pairs in documents.values():
         found, human = np.array(pairs).T
         if len(set(human)) > 1:  # people who say the same of all rank nothing
-            each.append(float(spearmanr(found, human).statistic) if len(set(found)) > 1 else 0.0)
+            each.append(spearman(found, human) if len(set(found)) > 1 else 0.0)
     means = np.array([np.mean(pairs, axis=0) for pairs in systems.values()])
-    return float(np.mean(each)), float(spearmanr(means[:, 0], means[:, 1]).statistic)
+    return float(np.mean(each)), spearman(means[:, 0], means[:, 1])
 
 
 def covered(rows: Sequence[Row], part: float) -> list[float]:
@@ -96,9 +102,8 @@ def main() -> None:
     print(f"{'within / between':20}" + "".join(f"{name:>16}" for name in sets))
     for name, cells in found.items():
         print(f"{name:20}" + "".join(f"{within:9.3f} /{between:5.2f}" for within, between in cells.values()))
-    print(
-        f"milliseconds for an answer to 600 words: {milliseconds([row for rows in sets.values() for row in rows]):.2f}"
-    )
+    every = [row for rows in sets.values() for row in rows]
+    print(f"milliseconds for an answer to 600 words: {milliseconds(every):.2f}")
 
 
 if __name__ == "__main__":

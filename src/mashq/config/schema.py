@@ -6,6 +6,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model, field_validator, model_validator
 
+from mashq.protocol.content import LONGEST
 from mashq.protocol.resources import COUNTED, MAX_COST, RESOURCES
 from mashq.protocol.rules import SHOWABLE, order_of
 
@@ -130,6 +131,9 @@ class ScoreConfig(Strict):
     weights: dict[Resource, float] = {}
     normalise: Literal["match"] | PerItem | dict[Resource, float] = "match"
     refusals: Literal["intersection", "penalised", "answered"] = "intersection"
+    h: Literal["faithful", "adequate"] = "faithful"
+    target: Annotated[float, Field(gt=0, le=1)] | Literal["lead-3"] = "lead-3"
+    longest: float = Field(default=LONGEST, gt=0, le=1)
 
     @property
     def reference(self) -> dict[Resource, float] | None:

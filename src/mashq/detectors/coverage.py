@@ -1,12 +1,12 @@
 """Coverage: how much of what matters in a source an answer carries. No reference, no download, no model.
 
 Contract: a word of the source weighs the more the more sentences it stands in (their number to the power of POWER, a
-number counting half as much again): what a text comes back to is what it is about. The weightiest PART of the different words, those that come
-first where they weigh the same, are what matters; coverage is the share of their weight that the answer has at least
-once, in [0, 1]. So nothing that is repeated, and nothing that the source does not have or hardly touches, raises it,
-and nothing raises it above 1. It says nothing about truth: an answer can carry the right words and twist them.
-A source without such words has nothing to carry, and any answer with a word covers it. Time is linear in the
-lengths; equal pairs get equal scores in any order and batch.
+number counting half as much again): what a text comes back to is what it is about. The weightiest PART of the
+different words, those that come first where they weigh the same, are what matters; coverage is the share of their
+weight that the answer has at least once, in [0, 1]. So nothing that is repeated, and nothing that the source does not
+have or hardly touches, raises it, and nothing raises it above 1. It says nothing about truth: an answer can carry the
+right words and twist them. A source without such words has nothing to carry, and any answer with a word covers it.
+Time is linear in the lengths; equal pairs get equal scores in any order and batch.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ class Coverage:
 
     name: str = "coverage"
     version: str = "1"
+    free: bool = True
 
     def score(self, pairs: Sequence[Pair]) -> list[float]:
         """The coverage of each pair, in the order given."""

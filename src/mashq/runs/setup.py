@@ -10,6 +10,7 @@ from mashq.errors import StoreError
 from mashq.gateway.model import trial_seed
 from mashq.players import prompts
 from mashq.players.registry import reviews_allowed
+from mashq.protocol.content import TARGET
 from mashq.protocol.game import initial
 from mashq.protocol.items import Item
 from mashq.protocol.resources import TABLE
@@ -48,6 +49,9 @@ def score_rules_of(config: Config) -> ScoreRules:
         reference=said.reference,
         per_item=isinstance(said.normalise, PerItem),
         refusals=said.refusals,
+        h=said.h,
+        target=None if said.target == TARGET else said.target,
+        longest=said.longest,
     )
 
 

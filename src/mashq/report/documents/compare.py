@@ -65,6 +65,12 @@ class ComparedFigures:
     """Lower end of the 95% confidence interval of Q; null where there are too few items."""
     q_high: float | None
     """Upper end of that interval."""
+    words: float | None
+    """Mean number of words of its scored answers; null where their texts are not known."""
+    coverage: float | None
+    """Mean share of what matters in the source that they carry; of questions, the share that it attempts."""
+    copied: float | None
+    """Mean share of their words inside runs of eight or more that stand in the source word for word."""
     T: float
     """The score below which it is recommended to review."""
     R: int
@@ -188,6 +194,9 @@ def _figures(season: Season, report: ScoreReport, name: str) -> ComparedFigures:
         q=row.q,
         q_low=row.q_low,
         q_high=row.q_high,
+        words=row.words,
+        coverage=row.coverage,
+        copied=row.copied,
         T=rules.T if player.T is None else player.T,
         R=rules.R if (own := reviews_allowed(player)) is None else own,
     )
