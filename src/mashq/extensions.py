@@ -122,6 +122,7 @@ PLAYERS: Extensions[Player] = Extensions(
         "escalate": "mashq.players.baselines:Escalate",
         "best-of-n": "mashq.players.best_of_n:BestOfN",
         "react": "mashq.players.react:React",
+        "lead": "mashq.players.lead:Lead",
     },
 )
 DETECTORS: Extensions[Detector] = Extensions(

@@ -108,7 +108,9 @@ def read_floors(connection: sqlite3.Connection, items: int) -> dict[str, list[Ro
     found: dict[str, list[Row]] = {}
     for name, *row in connection.execute(f"SELECT name, {', '.join(OF_FLOOR)} FROM floors ORDER BY name, position"):
         found.setdefault(name, []).append(tuple(row))
-    return found if all(len(found.get(name, ())) == items for name in (LEADS if found else ())) else None
+    if not found:
+        return {}
+    return {name: found[name] for name in LEADS} if all(len(found.get(n, ())) == items for n in LEADS) else None
 
 
 def _cells(seats: int, items: int, rows: Iterator[Carried]) -> np.ndarray[Any, np.dtype[np.float64]]:

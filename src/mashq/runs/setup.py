@@ -77,7 +77,14 @@ def items_of(config: Config) -> tuple[Item, ...]:
 
 def prompts_of(config: Config, player: PlayerConfig) -> prompts.Prompts:
     """A player's prompts, from its folder or the built-in ones."""
-    return prompts.load(None if player.prompts is None else Path(player.prompts), config.task.kind)
+    folder = None if player.prompts is None else Path(player.prompts)
+    return prompts.load(folder, config.task.kind, wanted_length(config))
+
+
+def wanted_length(config: Config) -> tuple[int, int] | None:
+    """The fewest and the most words that an answer is asked to have."""
+    said = config.task.words
+    return None if said is None else (said[0], said[1])
 
 
 def stored_prompts(config: Config, player: PlayerConfig, saved: Mapping[str, Any]) -> prompts.Prompts:
@@ -85,4 +92,4 @@ def stored_prompts(config: Config, player: PlayerConfig, saved: Mapping[str, Any
     texts = saved.get(player.prompts or BUILTIN) or saved.get(player.name)
     if texts is None:
         raise StoreError(f"the manifest has no prompts for player {player.name!r}: restore it from a copy")
-    return prompts.Prompts(texts, config.task.kind)
+    return prompts.Prompts(texts, config.task.kind, wanted_length(config))

@@ -1,7 +1,7 @@
 """Several runs side by side: the players that they have in common, and the settings in which they differ."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, cast
 
 import numpy as np
@@ -12,7 +12,7 @@ from mashq.analysis.score_types import ScoreReport
 from mashq.errors import ConfigError
 from mashq.players.registry import reviews_allowed
 from mashq.protocol.results import Results
-from mashq.protocol.score import Refusals, view
+from mashq.protocol.score import Height, Refusals, view
 from mashq.report.documents import earlier
 from mashq.report.documents.base import COSTS
 from mashq.report.documents.columns import season_results, trials_of
@@ -103,8 +103,9 @@ class Comparison:
     """What a reader must not miss."""
 
 
-def document(seasons: Sequence[Season]) -> Comparison:
-    """The comparison of some matches, each with all its trials, over the items that all of them score."""
+def document(seasons: Sequence[Season], h: Height | None = None) -> Comparison:
+    """The comparison of some matches, each with all its trials, over the items that all of them score; `h` is what H
+    means in all of them, where it is not as each has it."""
     for season in seasons:
         if season.kind != "match":
             raise ConfigError(
@@ -113,6 +114,7 @@ def document(seasons: Sequence[Season]) -> Comparison:
             )
     each = [season_results(trials_of(season)) for season in seasons]
     rules = [score_rules_of(season.config) for season in seasons]
+    rules = rules if h is None else [replace(own, h=h) for own in rules]
     names = [name for name in each[0].players if all(name in results.players for results in each)]
     if not names:
         raise ConfigError("these runs have no player in common: compare runs of the same players")

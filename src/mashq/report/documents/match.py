@@ -16,10 +16,10 @@ from mashq.protocol.results import Columns, Results, from_match
 from mashq.protocol.score import REFUSALS, Height, PlayerScore, Refusals, Score, ScoreRules, dropped_units, score
 from mashq.report.documents.base import MEASURED, DetectorVersion
 from mashq.report.documents.columns import results_of
-from mashq.report.documents.notes import notes_on_run
+from mashq.report.documents.notes import notes_on_run, outside_length
 from mashq.runs.open import Played
 from mashq.runs.reading import read_last_error, read_unstated
-from mashq.runs.setup import score_rules_of
+from mashq.runs.setup import score_rules_of, wanted_length
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -269,7 +269,7 @@ def document(played: Played) -> Match:
         referee=_referee(played.attempts),
         dropped=[DroppedItem(item=unit.item, by=list(unit.by)) for unit in dropped],
         views=refusal_views(results, rules),
-        notes=[*report.notes, *_troubles(played, columns)],
+        notes=[*report.notes, *outside_length(results, wanted_length(played.config)), *_troubles(played, columns)],
     )
 
 

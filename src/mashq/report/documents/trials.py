@@ -19,11 +19,11 @@ from mashq.protocol.score import Height, PlayerScore, Refusals, score
 from mashq.report.documents.base import MEASURED, DetectorVersion
 from mashq.report.documents.columns import results_of, trials_of
 from mashq.report.documents.match import AttemptCounts, RefusalView, counted, refusal_views
-from mashq.report.documents.notes import notes_on_run
+from mashq.report.documents.notes import notes_on_run, outside_length
 from mashq.report.documents.seasons import all_drawn
 from mashq.runs.open import Played, Season
 from mashq.runs.reading import read_attempts
-from mashq.runs.setup import score_rules_of
+from mashq.runs.setup import score_rules_of, wanted_length
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -195,7 +195,12 @@ def document(season: Season, changed: Sequence[Played] | None = None) -> Trials:
         dropped=report.dropped,
         views=refusal_views(results, rules),
         attempts=counted(read_attempts(season.path)),
-        notes=[*report.notes, *alike, *notes_on_run(season.path, season.manifest)],
+        notes=[
+            *report.notes,
+            *outside_length(results, wanted_length(season.config)),
+            *alike,
+            *notes_on_run(season.path, season.manifest),
+        ],
     )
 
 
