@@ -65,11 +65,11 @@ class ComparedFigures:
     """Lower end of the 95% confidence interval of Q; null where there are too few items."""
     q_high: float | None
     """Upper end of that interval."""
-    words: float | None
+    words: float | None = None
     """Mean number of words of its scored answers; null where their texts are not known."""
-    coverage: float | None
+    coverage: float | None = None
     """Mean share of what matters in the source that they carry; of questions, the share that it attempts."""
-    copied: float | None
+    copied: float | None = None
     """Mean share of their words inside runs of eight or more that stand in the source word for word."""
     T: float
     """The score below which it is recommended to review."""

@@ -46,11 +46,11 @@ class PlayerFigures:
     """Q with its own unknown attempts at their worst case and everyone else's at nothing."""
     q_max: float | None
     """Q with everyone else's unknown attempts at their worst case and its own at nothing."""
-    words: float | None
+    words: float | None = None
     """Mean number of words of its scored answers; null where their texts are not known."""
-    coverage: float | None
+    coverage: float | None = None
     """Mean share of what matters in the source that they carry; of questions, the share that it attempts."""
-    copied: float | None
+    copied: float | None = None
     """Mean share of their words inside runs of eight or more that stand in the source word for word."""
 
 
@@ -186,7 +186,7 @@ class Match:
     """What costs are relative to: the largest in the match, or a reference (totals, or costs per item)."""
     refusals: Refusals
     """The rule for refused and failed items."""
-    h: Height
+    h: Height = "faithful"
     """What H means: the judge's as it is, or times how far an answer carries what matters."""
     simulated: bool
     """Whether some player was not a real model."""
@@ -194,7 +194,7 @@ class Match:
     """Who scored."""
     players: Sequence[MatchPlayer]
     """The players, in their seats."""
-    floors: Sequence[Floor]
+    floors: Sequence[Floor] = ()
     """What texts that take no model would have; empty where texts are not known or there is nothing to summarise."""
     differences: Sequence[Lead]
     """Differences in Q, the better player first."""

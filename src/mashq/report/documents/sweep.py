@@ -53,11 +53,11 @@ class SweepPlayer:
     """Lower end of the 95% interval of Q."""
     q_high: float | None
     """Upper end of the 95% interval of Q."""
-    words: float | None
+    words: float | None = None
     """Mean number of words of its scored answers; null where their texts are not known."""
-    coverage: float | None
+    coverage: float | None = None
     """Mean share of what matters in the source that they carry; of questions, the share that it attempts."""
-    copied: float | None
+    copied: float | None = None
     """Mean share of their words inside runs of eight or more that stand in the source word for word."""
     against_first: Mapping[str, Difference]
     """How h, q and each resource per item differ from the first combination, paired by item."""

@@ -42,11 +42,11 @@ class TrialFigures:
     """Of P."""
     q: float | None
     """Of Q."""
-    words: float | None
+    words: float | None = None
     """Of the number of words of its scored answers."""
-    coverage: float | None
+    coverage: float | None = None
     """Of the share of what matters in the source that they carry; of questions, the share that it attempts."""
-    copied: float | None
+    copied: float | None = None
     """Of the share of their words inside runs of eight or more that stand in the source word for word."""
 
 
@@ -102,7 +102,7 @@ class Trials:
     """What costs are relative to: the largest in the match, or a reference (totals, or costs per item)."""
     refusals: Refusals
     """The rule for refused and failed items."""
-    h: Height
+    h: Height = "faithful"
     """What H means: the judge's as it is, or times how far an answer carries what matters."""
     simulated: bool
     """Whether some player was not a real model."""
@@ -112,7 +112,7 @@ class Trials:
     """Who scored."""
     players: Sequence[TrialsPlayer]
     """The players, in their seats."""
-    floors: Sequence[Floor]
+    floors: Sequence[Floor] = ()
     """What texts that take no model would have; empty where texts are not known or there is nothing to summarise."""
     winner: str | None
     """Who has the best Q; null for a tie, and while the run is being played."""
