@@ -122,6 +122,7 @@ PLAYERS: Extensions[Player] = Extensions(
         "escalate": "mashq.players.baselines:Escalate",
         "best-of-n": "mashq.players.best_of_n:BestOfN",
         "react": "mashq.players.react:React",
+        "lead": "mashq.players.lead:Lead",
     },
 )
 DETECTORS: Extensions[Detector] = Extensions(
@@ -131,6 +132,7 @@ DETECTORS: Extensions[Detector] = Extensions(
     {
         "grounding": "mashq.detectors.grounding.detector:Grounding",
         "reader": "mashq.detectors.reader.detector:Reader",
+        "coverage": "mashq.detectors.coverage:Coverage",
         "exact-match": "mashq.detectors.exact_match:ExactMatch",
         "simpleqa": "mashq.detectors.simpleqa:SimpleQA",
         "hhem": "mashq.detectors.neural.hhem:Hhem",

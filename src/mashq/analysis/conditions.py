@@ -9,7 +9,7 @@ from mashq.analysis.score_types import ScoredPlayer
 from mashq.errors import ConfigError
 from mashq.protocol.resources import RESOURCES
 
-FIGURES = ("q", "h", "penalty", "p_win", "answer_rate", *RESOURCES)
+FIGURES = ("q", "h", "penalty", "p_win", "answer_rate", "words", "coverage", "copied", *RESOURCES)
 OPERATORS: dict[str, Callable[[float, float], bool]] = {
     "<=": operator.le,
     ">=": operator.ge,

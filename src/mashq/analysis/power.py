@@ -24,7 +24,7 @@ from mashq.analysis.scoring import influence
 from mashq.errors import DataError
 from mashq.protocol.resources import RESOURCES
 from mashq.protocol.results import Floats, Results
-from mashq.protocol.score import TIE, ScoreRules, View, figures, nothing_common, view, with_known
+from mashq.protocol.score import TIE, ScoreRules, View, figures, nothing_common, under, view, with_known
 
 LADDER = (30, 50, 100, 200, 500)
 MAX_COST = 1_000_000
@@ -154,6 +154,7 @@ def power(
         raise DataError("these are totals: how many items are needed can only be told from results by item")
     if len(results.players) < 2:
         raise DataError("there is one player: two are needed to tell apart")
+    results = under(results, rules)
     rules = with_known(results, rules, said)
     seen = view(results, rules.refusals, tuple(rules.weights))
     if len(seen.items) < FEWEST:

@@ -13,6 +13,7 @@ from mashq.analysis.flips import chance_along, envelope, pareto, simplex_shares
 from mashq.analysis.intervals import FEWEST, LEVEL, MANY_PLAYERS, RESAMPLES, Resampled, resample
 from mashq.analysis.parts import BetaStretch, Lead, WeightStretch
 from mashq.analysis.score_types import Chances, Dropped, Missing, Ranking, ScoredPlayer, ScoreReport
+from mashq.analysis.substance import beaten, floors_under, headline_more, other_height
 from mashq.protocol.resources import RESOURCES, TABLE
 from mashq.protocol.results import ABSENT, Floats, Results
 from mashq.protocol.score import (
@@ -29,6 +30,7 @@ from mashq.protocol.score import (
     scored_units,
     share,
     some,
+    under,
     view,
 )
 
@@ -56,6 +58,7 @@ class Options:
 
 def judge(results: Results, options: Options, notes: Sequence[str] = ()) -> ScoreReport:
     """Score some results. Where nothing can be scored, Q is null and a note says why."""
+    results = under(results, options.rules)
     result = score(results, options.rules)
     rules = result.rules
     seen = view(results, rules.refusals, tuple(rules.weights))
@@ -67,8 +70,10 @@ def judge(results: Results, options: Options, notes: Sequence[str] = ()) -> Scor
     )
     leads = _leads(names, now.q[0], pairs, drawn)
     clear = options.finished and _clear(result, leads)
-    views = _views(results, rules)
+    floors = floors_under(results, rules)
+    views = [*_views(results, rules), *_other_view(results, rules)]
     said = [*notes, *result.notes, *_doubts(results, seen, rules, drawn), *_heavy(seen, names, rules)]
+    said += beaten(floors, result.players, rules)
     known = [seat for seat, row in enumerate(result.players) if row.q is not None]
     heights, slopes = (rules.alpha * now.h[0, known]).tolist(), now.penalty[0, known].tolist()
     stretches = envelope(heights, slopes) if known else ()
@@ -78,11 +83,13 @@ def judge(results: Results, options: Options, notes: Sequence[str] = ()) -> Scor
         weights=dict(rules.weights),
         normalise=normaliser(rules),
         refusals=rules.refusals,
+        h=rules.h,
         items=None if results.totals else result.items,
         units=None if results.totals else result.units,
         trials=results.trials,
         level=LEVEL,
         players=_players(results, result, drawn),
+        floors=floors,
         winner=result.winner if options.finished else None,
         tied=list(result.tied) if options.finished else [],
         clear=clear,
@@ -97,7 +104,7 @@ def judge(results: Results, options: Options, notes: Sequence[str] = ()) -> Scor
         pareto_by=_fronts(results, rules, now, known),
         views=views,
         dropped=_dropped(results),
-        notes=[*said, *_dependence(views)],
+        notes=[*said, *_dependence(views, rules)],
     )
 
 
@@ -133,6 +140,17 @@ def _best_set(result: Score, leads: Sequence[Lead]) -> list[str]:
 
 
 def _headline(
+    result: Score, leads: Sequence[Lead], drawn: Resampled | None, options: Options, results: Results
+) -> str:
+    """Who leads, how sure that is, and what must be said of how much its answers carry."""
+    said = _lead_said(result, leads, drawn, options, results)
+    if not leads or result.tied:
+        return said
+    questions = results.content is not None and not results.content.floors
+    return said + headline_more(result, leads[0].a, leads[0].b, questions=questions)
+
+
+def _lead_said(
     result: Score, leads: Sequence[Lead], drawn: Resampled | None, options: Options, results: Results
 ) -> str:
     """Who leads and how sure that is."""
@@ -211,12 +229,16 @@ def _player(
         q_high=high,
         p_win=None if drawn is None or drawn.p_win is None else _number(drawn.p_win[seat]),
         dollars_per_faithful=None if dollars is None or not faithful else dollars / faithful,
+        words=row.words,
+        coverage=row.coverage,
+        copied=row.copied,
     )
 
 
 def faithful_answers(results: Results, refusals: Refusals) -> Floats:
     """How many of the scored items each player answered faithfully, an item of several trials by its mean."""
-    good = (results.answered & (np.nan_to_num(results.h) >= FAITHFUL)).astype(np.float64)
+    h = results.h if results.content is None else results.content.answers.get("h", results.h)
+    good = (results.answered & (np.nan_to_num(h) >= FAITHFUL)).astype(np.float64)
     return np.nansum(by_item(results, good, scored_units(results, refusals)[1])[0], axis=1)
 
 
@@ -289,14 +311,33 @@ def _views(results: Results, rules: ScoreRules) -> list[Ranking]:
         }
         if rules.reference is not None:
             normalisers[normaliser(rules)] = rules
-        for name, under in normalisers.items():
+        for name, by in normalisers.items():
             ranking: list[str] | None = None
-            q = figures(seen, under).q[0] if seen.items else np.array([np.nan])
+            q = figures(seen, by).q[0] if seen.items else np.array([np.nan])
             if not np.isnan(q).all():
                 order = sorted(range(len(q)), key=lambda seat: (math.inf if np.isnan(q[seat]) else -q[seat], seat))
                 ranking = [results.players[seat] for seat in order]
-            views.append(Ranking(refusals=refusals, normalise=name, items=len(seen.items), ranking=ranking))
+            views.append(
+                Ranking(refusals=refusals, normalise=name, h=rules.h, items=len(seen.items), ranking=ranking)
+            )
     return views
+
+
+def _other_view(results: Results, rules: ScoreRules) -> list[Ranking]:
+    """The ranking with the other meaning of H, by the rules as they are."""
+    other = other_height(results, rules)
+    if other is None or not other.items:
+        return []
+    order = sorted(other.players, key=lambda row: math.inf if row.q is None else -row.q)
+    return [
+        Ranking(
+            refusals=rules.refusals,
+            normalise=normaliser(rules),
+            h=other.rules.h,
+            items=other.items,
+            ranking=[row.name for row in order],
+        )
+    ]
 
 
 def _median(seen: View) -> dict[str, float]:
@@ -309,9 +350,15 @@ def _median(seen: View) -> dict[str, float]:
     return out
 
 
-def _dependence(views: Sequence[Ranking]) -> list[str]:
+def _dependence(every: Sequence[Ranking], rules: ScoreRules) -> list[str]:
     """Plain sentences when the leader depends on a choice."""
     notes: list[str] = []
+    views = [v for v in every if v.h == rules.h]
+    own = next((v for v in views if (v.refusals, v.normalise) == (rules.refusals, normaliser(rules))), None)
+    other = next((v for v in every if v.h != rules.h), None)
+    first, second = (next(iter((v and v.ranking) or ()), None) for v in (own, other))
+    if other is not None and first is not None and second is not None and first != second:
+        notes.append(f"The leader depends on what H means: {first} if it is {rules.h}, {second} if it is {other.h}.")
     leaders = {v.refusals: v.ranking[0] for v in views if v.normalise == "match" and v.ranking}
     if len(set(leaders.values())) > 1:
         for name in dict.fromkeys(leaders.values()):

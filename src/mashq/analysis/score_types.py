@@ -5,8 +5,9 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
 from mashq.analysis.parts import BetaStretch, Costs, Lead, WeightStretch, flat
+from mashq.analysis.substance import Floor
 from mashq.protocol.results import COST_NAMES
-from mashq.protocol.score import Refusals
+from mashq.protocol.score import Height, Refusals
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +43,13 @@ class ScoredPlayer:
     p_win: float | None
     """The chance that it has the best Q, by resampled items; null where there are too few."""
     dollars_per_faithful: float | None
-    """Dollars for each answer with an H of 0.5 or more."""
+    """Dollars for each answer that the judge gives an H of 0.5 or more."""
+    words: float | None = None
+    """Mean number of words of its scored answers; null where their texts are not known."""
+    coverage: float | None = None
+    """Mean share of what matters in the source that they carry; of questions, the share that it attempts."""
+    copied: float | None = None
+    """Mean share of their words inside runs of eight or more that stand in the source word for word."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +70,8 @@ class Ranking:
     """The rule for refused and failed items."""
     normalise: Literal["match", "median", "reference", "per_item"]
     """What costs are relative to: the largest in the match, the median player's, or the reference."""
+    h: Height = "faithful"
+    """What H means."""
     items: int
     """How many items are scored."""
     ranking: Sequence[str] | None
@@ -107,6 +116,8 @@ class ScoreReport:
     """What costs are relative to: the largest in the match, or a reference (totals, or costs per item)."""
     refusals: Refusals
     """The rule for refused and failed items."""
+    h: Height = "faithful"
+    """What H means: the judge's as it is, or times how far an answer carries what matters."""
     items: int | None
     """How many items are scored; null for totals."""
     units: int | None
@@ -117,6 +128,8 @@ class ScoreReport:
     """The level of the intervals."""
     players: Sequence[ScoredPlayer]
     """The players, in their seats."""
+    floors: Sequence[Floor] = ()
+    """What texts that take no model would have; empty where texts are not known or there is nothing to summarise."""
     winner: str | None
     """Who has the best Q; null for a tie, and while a run is being played."""
     tied: Sequence[str]

@@ -1,5 +1,6 @@
 """What the matches of a run share (models, limits, detectors, items, prompts), and how one of them is played."""
 
+import asyncio
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from mashq.arena.referee import Referee, Scorer
 from mashq.config import Config, PlayerConfig
 from mashq.detectors import base as detectors
 from mashq.detectors import verdicts
+from mashq.detectors.contents import SUMMARISE
 from mashq.detectors.llm_judge import LlmJudge, model_of
 from mashq.errors import ConfigError
 from mashq.gateway.model import trial_seed
@@ -25,6 +27,7 @@ from mashq.protocol.resources import RATED, TABLE
 from mashq.protocol.results import results_of
 from mashq.protocol.rules import RULES_OF_PLAY
 from mashq.protocol.state import MatchState
+from mashq.runs import contents
 from mashq.runs.ledger import RunLedger
 from mashq.runs.open import fold
 from mashq.runs.reading import Left
@@ -69,6 +72,7 @@ class RunContext:
         self.config, self.items, self.clock = config, items, clock
         self.facilities = Facilities(rules_of_play=rules_of_play)
         self.endpoints = Endpoints(config, clock, trial_seed(config.seed, 0), self.facilities)
+        self._floors = contents.Floors({})
         self._referees = dict(referees or {})
         names = {name: None for name in (config.judge, config.guided_by) if name not in OWN}
         self.judges = {name: _judge(name) for name in names if name not in self._referees}
@@ -150,8 +154,23 @@ class RunContext:
                 ahead=config.ahead,
             )
             state = await match.play()
-        await record.end(results_of(state))
+            more = await self._contents(config, state, judge)
+        await record.end(results_of(state), [*contents.statements(fixture.id, more), *self._floors.statements()])
         return state
+
+    async def _contents(self, config: Config, state: MatchState, judge: Scorer) -> list[contents.Carried]:
+        """What the answers of a match that has ended carry; the floors of its items are worked out once a run."""
+        rows: list[contents.Carried] = []
+        for row in contents.measured(config, state):
+            rows.append(row)
+            await asyncio.sleep(0)  # others are playing
+        if rows and config.task.kind == SUMMARISE and not self._floors.rows:
+            h: dict[str, list[float]] | None = None
+            if getattr(self.judge.detector, "free", False):
+                pairs = contents.floor_pairs(self.items)
+                h = {name: [await judge.score(pair) for pair in own] for name, own in pairs.items()}
+            self._floors = contents.floors_of(config.task.kind, self.items, h)
+        return rows
 
     @asynccontextmanager
     async def _players(

@@ -13,6 +13,7 @@ from mashq.extensions import WIRES
 from mashq.gateway import prices
 from mashq.gateway.backends import weights
 from mashq.gateway.backends.http import HttpBackend, Pool
+from mashq.gateway.backends.nobody import NobodyBackend
 from mashq.gateway.backends.recorded import RecordedBackend
 from mashq.gateway.backends.simulated import Parameters, SimulatedBackend
 from mashq.gateway.limits import Limiter
@@ -163,9 +164,12 @@ class Endpoints:
             self._reached(provider, name, settings)
         key = name, settings.model_dump_json()
         if key not in self._facilities.backends:
-            make = {"recorded": self._recorded, "local": self._local}.get(provider, self._http)
+            make = {"recorded": self._recorded, "local": self._local, "none": self._nobody}.get(provider, self._http)
             self._facilities.backends[key] = make(provider, model, name, settings)
         return self._facilities.backends[key]
+
+    def _nobody(self, _provider: str, _model: str, _name: str, _settings: ModelConfig) -> Backend:
+        return NobodyBackend()
 
     def _recorded(self, _provider: str, model: str, _name: str, _settings: ModelConfig) -> Backend:
         return RecordedBackend(Path(model))

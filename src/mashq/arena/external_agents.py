@@ -20,6 +20,7 @@ from mashq.gateway.proxy.server import MeteringServer
 from mashq.gateway.types import Clock
 from mashq.players.external.agent import Agent, External
 from mashq.players.registry import recorded_spec
+from mashq.runs.setup import wanted_length
 
 GIVEN = ("PATH", "HOME", "LANG")
 
@@ -78,7 +79,8 @@ def _agent(config: Config, player: PlayerConfig, there: Mapping[str, str]) -> Ag
                 f"player {player.name!r}: env names {name}, which holds a key; an agent gets none of them"
             )
     environment = {name: there[name] for name in (*GIVEN, *player.env) if name in there}
-    return Agent(_words(player), player.url, environment, player.directory, player.turn_timeout)
+    length = wanted_length(config)
+    return Agent(_words(player), player.url, environment, player.directory, player.turn_timeout, length)
 
 
 def _words(player: PlayerConfig) -> tuple[str, ...]:

@@ -101,7 +101,8 @@ def workload(config: Config, player: PlayerConfig, items: int) -> Workload:
     """What a player is expected to do."""
     own = reviews_allowed(player)
     allowed = config.rules.R if own is None else own
-    return Workload(items, min(allowed, REVIEWS_AN_ITEM), allowed, config.rules.turn, player.policy, player.n)
+    n = player.n if isinstance(player.n, int) else 1
+    return Workload(items, min(allowed, REVIEWS_AN_ITEM), allowed, config.rules.turn, player.policy, n)
 
 
 def plan_match(config: Config, players: Sequence[PlayerInMatch]) -> MatchPlan:

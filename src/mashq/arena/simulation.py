@@ -59,7 +59,7 @@ class Record:
     @property
     def rules(self) -> ScoreRules:
         """How the match was scored."""
-        return score_rules_of(self.config)
+        return replace(score_rules_of(self.config), h="faithful")  # drawn answers carry nothing
 
     @property
     def items(self) -> int:

@@ -8,9 +8,20 @@ import click
 
 @click.command()
 @click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option(
+    "--h",
+    "h",
+    type=click.Choice(["faithful", "adequate"]),
+    help="What H means in all of them; as each run has it.",
+)
 @click.option("--format", "form", type=click.Choice(["table", "md", "latex"]), default="table", show_default=True)
 @click.option("--json", "as_json", is_flag=True, help="Print the document and nothing else.")
-def compare(runs: tuple[Path, ...], form: Literal["table", "md", "latex"], as_json: bool) -> None:
+def compare(
+    runs: tuple[Path, ...],
+    h: Literal["faithful", "adequate"] | None,
+    form: Literal["table", "md", "latex"],
+    as_json: bool,
+) -> None:
     """The players that RUNS have in common, side by side: trials, detectors, rules.
 
     \b
@@ -22,5 +33,5 @@ def compare(runs: tuple[Path, ...], form: Literal["table", "md", "latex"], as_js
     from mashq.report.text.compare import text
     from mashq.runs.open import load_season
 
-    found = document([load_season(path) for path in runs])
+    found = document([load_season(path) for path in runs], h)
     click.echo(json_of(found) if as_json else text(found, form))

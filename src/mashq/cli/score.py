@@ -37,6 +37,12 @@ DEFAULTS: dict[str, float] = {"tokens": 1.0, "calls": 1.0, "reviews": 1.0, "seco
     help="Costs relative to the largest, or to a file's totals or costs per item.",
 )
 @click.option("--refusals", type=click.Choice(["intersection", "penalised", "answered"]), help="Refused items.")
+@click.option(
+    "--h",
+    "h",
+    type=click.Choice(["faithful", "adequate"]),
+    help="What H means: the judge's as it is, or times how far an answer carries what matters.",
+)
 @click.option("--without", multiple=True, metavar="PLAYER", help="Leave a player out.")
 @click.option("--seed", default=0, show_default=True, help="Seed of the resampling.")
 @click.option("--resamples", default=RESAMPLES, show_default=True, type=click.IntRange(100, 1_000_000))
@@ -142,7 +148,7 @@ def rules_said(given: "ScoreRules", said: dict[str, Any]) -> "ScoreRules":
     reference, per_item = given.reference, given.per_item
     if said["normalise"] is not None:
         reference, per_item = _reference(said["normalise"])
-    changed = {name: said[name] for name in ("alpha", "beta", "refusals") if said[name] is not None}
+    changed = {name: said[name] for name in ("alpha", "beta", "refusals", "h") if said.get(name) is not None}
     return replace(given, weights=weights, reference=reference, per_item=per_item, **changed)
 
 

@@ -3,6 +3,7 @@
 from mashq.config.errors import nearest
 from mashq.config.load import changed, check, load, parse, values_of
 from mashq.config.schema import (
+    NO_MODEL,
     BudgetConfig,
     Config,
     ModelConfig,
@@ -16,6 +17,7 @@ from mashq.config.schema import (
 )
 
 __all__ = [
+    "NO_MODEL",
     "BudgetConfig",
     "Config",
     "ModelConfig",

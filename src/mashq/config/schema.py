@@ -1,13 +1,16 @@
 """Every setting of a configuration, with its type, its default and what it may be."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, cast
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model, field_validator, model_validator
 
+from mashq.protocol.content import LONGEST
 from mashq.protocol.resources import COUNTED, MAX_COST, RESOURCES
 from mashq.protocol.rules import SHOWABLE, order_of
+
+NO_MODEL = "none/none"  # of a player that asks nobody
 
 
 class Strict(BaseModel):
@@ -26,6 +29,13 @@ class TaskConfig(Strict):
     text: str | None = None
     id: str = "id"
     answer: str | None = None
+    words: Annotated[list[Annotated[int, Field(ge=1, le=100_000)]], Field(min_length=2, max_length=2)] | None = None
+
+    @model_validator(mode="after")
+    def _length_in_order(self) -> Self:
+        if self.words is not None and self.words[0] > self.words[1]:
+            raise ValueError(f"words asks for at least {self.words[0]} and at most {self.words[1]}: swap them")
+        return self
 
     @model_validator(mode="after")
     def _questions_need_data(self) -> Self:
@@ -71,7 +81,7 @@ class PlayerConfig(Strict):
     agent: str = "q-agent"
     model: str
     policy: Literal["llm", "rule", "bayes"] = "llm"
-    n: int = Field(default=4, ge=1, le=100)
+    n: Annotated[int, Field(ge=1, le=100)] | Literal["all"] = 4
     to: str | None = None
     order: str | None = None
     prompts: str | None = None
@@ -84,6 +94,14 @@ class PlayerConfig(Strict):
     env: list[str] = []
     directory: str | None = None
     turn_timeout: float = Field(default=300.0, gt=0)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _asks_nobody(cls, said: Any) -> Any:
+        """A player that only repeats its source needs no model, and repeats three sentences unless it says more."""
+        if isinstance(said, dict) and (values := cast(dict[str, Any], said)).get("agent") == "lead":
+            return {"model": NO_MODEL, "n": 3, **values}
+        return cast(Any, said)
 
     @field_validator("order")
     @classmethod
@@ -130,6 +148,9 @@ class ScoreConfig(Strict):
     weights: dict[Resource, float] = {}
     normalise: Literal["match"] | PerItem | dict[Resource, float] = "match"
     refusals: Literal["intersection", "penalised", "answered"] = "intersection"
+    h: Literal["faithful", "adequate"] = "faithful"
+    target: Annotated[float, Field(gt=0, le=1)] | Literal["lead-3"] = "lead-3"
+    longest: float = Field(default=LONGEST, gt=0, le=1)
 
     @property
     def reference(self) -> dict[Resource, float] | None:

@@ -48,9 +48,15 @@ def grade(pair: Pair) -> Grade:
     if pair.reference is None:
         raise DetectorError("simpleqa needs a reference answer for every item: name its field with task.answer")
     said, wanted = normalise(pair.answer), normalise(pair.reference)
-    if not said or said in DECLINES or any(said.startswith(phrase + " ") for phrase in DECLINES if " " in phrase):
+    if declines(pair.answer):
         return "not attempted"
     if said == wanted:
         return "correct"
     contained = f" {wanted} " in f" {said} "
     return "correct" if contained and len(said.split()) <= len(wanted.split()) + MAX_EXTRA else "incorrect"
+
+
+def declines(answer: str) -> bool:
+    """Whether an answer does not attempt its question: it is empty, or says that it does not know."""
+    said = normalise(answer)
+    return not said or said in DECLINES or any(said.startswith(phrase + " ") for phrase in DECLINES if " " in phrase)

@@ -49,6 +49,8 @@ def _how_scored(season: Season, matches: Sequence[str], out: Path) -> str:
     if begun > scored:
         open_ = ", ".join(sorted(begun - scored, key=int))
         return f"Note: rows of trial {open_} are in the file, and the run's score leaves them out: it has not ended."
+    if score_rules_of(season.config).h != "faithful":
+        return "Note: h is the judge's own; the run is scored by an adequate H, which takes the texts that it has."
     flags = " ".join(tables.score_flags(score_rules_of(season.config)))
     return f"Scores as the run does with: mashq score {out} {flags}"
 

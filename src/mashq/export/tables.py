@@ -13,6 +13,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from mashq.errors import ConfigError, StoreError
 from mashq.export.files import Cell, Kind, Table
 from mashq.protocol.resources import TABLE
@@ -20,7 +22,7 @@ from mashq.protocol.results import COST_NAMES, ItemResult, PlayerResult
 from mashq.protocol.results import columns_of as result_columns
 from mashq.protocol.score import ScoreRules
 from mashq.runs.database import RATED_COLUMNS, columns_of, connect
-from mashq.runs.open import Season
+from mashq.runs.open import Played, Season
 from mashq.runs.reading import DATABASE
 from mashq.runs.seasons import Fixture
 
@@ -46,6 +48,9 @@ RESULTS: tuple[tuple[str, Kind], ...] = (
     ("waited", "real"),
     ("model", "text"),
     ("match", "text"),
+    ("words", "whole"),
+    ("coverage", "real"),
+    ("copied", "real"),
 )
 ATTEMPTS: tuple[tuple[str, Kind], ...] = (
     ("id", "whole"),
@@ -132,9 +137,12 @@ def results(season: Season, matches: Collection[str] = ()) -> Table:
             cell = dict(fixture.cell)
             own = tuple(_setting(cell[name]) if name in cell else None for name in settings)
             models = {player.name: player.model for player in fixture.config.players}
-            for player in season.played(fixture).results:
-                for row, costs in zip(player_rows(player, fixture.trial), _costs(player), strict=True):
-                    yield (*row, models.get(player.name), fixture.id, *own, *(costs[name] for name in more))
+            played = season.played(fixture)
+            for seat, player in enumerate(played.results):
+                carried = _carried(played, seat, len(player.items))
+                for row, costs, said in zip(player_rows(player, fixture.trial), _costs(player), carried, strict=True):
+                    named = models.get(player.name), fixture.id
+                    yield (*row, *named, *said, *own, *(costs[name] for name in more))
 
     return Table((*RESULTS, *extra), rows())
 
@@ -165,6 +173,15 @@ def player_rows(player: PlayerResult, trial: int) -> Iterator[tuple[Cell, ...]]:
             ),
             *_beside(item, player, count),
         )
+
+
+def _carried(played: Played, seat: int, items: int) -> list[tuple[Cell, ...]]:
+    """What each answer of a player carries; None where it is not known."""
+    if played.contents is None:
+        return [(None, None, None)] * items
+    answers = played.contents[seat].answers
+    rows: list[list[float]] = np.array([answers[name][0] for name in ("words", "coverage", "copied")]).T.tolist()
+    return [tuple(None if math.isnan(value) else _whole(value) for value in row) for row in rows]
 
 
 def _beside(item: ItemResult, player: PlayerResult, count: int) -> tuple[Cell, ...]:

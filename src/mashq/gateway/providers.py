@@ -64,7 +64,7 @@ PROVIDERS: dict[str, Provider] = {
 }
 UNLISTED = Provider("", None, also=RESPONSES)
 LIMIT = 512  # the output limit of models in this process, where none is set
-IN_PROCESS = ("local", "recorded", "simulated")
+IN_PROCESS = ("local", "none", "recorded", "simulated")
 
 
 def is_key(name: str) -> bool:

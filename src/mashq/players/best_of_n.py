@@ -58,6 +58,7 @@ class BestOfN:
     @classmethod
     def configured(cls, player: PlayerConfig, prompter: Prompter) -> Self:
         """As a player sets it."""
+        assert isinstance(player.n, int)  # as its spec has checked
         return cls(prompter, player.n, player.policy)
 
     async def move(self, seen: Observation, model: Model) -> Draft:

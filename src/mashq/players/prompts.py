@@ -39,10 +39,10 @@ FIELDS: dict[str, frozenset[str]] = {
             "rivals_section",
         }
     ),
-    "answer": frozenset({"passage"}),
-    "review": frozenset({"passage", "answer", "h"}),
+    "answer": frozenset({"passage", "length"}),
+    "review": frozenset({"passage", "answer", "h", "length"}),
     "again": frozenset({"keys"}),
-    "react": frozenset({"passage", "max_reviews", "threshold"}),
+    "react": frozenset({"passage", "max_reviews", "threshold", "length"}),
     "observe": frozenset({"told"}),
 }
 _FIELD = re.compile(r"\$\{([a-z_]+)\}")
@@ -54,14 +54,26 @@ class Prompts:
 
     texts: Mapping[str, str]
     task: str = "summarise"
+    words: tuple[int, int] | None = None
 
     def fill(self, name: str, values: Mapping[str, str]) -> str:
-        """A template with its fields filled in."""
+        """A template with its fields filled in; a length that is asked for is said even where it has no field."""
         plain, *rest = _parts(self.texts[name])
+        values = {"length": self.length, **values}
         filled = [plain]
         for field, after in zip(rest[::2], rest[1::2]):
             filled += (values[field], after)
-        return "".join(filled).rstrip("\n")
+        text = "".join(filled).rstrip("\n")
+        unsaid = self.words is not None and "length" in FIELDS[name] and "length" not in rest[::2]
+        return f"{text}\n\nLength asked for: {self.length}." if unsaid else text
+
+    @property
+    def length(self) -> str:
+        """How long an answer should be, in words."""
+        if self.words is None:
+            return "two or three short sentences"
+        low, high = self.words
+        return f"{low} words" if low == high else f"{low} to {high} words"
 
     @property
     def digest(self) -> str:
@@ -76,7 +88,7 @@ def _parts(template: str) -> tuple[str, ...]:
     return tuple(_FIELD.split(template))
 
 
-def load(folder: Path | None = None, task: str = "summarise") -> Prompts:
+def load(folder: Path | None = None, task: str = "summarise", words: tuple[int, int] | None = None) -> Prompts:
     """Our templates for a task, with those in `folder` in their place."""
     ours = files("mashq.players").joinpath("prompts")
     texts: dict[str, str] = {}
@@ -85,7 +97,7 @@ def load(folder: Path | None = None, task: str = "summarise") -> Prompts:
         texts[name] = (special if special.is_file() else ours.joinpath(f"{name}.txt")).read_text("utf-8")
     if folder is not None:
         texts |= _own(folder)
-    return Prompts(texts, task)
+    return Prompts(texts, task, words)
 
 
 def _own(folder: Path) -> dict[str, str]:

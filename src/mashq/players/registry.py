@@ -72,6 +72,8 @@ def check(player: PlayerConfig) -> AgentSpec:
         spec.check(player)
     if player.to is not None and "to" not in spec.settings:
         raise ConfigError(f"player {player.name!r} has 'to', which only the agent {_users('to')} uses")
+    if player.n == "all" and player.agent != "lead":
+        raise ConfigError(f"player {player.name!r} has 'n: all', which only an 'agent: lead' takes: give a number")
     ways = {name for name in ("command", "url") if getattr(player, name) is not None}
     if ways - spec.settings:
         takes = _users("command")

@@ -6,13 +6,14 @@ its worst case.
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mashq.protocol.content import ANSWERS, Contents
 from mashq.protocol.resources import FREE, MEASURES, RESOURCES, TABLE, Spend
 from mashq.protocol.state import MatchState
 
@@ -93,7 +94,8 @@ def results_of(state: MatchState) -> tuple[PlayerResult, ...]:
 class Columns:
     """One player's results in a match as arrays with an entry for each item, where objects would be too many.
 
-    `status` holds places in STATUSES; `values` each of SCORES (NaN is none) and COSTS.
+    `status` holds places in STATUSES; `values` each of SCORES (NaN is none) and COSTS; `content` what the answers
+    carry, in one row, where their texts are known.
     """
 
     name: str
@@ -105,6 +107,7 @@ class Columns:
     max_reviews: int = 0
     stopped: str | None = None
     shared_charge: Spend = FREE
+    content: Contents | None = None
 
     def count(self, status: ResultStatus) -> int:
         """How many items ended so."""
@@ -225,7 +228,8 @@ class Results:
 
     `item_of` says which item a unit is of and `trial_of` names its trial; `status` holds places in STATUSES, or
     ABSENT; `h` and `h_first` are NaN where there is no score; `unknown` counts attempts that did not tell their
-    tokens. A table of totals is one item that stands for all of them, and has no intervals.
+    tokens. A table of totals is one item that stands for all of them, and has no intervals. `content` is what the
+    answers carry, where their texts are known.
     """
 
     players: tuple[str, ...]
@@ -238,6 +242,7 @@ class Results:
     costs: Mapping[str, Cost]
     unknown: Floats
     totals: bool = False
+    content: Contents | None = None
 
     @property
     def trials(self) -> int:
@@ -275,6 +280,7 @@ class Results:
             h_first=self.h_first[rows],
             costs={name: cost.take(rows) for name, cost in self.costs.items()},
             unknown=self.unknown[rows],
+            content=None if self.content is None else self.content.take(rows),
         )
         asked = np.asarray((found.status != ABSENT).any(axis=0))
         if asked.all():
@@ -295,6 +301,7 @@ class Results:
             h_first=self.h_first[:, kept],
             costs={name: cost.take(units=kept) for name, cost in self.costs.items()},
             unknown=self.unknown[:, kept],
+            content=None if self.content is None else self.content.take(units=kept),
         )
 
 
@@ -341,4 +348,20 @@ def from_matches(trials: Iterable[Match]) -> Results:
         scores("h_first"),
         costs,
         stacked(unknown),
+        content=_content(matches, stacked),
     )
+
+
+def _content(
+    matches: Sequence[Sequence[Columns]], stacked: Callable[[Sequence[Sequence[Array]]], Array]
+) -> Contents | None:
+    """What the answers carry, where it is known of every match."""
+    each = [[own.content for own in match if own.content is not None] for match in matches]
+    if any(len(known) < len(match) for known, match in zip(each, matches, strict=True)):
+        return None
+    answers = {name: stacked([[own.answers[name][0] for own in match] for match in each]) for name in ANSWERS}
+    floors = {
+        name: {of: np.array([match[0].floors[name][of] for match in each]).T.reshape(-1) for of in values}
+        for name, values in each[0][0].floors.items()
+    }
+    return Contents(answers, floors)

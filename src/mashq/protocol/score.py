@@ -4,6 +4,8 @@
     P = sum over the counted resources of weight * own total / largest total in the match (or a reference)
     Q = alpha * H - beta * P
 
+H is the judge's as it is (`faithful`), or times how far an answer carries what matters (`adequate`: see `content`).
+
 The unit is an item in a trial. A rule for refusals says which units count; an item is the mean of its units that
 count, so that an item of many trials weighs no more than another; H is the mean over items, and a total the sum over
 items. A match that is not finished is scored over what each player has played. Costs that some attempts did not tell
@@ -20,12 +22,16 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from mashq.errors import ConfigError
+from mashq.protocol.content import LONGEST
 from mashq.protocol.resources import COUNTED, TABLE
 from mashq.protocol.results import ABSENT, COST_NAMES, OK, Floats, Match, Results, from_match
 from mashq.protocol.state import MatchState
 
 Refusals = Literal["intersection", "penalised", "answered"]
+Height = Literal["faithful", "adequate"]
 Bounds = Literal["value", "low", "high"]
+HEIGHTS: tuple[Height, ...] = ("faithful", "adequate")
 REFUSALS: tuple[Refusals, ...] = ("intersection", "penalised", "answered")
 TIE = 1e-9
 CRUMBS = 1e-12  # of a sum: what rounding may leave of it
@@ -33,7 +39,11 @@ CRUMBS = 1e-12  # of a sum: what rounding may leave of it
 
 @dataclass(frozen=True, slots=True)
 class ScoreRules:
-    """How a match is scored. A `reference` replaces the largest totals of the match: totals, or costs `per_item`."""
+    """How a match is scored. A `reference` replaces the largest totals of the match: totals, or costs `per_item`.
+
+    `h` is what H means; of an adequate one `target` is the coverage that is enough (None: what the first three
+    sentences of the item have) and `longest` the share of its source that an answer may have.
+    """
 
     alpha: float = 1.0
     beta: float = 0.1
@@ -41,6 +51,9 @@ class ScoreRules:
     reference: Mapping[str, float] | None = None
     refusals: Refusals = "intersection"
     per_item: bool = False
+    h: Height = "faithful"
+    target: float | None = None
+    longest: float = LONGEST
 
     @property
     def named(self) -> tuple[str, ...]:
@@ -79,7 +92,8 @@ class Figures:
 class PlayerScore:
     """One row of the result. None is unknown or undefined, never zero.
 
-    `costs` are totals by name; `charged` is how much of a total is a charge for attempts that did not tell.
+    `costs` are totals by name; `charged` is how much of a total is a charge for attempts that did not tell. `words`,
+    `coverage` and `copied` are means over its scored answers.
     """
 
     name: str
@@ -93,6 +107,9 @@ class PlayerScore:
     q: float | None
     q_min: float | None
     q_max: float | None
+    words: float | None
+    coverage: float | None
+    copied: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,6 +226,38 @@ def view(results: Results, refusals: Refusals, counted: Sequence[str], costs_at:
     )
 
 
+def under(results: Results, rules: ScoreRules) -> Results:
+    """The results with H as the rules have it; ConfigError where that takes texts that are not known."""
+    known = results.content
+    if known is not None and "h" in known.answers:  # they are adequate already, and maybe by another target
+        own = {name: values for name, values in known.answers.items() if name not in ("h", "h_first")}
+        plain = replace(known, answers=own)
+        results = replace(results, h=known.answers["h"], h_first=known.answers["h_first"], content=plain)
+        known = plain
+    if rules.h == "faithful":
+        return results
+    if known is None:
+        raise ConfigError(
+            "an adequate H needs the texts of the answers, and these results have none: score them with "
+            "'--h faithful' (score.h)"
+        )
+    lacking = np.asarray((results.answered & np.isnan(known.answers["coverage"])).any(axis=1))
+    if lacking.any():
+        names = some(list(compress(results.players, lacking.tolist())))
+        raise ConfigError(
+            f"an adequate H needs the texts of the answers, and those of {names} are not known: score them with "
+            "'--h faithful' (score.h)"
+        )
+    final, first = (
+        known.adequacy(known.answers[f"words{at}"], known.answers[f"coverage{at}"], rules.target, rules.longest)
+        for at in ("", "_first")
+    )
+    answers = {**known.answers, "h": results.h, "h_first": results.h_first}
+    return replace(
+        results, h=results.h * final, h_first=results.h_first * first, content=replace(known, answers=answers)
+    )
+
+
 def final_h(results: Results) -> Floats:
     """H of every unit as it counts: 0 where there is no answer."""
     return np.where(results.status == OK, np.nan_to_num(results.h), 0.0)
@@ -260,7 +309,7 @@ def with_known(results: Results, rules: ScoreRules, notes: list[str]) -> ScoreRu
 
 def score(results: Results | Match, rules: ScoreRules) -> Score:
     """Score a match, or the trials of one."""
-    table = results if isinstance(results, Results) else from_match(results)
+    table = under(results if isinstance(results, Results) else from_match(results), rules)
     notes: list[str] = []
     rules = with_known(table, rules, notes)
     counted = tuple(rules.weights)
@@ -270,6 +319,7 @@ def score(results: Results | Match, rules: ScoreRules) -> Score:
     bounds = _bounds(table, rules, seen, now)
     cells = scored_units(table, rules.refusals)[1]
     costs, charged = _totals(table, cells)
+    carried = {name: _carried(table, rules.refusals, name) for name in ("words", "coverage", "copied")}
     rows: list[PlayerScore] = []
     for seat, name in enumerate(table.players):
         usable = bool(seen.h_counts[seat].any())
@@ -287,6 +337,7 @@ def score(results: Results | Match, rules: ScoreRules) -> Score:
                 q=float(now.q[0, seat]) if usable else None,
                 q_min=float(bounds[0][seat]) if usable else None,
                 q_max=float(bounds[1][seat]) if usable else None,
+                **{name: values[seat] for name, values in carried.items()},
             )
         )
     units = int(cells.any(axis=0).sum())
@@ -304,6 +355,16 @@ def _before_review(results: Results, refusals: Refusals) -> list[float | None]:
         float(h[seat][counts[seat] > 0].mean()) if told[seat] and counts[seat].any() else None
         for seat in range(len(results.players))
     ]
+
+
+def _carried(results: Results, refusals: Refusals, name: str) -> list[float | None]:
+    """By player, the mean of one of `content.ANSWERS` over its scored answers; None where it is not known of all."""
+    if results.content is None:
+        return [None] * len(results.players)
+    values, cells = results.content.answers[name], scored_units(results, refusals)[0] & results.answered
+    means, counts = by_item(results, np.nan_to_num(values), cells)
+    known = np.asarray(cells.any(axis=1) & ~(np.isnan(values) & cells).any(axis=1))
+    return [float(means[seat][counts[seat] > 0].mean()) if known[seat] else None for seat in range(len(known))]
 
 
 def _totals(

@@ -7,6 +7,7 @@ wrong with them.
 
 import sqlite3
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 
 from mashq.protocol.resources import MEASURES, RATED
 from mashq.protocol.results import COUNTS, SCORES, STATUSES, Columns, PlayerResult
-from mashq.runs import charges
+from mashq.runs import charges, contents
 from mashq.runs.database import AMOUNTS
 from mashq.runs.reading import reading
 from mashq.runs.results import read_seats, there
@@ -69,6 +70,9 @@ def columns_in(connection: sqlite3.Connection, match: str) -> tuple[Columns, ...
     if found is None or not _possible(found):
         return None
     players = tuple(_columns(seat, at, items, found) for at, seat in enumerate(seats))
+    carried = contents.read(connection, match, len(seats), len(items))
+    if carried is not None:
+        players = tuple(replace(own, content=content) for own, content in zip(players, carried, strict=True))
     if not any(player.has_unknown for player in players):
         return players
     return charges.read(connection, match).on_columns(players)

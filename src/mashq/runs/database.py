@@ -52,6 +52,12 @@ CREATE TABLE IF NOT EXISTS results (
   guide REAL, guide_first REAL, length INTEGER NOT NULL, calls INTEGER NOT NULL, unresolved INTEGER NOT NULL,
   failed INTEGER NOT NULL, unknown INTEGER NOT NULL, reviews INTEGER NOT NULL, waited REAL NOT NULL,
   {amounts}, PRIMARY KEY (match, seat, position)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS contents (
+  match TEXT NOT NULL, seat INTEGER NOT NULL, position INTEGER NOT NULL, words INTEGER, words_first INTEGER,
+  coverage REAL, coverage_first REAL, copied REAL, PRIMARY KEY (match, seat, position)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS floors (
+  name TEXT NOT NULL, position INTEGER NOT NULL, h REAL, coverage REAL NOT NULL, words INTEGER NOT NULL,
+  PRIMARY KEY (name, position)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS spent (
   match TEXT NOT NULL, player TEXT NOT NULL, purpose TEXT NOT NULL, opened INTEGER, closed INTEGER,
   unresolved INTEGER, failed INTEGER, tokens NUMERIC, seconds REAL, waited REAL,

@@ -13,11 +13,14 @@ from typing import Any
 from mashq.config import Config, check
 from mashq.errors import StoreError
 from mashq.protocol import replay as replaying
+from mashq.protocol.content import Contents
 from mashq.protocol.items import Item
 from mashq.protocol.moves import Move
 from mashq.protocol.replay import BadMove, Delta
 from mashq.protocol.results import PlayerResult, results_of
 from mashq.protocol.state import MatchState
+from mashq.runs.contents import Floors, floors_of, has_texts, of_state
+from mashq.runs.contents import read as read_contents
 from mashq.runs.manifest import read_match
 from mashq.runs.reading import (
     check_record,
@@ -27,6 +30,7 @@ from mashq.runs.reading import (
     read_matches,
     read_moves,
     read_results,
+    reading,
     unclosed,
 )
 from mashq.runs.seasons import Fixture, batches, checked
@@ -42,6 +46,7 @@ class Played:
     manifest: dict[str, Any]
     fixture: Fixture
     changed: MatchState | None = field(default=None)
+    floors: Floors | None = field(default=None)
 
     @property
     def config(self) -> Config:
@@ -78,6 +83,20 @@ class Played:
         if found is None:
             return read_charges(self.path, self.fixture.id).on(results_of(self.state))
         return fitted(self.path, self.fixture, found)
+
+    @cached_property
+    def contents(self) -> list[Contents] | None:
+        """What the answers carry, by seat: as stored, or measured from their texts; None where nobody's are texts."""
+        seats = len(self.config.players)
+        if not any(has_texts(self.config, seat) for seat in range(seats)):
+            return None
+        if self.changed is None:
+            with reading(self.path) as connection:
+                found = read_contents(connection, self.fixture.id, seats, self.manifest["items"])
+            if found is not None:
+                return found
+        floors = self.floors or floors_of(self.config.task.kind, self.state.items)
+        return of_state(self.config, self.state, floors)
 
     @cached_property
     def attempts(self) -> list[dict[str, Any]]:

@@ -4,9 +4,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from mashq.detectors.base import Detector, Pair
+from mashq.detectors.contents import SUMMARISE
 from mashq.errors import ConfigError, DetectorError
 from mashq.protocol.persistent import persistent_list
 from mashq.protocol.state import MatchState, PlayerState
+from mashq.runs.contents import floor_pairs, floors_of
 from mashq.runs.open import Played
 
 
@@ -24,8 +26,10 @@ def rescored(played: Played, detector: Detector) -> Played:
             item = played.state.items[at]
             if work.status == "ok":
                 pairs += [Pair(item.text, text, item.reference) for text in (work.text, work.text_first)]
-    scores = detector.score(pairs)
-    if not all(0 <= h <= 1 for h in scores):
+    floors = floor_pairs(played.state.items) if played.config.task.kind == SUMMARISE else {}
+    scored = detector.score([*pairs, *(pair for own in floors.values() for pair in own)])
+    scores, rest = scored[: len(pairs)], iter(scored[len(pairs) :])
+    if not all(0 <= h <= 1 for h in scored):
         raise DetectorError(f"the detector {detector.name!r} gave a score outside of [0, 1]")
     told = iter(scores)
     players = tuple(
@@ -33,7 +37,9 @@ def rescored(played: Played, detector: Detector) -> Played:
     )
     state: MatchState = replace(played.state, players=players)
     named = {"name": detector.name, "version": detector.version}
-    return replace(played, changed=state, manifest=played.manifest | {"detector": named})
+    h = {name: [next(rest) for _ in own] for name, own in floors.items()}
+    judged = floors_of(played.config.task.kind, played.state.items, h)
+    return replace(played, changed=state, floors=judged, manifest=played.manifest | {"detector": named})
 
 
 def _answers(player: PlayerState) -> int:

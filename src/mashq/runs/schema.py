@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError,
 from mashq.errors import StoreError
 from mashq.gateway.profiles import Field as OptionalField
 from mashq.gateway.types import Kind
+from mashq.protocol.content import LEADS
 from mashq.protocol.moves import KINDS
 from mashq.protocol.resources import COUNTS, MAX_COST, MEASURES, RATED
 from mashq.protocol.results import ResultStatus
@@ -148,6 +149,29 @@ class ResultBase(Row):
     waited: Count
 
 
+class ContentRow(Row):
+    """What an answer carries, in a match that has ended; null where its text is not known."""
+
+    match: str
+    seat: Place
+    position: Place
+    words: Place | None
+    words_first: Place | None
+    coverage: Share | None
+    coverage_first: Share | None
+    copied: Share | None
+
+
+class FloorRow(Row):
+    """What a text that takes no model would have on an item; `h` is null where no free detector judges."""
+
+    name: Annotated[str, Field(json_schema_extra={"enum": list(LEADS)})]
+    position: Place
+    h: Share | None
+    coverage: Share
+    words: Place
+
+
 class SpentRow(Row):
     """The attempts of a match that has ended, counted by player and purpose."""
 
@@ -222,6 +246,8 @@ ROWS: Mapping[str, type[Row]] = {
     "matches": MatchRow,
     "seats": SeatRow,
     "results": ResultRow,
+    "contents": ContentRow,
+    "floors": FloorRow,
     "spent": SpentRow,
     "charges": ChargeRow,
     "marks": MarkRow,

@@ -10,6 +10,7 @@ from mashq.errors import StoreError
 from mashq.gateway.model import trial_seed
 from mashq.players import prompts
 from mashq.players.registry import reviews_allowed
+from mashq.protocol.content import TARGET
 from mashq.protocol.game import initial
 from mashq.protocol.items import Item
 from mashq.protocol.resources import TABLE
@@ -48,6 +49,9 @@ def score_rules_of(config: Config) -> ScoreRules:
         reference=said.reference,
         per_item=isinstance(said.normalise, PerItem),
         refusals=said.refusals,
+        h=said.h,
+        target=None if said.target == TARGET else said.target,
+        longest=said.longest,
     )
 
 
@@ -73,7 +77,14 @@ def items_of(config: Config) -> tuple[Item, ...]:
 
 def prompts_of(config: Config, player: PlayerConfig) -> prompts.Prompts:
     """A player's prompts, from its folder or the built-in ones."""
-    return prompts.load(None if player.prompts is None else Path(player.prompts), config.task.kind)
+    folder = None if player.prompts is None else Path(player.prompts)
+    return prompts.load(folder, config.task.kind, wanted_length(config))
+
+
+def wanted_length(config: Config) -> tuple[int, int] | None:
+    """The fewest and the most words that an answer is asked to have."""
+    said = config.task.words
+    return None if said is None else (said[0], said[1])
 
 
 def stored_prompts(config: Config, player: PlayerConfig, saved: Mapping[str, Any]) -> prompts.Prompts:
@@ -81,4 +92,4 @@ def stored_prompts(config: Config, player: PlayerConfig, saved: Mapping[str, Any
     texts = saved.get(player.prompts or BUILTIN) or saved.get(player.name)
     if texts is None:
         raise StoreError(f"the manifest has no prompts for player {player.name!r}: restore it from a copy")
-    return prompts.Prompts(texts, config.task.kind)
+    return prompts.Prompts(texts, config.task.kind, wanted_length(config))

@@ -8,8 +8,9 @@ import contextlib
 import fcntl
 import json
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import astuple, dataclass
+from itertools import chain
 from pathlib import Path
 from typing import IO, Any
 
@@ -21,7 +22,7 @@ from mashq.protocol.game import Ruling
 from mashq.protocol.items import Item
 from mashq.protocol.results import PlayerResult
 from mashq.runs import charges, results
-from mashq.runs.database import Writer
+from mashq.runs.database import Statement, Writer
 from mashq.runs.ledger import RunLedger, Sink, boot_id
 from mashq.runs.manifest import DIGEST, MANIFEST, manifest_digest, read_manifest
 from mashq.runs.reading import DATABASE, TALLY, Left, has_table, reading, unclosed
@@ -167,9 +168,9 @@ class MatchRecord:
         """Note a request that was turned away."""
         self.sink.put(REFUSAL, astuple(refusal))
 
-    async def end(self, found: Sequence[PlayerResult]) -> None:
-        """Write the results and that the match is over, all on disk."""
-        for statement, values in results.statements(self.match, found):
+    async def end(self, found: Sequence[PlayerResult], more: Iterable[Statement] = ()) -> None:
+        """Write the results, `more` rows that go with them, and that the match is over, all on disk."""
+        for statement, values in chain(results.statements(self.match, found), more):
             self.sink.put(statement, values)
         self.sink.put(COUNTED, (self.match,))
         for statement, values in charges.statements(self.match):

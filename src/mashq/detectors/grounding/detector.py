@@ -33,6 +33,7 @@ class Grounding:
 
     name: str = "grounding"
     version: str = "3"
+    free: bool = True
 
     def score(self, pairs: Sequence[Pair]) -> list[float]:
         """H of each pair, in the order given."""

@@ -7,12 +7,11 @@ stripping, numbers by value. Scripts written without spaces are read one charact
 
 from __future__ import annotations
 
-import re
-import unicodedata
 from typing import NamedTuple
 
 from mashq.detectors.grounding import numbers
 from mashq.detectors.grounding.numbers import Raw
+from mashq.protocol.texts import ABBREVIATIONS, BREAK, WORD, normal
 
 __all__ = ["Token", "read", "stem"]
 
@@ -27,16 +26,7 @@ there there's these they they'd they'll they're they've this those through to to
 was wasn't we we'd we'll we're we've were weren't what when where which while who whom whose why will with
 within without won't would wouldn't yet you you'd you'll you're you've your yours yourself s t
 """
-_SHORTENED = "mr mrs ms dr prof st gen sen rep gov lt col sgt jr sr vs no inc ltd co corp"
 _FUNCTION_WORDS = frozenset(_FUNCTION.split())
-_ABBREVIATIONS = frozenset(_SHORTENED.split())
-
-# Scripts written without spaces: Thai, Lao, Burmese, Khmer, kana, Han.
-_UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
-_MARKS = "\u0300-\u036f\u0591-\u05bd\u064b-\u065f\u0900-\u0963\u0966-\u0dff"
-_LETTER = rf"(?![{_UNSPACED}])[^\W\d_]"
-_WORD = re.compile(rf"\d+(?:[.,]\d+)*|[{_UNSPACED}]|{_LETTER}(?:{_LETTER}|[{_MARKS}])*(?:['’](?:{_LETTER})+)*")
-_BREAK = re.compile(r"[\n\r\u2028\u2029]|[.!?…؟][\"'”’)\]]*\s|[。！？।]")
 
 
 class Token(NamedTuple):
@@ -52,7 +42,7 @@ class Token(NamedTuple):
 
 def read(text: str) -> list[Token]:
     """All tokens of the text, in order."""
-    raw = [Raw(m.start(), m.end(), _normal(m.group())) for m in _WORD.finditer(text)]
+    raw = [Raw(m.start(), m.end(), normal(m.group())) for m in WORD.finditer(text)]
     tokens: list[Token] = []
     sentence, i = 0, 0
     while i < len(raw):
@@ -95,13 +85,6 @@ def stem(word: str) -> str:
     return word.removesuffix("e") if len(word) > 3 else word
 
 
-def _normal(word: str) -> str:
-    if word.isascii():
-        return word.lower()
-    folded = unicodedata.normalize("NFKC", word).casefold().replace("’", "'")
-    return folded or word
-
-
 def _breaks(text: str, before: Raw, after: Raw) -> bool:
     """Whether a sentence may end between two neighbouring raw words.
 
@@ -109,10 +92,10 @@ def _breaks(text: str, before: Raw, after: Raw) -> bool:
     from a source by a plainer rule still reads as its copy.
     """
     gap = text[before.end : after.start]
-    return gap != " " and _BREAK.search(gap) is not None
+    return gap != " " and BREAK.search(gap) is not None
 
 
 def _abbreviated(text: str, before: Raw, after: Raw) -> bool:
     """Whether the break is more likely an abbreviation's, so that a capital after it marks a name."""
     initial = len(before.norm) == 1 and before.norm.isascii()
-    return text[before.end : after.start] == ". " and (initial or before.norm in _ABBREVIATIONS)
+    return text[before.end : after.start] == ". " and (initial or before.norm in ABBREVIATIONS)

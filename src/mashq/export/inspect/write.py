@@ -103,7 +103,8 @@ def _scored(season: Season, fixtures: Sequence[Fixture]) -> dict[str, Document]:
         return {}
     rules = score_rules_of(fixtures[0].config)
     found = score(season_results([season.played(fixture) for fixture in fixtures]), rules)
-    return {row.name: {"h": row.h, "penalty": row.penalty, "q": row.q} for row in found.players if row.q is not None}
+    names = ("h", "penalty", "q", "words", "coverage", "copied")
+    return {row.name: {name: getattr(row, name) for name in names} for row in found.players if row.q is not None}
 
 
 class _Eval:
@@ -167,6 +168,7 @@ class _Eval:
             "weights": dict(rules.weights),
             "normalise": _normalise(rules),
             "refusals": rules.refusals,
+            "h_is": rules.h,
             **(scored or {"h": None, "penalty": None, "q": None}),
             "detector": manifest["detector"],
             "guide": manifest.get("guide"),

@@ -1,6 +1,7 @@
 """`agent: external`: a program of anyone's, in any language, that plays through the gateway's metering server.
 
-For each item it gets one JSON object, `{"item", "text", "round", "token", "base_url"}`, as a line on its standard
+For each item it gets one JSON object, `{"item", "text", "round", "token", "base_url"}` (and `"words"`, the fewest and
+the most that are asked for, where the task says so), as a line on its standard
 input or as the body of a POST to its URL, and answers with `{"answer": "…"}` (and `"confidence"`, if it likes). Its
 model traffic goes to the server under its own token, which works only during its turn. It takes no decisions and
 writes no reviews. Its seconds are the length of its turn, less what it waited for us. Whatever goes wrong is a
@@ -38,6 +39,7 @@ class Agent:
     environment: Mapping[str, str] = field(default_factory=dict[str, str])
     directory: str | None = None
     turn_timeout: float = 300.0
+    words: tuple[int, int] | None = None
 
 
 class External:
@@ -90,7 +92,9 @@ class External:
 
     async def _turn(self, seen: Observation, seat: Seat, grant: Grant, limit: float) -> Answer:
         assert seen.item is not None
-        task = {"item": seen.item.id, "text": seen.item.text, "round": seen.round}
+        task: dict[str, object] = {"item": seen.item.id, "text": seen.item.text, "round": seen.round}
+        if self.agent.words is not None:
+            task["words"] = list(self.agent.words)
         asking = asyncio.create_task(self._ask({**task, "token": seat.token, "base_url": seat.base_url}))
         broke = asyncio.create_task(grant.exhausted.wait())
         try:

@@ -1,11 +1,13 @@
 """The results of matches, from their rows where these are all there, else from a fold of the moves."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from mashq.protocol.results import Columns, Results, columns_of, from_matches
 from mashq.runs.columns import read_columns
 from mashq.runs.open import Played, Season
 from mashq.runs.reading import read_matches
+from mashq.runs.seasons import Fixture
 
 
 def results_of(played: Played) -> tuple[Columns, ...]:
@@ -13,14 +15,21 @@ def results_of(played: Played) -> tuple[Columns, ...]:
     if played.changed is None:
         found = read_columns(played.path, played.fixture.id)
         if found is not None and [own.name for own in found] == [player.name for player in played.config.players]:
-            return found
-    return columns_of(played.results)
+            return _with_contents(found, played)
+    return _with_contents(columns_of(played.results), played)
 
 
-def ended_results(season: Season, match: str) -> tuple[Columns, ...]:
+def ended_results(season: Season, fixture: Fixture) -> tuple[Columns, ...]:
     """The results of a match that has ended."""
-    found = read_columns(season.path, match)
-    return columns_of(season.results(match)) if found is None else found
+    found = read_columns(season.path, fixture.id)
+    return _with_contents(columns_of(season.results(fixture.id)) if found is None else found, season.played(fixture))
+
+
+def _with_contents(found: tuple[Columns, ...], played: Played) -> tuple[Columns, ...]:
+    """The results with what the answers carry: as stored, or measured from their texts."""
+    if found[0].content is not None or played.contents is None:
+        return found
+    return tuple(replace(own, content=content) for own, content in zip(found, played.contents, strict=True))
 
 
 def trials_of(season: Season) -> list[Played]:

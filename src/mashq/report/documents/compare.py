@@ -1,7 +1,7 @@
 """Several runs side by side: the players that they have in common, and the settings in which they differ."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, cast
 
 import numpy as np
@@ -12,7 +12,7 @@ from mashq.analysis.score_types import ScoreReport
 from mashq.errors import ConfigError
 from mashq.players.registry import reviews_allowed
 from mashq.protocol.results import Results
-from mashq.protocol.score import Refusals, view
+from mashq.protocol.score import Height, Refusals, view
 from mashq.report.documents import earlier
 from mashq.report.documents.base import COSTS
 from mashq.report.documents.columns import season_results, trials_of
@@ -65,6 +65,12 @@ class ComparedFigures:
     """Lower end of the 95% confidence interval of Q; null where there are too few items."""
     q_high: float | None
     """Upper end of that interval."""
+    words: float | None = None
+    """Mean number of words of its scored answers; null where their texts are not known."""
+    coverage: float | None = None
+    """Mean share of what matters in the source that they carry; of questions, the share that it attempts."""
+    copied: float | None = None
+    """Mean share of their words inside runs of eight or more that stand in the source word for word."""
     T: float
     """The score below which it is recommended to review."""
     R: int
@@ -97,8 +103,9 @@ class Comparison:
     """What a reader must not miss."""
 
 
-def document(seasons: Sequence[Season]) -> Comparison:
-    """The comparison of some matches, each with all its trials, over the items that all of them score."""
+def document(seasons: Sequence[Season], h: Height | None = None) -> Comparison:
+    """The comparison of some matches, each with all its trials, over the items that all of them score; `h` is what H
+    means in all of them, where it is not as each has it."""
     for season in seasons:
         if season.kind != "match":
             raise ConfigError(
@@ -107,6 +114,7 @@ def document(seasons: Sequence[Season]) -> Comparison:
             )
     each = [season_results(trials_of(season)) for season in seasons]
     rules = [score_rules_of(season.config) for season in seasons]
+    rules = rules if h is None else [replace(own, h=h) for own in rules]
     names = [name for name in each[0].players if all(name in results.players for results in each)]
     if not names:
         raise ConfigError("these runs have no player in common: compare runs of the same players")
@@ -188,6 +196,9 @@ def _figures(season: Season, report: ScoreReport, name: str) -> ComparedFigures:
         q=row.q,
         q_low=row.q_low,
         q_high=row.q_high,
+        words=row.words,
+        coverage=row.coverage,
+        copied=row.copied,
         T=rules.T if player.T is None else player.T,
         R=rules.R if (own := reviews_allowed(player)) is None else own,
     )

@@ -15,7 +15,7 @@ from mashq.analysis.parts import flat
 from mashq.analysis.scoring import influence
 from mashq.errors import DataError
 from mashq.protocol.results import Floats, Results, from_matches
-from mashq.protocol.score import ScoreRules, figures, view, with_known
+from mashq.protocol.score import ScoreRules, figures, under, view, with_known
 from mashq.report.documents.base import DetectorVersion, SeasonDocument
 from mashq.report.documents.columns import ended_results
 from mashq.report.documents.notes import notes_on_run
@@ -199,9 +199,7 @@ def _meetings(season: Season) -> dict[str, Meetings]:
             cell = dict(fixture.cell)
             found.setdefault(cell["vision"], {}).setdefault(cell["seats"], []).append(fixture)
     return {
-        when: {
-            seats: from_matches(ended_results(season, f.id) for f in fixtures) for seats, fixtures in pairs.items()
-        }
+        when: {seats: from_matches(ended_results(season, f) for f in fixtures) for seats, fixtures in pairs.items()}
         for when, pairs in found.items()
     }
 
@@ -287,6 +285,7 @@ def _payoff(seats: Sequence[tuple[_Played, int]], alpha: float) -> _Payoff:
 
 def _played(results: Results, rules: ScoreRules) -> _Played:
     """A meeting's Q, each item's part in it, and Q in every resample of the items (the same draws for all)."""
+    results = under(results, rules)
     own = with_known(results, rules, [])
     seen = view(results, own.refusals, tuple(own.weights))
     if not seen.items:

@@ -10,10 +10,12 @@ import numpy as np
 from mashq.analysis.parts import OPTIONAL, BetaStretch, Costs, Lead, flat
 from mashq.analysis.score_report import Options, judge, normaliser
 from mashq.analysis.score_types import ScoredPlayer
+from mashq.analysis.substance import Floor
 from mashq.gateway.types import REFEREE
 from mashq.protocol.results import Columns, Results, from_match
 from mashq.protocol.score import (
     REFUSALS,
+    Height,
     PlayerScore,
     Refusals,
     Score,
@@ -24,10 +26,10 @@ from mashq.protocol.score import (
 )
 from mashq.report.documents.base import MEASURED, DetectorVersion
 from mashq.report.documents.columns import results_of
-from mashq.report.documents.notes import notes_on_run
+from mashq.report.documents.notes import notes_on_run, outside_length
 from mashq.runs.open import Played
 from mashq.runs.reading import read_last_error, read_reviews, read_unstated
-from mashq.runs.setup import score_rules_of
+from mashq.runs.setup import score_rules_of, wanted_length
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +56,12 @@ class PlayerFigures:
     """Q with its own unknown attempts at their worst case and everyone else's at nothing."""
     q_max: float | None
     """Q with everyone else's unknown attempts at their worst case and its own at nothing."""
+    words: float | None = None
+    """Mean number of words of its scored answers; null where their texts are not known."""
+    coverage: float | None = None
+    """Mean share of what matters in the source that they carry; of questions, the share that it attempts."""
+    copied: float | None = None
+    """Mean share of their words inside runs of eight or more that stand in the source word for word."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,12 +196,16 @@ class Match:
     """What costs are relative to: the largest in the match, or a reference (totals, or costs per item)."""
     refusals: Refusals
     """The rule for refused and failed items."""
+    h: Height = "faithful"
+    """What H means: the judge's as it is, or times how far an answer carries what matters."""
     simulated: bool
     """Whether some player was not a real model."""
     detector: DetectorVersion
     """Who scored."""
     players: Sequence[MatchPlayer]
     """The players, in their seats."""
+    floors: Sequence[Floor] = ()
+    """What texts that take no model would have; empty where texts are not known or there is nothing to summarise."""
     differences: Sequence[Lead]
     """Differences in Q, the better player first."""
     intervals: Mapping[str, Interval]
@@ -250,9 +262,11 @@ def document(played: Played) -> Match:
         guide=played.manifest.get("guide", "judge"),
         normalise=normaliser(rules),
         refusals=rules.refusals,
+        h=rules.h,
         simulated=played.manifest["simulated"],
         detector=DetectorVersion(**played.manifest["detector"]),
         players=[_player(played, own, row) for own, row in zip(columns, report.players, strict=True)],
+        floors=report.floors,
         differences=report.differences,
         intervals={row.name: Interval(low=row.q_low, high=row.q_high) for row in report.players},
         p_win={row.name: row.p_win for row in report.players},
@@ -266,7 +280,7 @@ def document(played: Played) -> Match:
         referee=_referee(played.attempts),
         dropped=[DroppedItem(item=unit.item, by=list(unit.by)) for unit in dropped],
         views=refusal_views(results, rules),
-        notes=[*report.notes, *_troubles(played, columns)],
+        notes=[*report.notes, *outside_length(results, wanted_length(played.config)), *_troubles(played, columns)],
     )
 
 
@@ -338,6 +352,9 @@ def figures(row: ScoredPlayer | PlayerScore) -> PlayerFigures:
         q=row.q,
         q_min=row.q_min,
         q_max=row.q_max,
+        words=row.words,
+        coverage=row.coverage,
+        copied=row.copied,
     )
 
 

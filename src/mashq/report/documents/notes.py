@@ -4,6 +4,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from mashq.protocol.results import Results
 from mashq.report.documents import earlier
 from mashq.runs.manifest import rules_of_play
 from mashq.runs.reading import read_billed, read_cuts, read_lessons, read_lost, read_refusals, read_unusable
@@ -22,6 +25,20 @@ EFFECTS = {
     ("rewrite", False): "review(s) were {why}; they are scored as they stand.",
     ("decision", False): "decision(s) were {why}; they count as continue.",
 }
+
+
+def outside_length(results: Results, wanted: tuple[int, int] | None) -> list[str]:
+    """Who did not keep to the length that was asked for."""
+    if wanted is None or results.content is None:
+        return []
+    low, high = wanted
+    notes: list[str] = []
+    for name, words in zip(results.players, results.content.answers["words"], strict=True):
+        known = words[~np.isnan(words)]
+        out = int(((known < low) | (known > high)).sum())
+        if out:
+            notes.append(f"{name} gave {out} of {len(known)} answers outside of the {low} to {high} words asked for.")
+    return notes
 
 
 def notes_on_run(path: Path, manifest: Mapping[str, Any], match: str | None = None) -> Iterator[str]:

@@ -10,13 +10,14 @@ from mashq.analysis.score_report import Options, judge
 from mashq.analysis.score_types import ScoredPlayer
 from mashq.config import changed
 from mashq.protocol.results import from_matches
+from mashq.protocol.score import under
 from mashq.report.documents.base import COSTS, DetectorVersion, SeasonDocument
 from mashq.report.documents.columns import ended_results
 from mashq.report.documents.notes import notes_on_run
 from mashq.report.documents.seasons import all_drawn
 from mashq.runs.open import Season
 from mashq.runs.reading import read_matches
-from mashq.runs.seasons import cells, is_free
+from mashq.runs.seasons import Fixture, cells, is_free
 from mashq.runs.setup import score_rules_of
 
 
@@ -52,6 +53,12 @@ class SweepPlayer:
     """Lower end of the 95% interval of Q."""
     q_high: float | None
     """Upper end of the 95% interval of Q."""
+    words: float | None = None
+    """Mean number of words of its scored answers; null where their texts are not known."""
+    coverage: float | None = None
+    """Mean share of what matters in the source that they carry; of questions, the share that it attempts."""
+    copied: float | None = None
+    """Mean share of their words inside runs of eight or more that stand in the source word for word."""
     against_first: Mapping[str, Difference]
     """How h, q and each resource per item differ from the first combination, paired by item."""
 
@@ -100,10 +107,10 @@ def document(season: Season) -> Sweep:
     """Every cell of the sweep with its players, and how each differs from the first cell, paired by item."""
     over: list[tuple[str, list[Any]]] = season.manifest["season"]["over"]
     there = read_matches(season.path)
-    by_cell: dict[tuple[tuple[str, Any], ...], list[str]] = {}
+    by_cell: dict[tuple[tuple[str, Any], ...], list[Fixture]] = {}
     for fixture in season.fixtures():
         if there.get(fixture.id):
-            by_cell.setdefault(fixture.cell, []).append(fixture.id)
+            by_cell.setdefault(fixture.cell, []).append(fixture)
     rows: list[Cell] = []
     about = list(notes_on_run(season.path, season.manifest))
     first: Condition | None = None
@@ -113,8 +120,9 @@ def document(season: Season) -> Sweep:
         if not ended:
             missing += 1
             continue
-        results = from_matches(ended_results(season, match) for match in ended)
-        condition = Condition(results, score_rules_of(changed(season.config, cell)))
+        rules = score_rules_of(changed(season.config, cell))
+        results = under(from_matches(ended_results(season, match) for match in ended), rules)
+        condition = Condition(results, rules)
         own = _cell(dict(cell), condition, first, len(ended))
         rows.append(replace(own, notes=[*own.notes, *about]))
         first = first or condition
@@ -160,5 +168,8 @@ def _player(player: ScoredPlayer, against_first: Mapping[str, Difference]) -> Sw
         q=player.q,
         q_low=player.q_low,
         q_high=player.q_high,
+        words=player.words,
+        coverage=player.coverage,
+        copied=player.copied,
         against_first=against_first,
     )

@@ -13,7 +13,7 @@ from mashq.analysis.ratings.outcomes import Game, records
 from mashq.errors import DataError
 from mashq.protocol.resources import RESOURCES
 from mashq.protocol.results import Floats, Results, from_matches
-from mashq.protocol.score import ScoreRules, by_item, figures, reduce, view, with_known
+from mashq.protocol.score import ScoreRules, by_item, figures, reduce, under, view, with_known
 from mashq.report.documents.base import DetectorVersion, SeasonDocument
 from mashq.report.documents.columns import ended_results
 from mashq.report.documents.notes import notes_on_run
@@ -104,7 +104,8 @@ class Tournament(SeasonDocument):
 def document(season: Season) -> Tournament:
     """Ratings, the win matrix, and each player's mean H, costs and Q against a reference."""
     names = [player.name for player in season.config.players]
-    rules, meetings = score_rules_of(season.config), _meetings(season)
+    rules = score_rules_of(season.config)
+    meetings = _meetings(season, rules)
     notes = list(notes_on_run(season.path, season.manifest))
     unrated = Tournament(
         run=str(season.path),
@@ -150,7 +151,7 @@ def _renumbered(games: Sequence[Game], there: Sequence[int]) -> list[Game]:
     return [replace(one, seats=tuple(place[seat] for seat in one.seats)) for one in games]
 
 
-def _meetings(season: Season) -> list[Meeting]:
+def _meetings(season: Season, rules: ScoreRules) -> list[Meeting]:
     """Who met whom, each meeting's trials averaged by item first."""
     there = read_matches(season.path)
     by_pair: dict[tuple[int, ...], list[Fixture]] = {}
@@ -158,7 +159,7 @@ def _meetings(season: Season) -> list[Meeting]:
         if there.get(fixture.id):
             by_pair.setdefault(dict(fixture.cell)["seats"], []).append(fixture)
     return [
-        (seats, from_matches(ended_results(season, fixture.id) for fixture in fixtures))
+        (seats, under(from_matches(ended_results(season, fixture) for fixture in fixtures), rules))
         for seats, fixtures in by_pair.items()
     ]
 

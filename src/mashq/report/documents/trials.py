@@ -13,16 +13,17 @@ from typing import ClassVar, Literal
 from mashq.analysis.parts import BetaStretch, Costs, Lead, flat
 from mashq.analysis.score_report import Options, judge, normaliser
 from mashq.analysis.score_types import Dropped, ScoredPlayer
+from mashq.analysis.substance import Floor
 from mashq.protocol.results import from_match, from_matches
-from mashq.protocol.score import PlayerScore, Refusals, score
+from mashq.protocol.score import Height, PlayerScore, Refusals, score
 from mashq.report.documents.base import MEASURED, DetectorVersion
 from mashq.report.documents.columns import results_of, trials_of
 from mashq.report.documents.match import AttemptCounts, RefusalView, counted, refusal_views
-from mashq.report.documents.notes import notes_on_run
+from mashq.report.documents.notes import notes_on_run, outside_length
 from mashq.report.documents.seasons import all_drawn
 from mashq.runs.open import Played, Season
 from mashq.runs.reading import read_attempts
-from mashq.runs.setup import score_rules_of
+from mashq.runs.setup import score_rules_of, wanted_length
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +42,12 @@ class TrialFigures:
     """Of P."""
     q: float | None
     """Of Q."""
+    words: float | None = None
+    """Of the number of words of its scored answers."""
+    coverage: float | None = None
+    """Of the share of what matters in the source that they carry; of questions, the share that it attempts."""
+    copied: float | None = None
+    """Of the share of their words inside runs of eight or more that stand in the source word for word."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,6 +102,8 @@ class Trials:
     """What costs are relative to: the largest in the match, or a reference (totals, or costs per item)."""
     refusals: Refusals
     """The rule for refused and failed items."""
+    h: Height = "faithful"
+    """What H means: the judge's as it is, or times how far an answer carries what matters."""
     simulated: bool
     """Whether some player was not a real model."""
     drawn: bool
@@ -103,6 +112,8 @@ class Trials:
     """Who scored."""
     players: Sequence[TrialsPlayer]
     """The players, in their seats."""
+    floors: Sequence[Floor] = ()
+    """What texts that take no model would have; empty where texts are not known or there is nothing to summarise."""
     winner: str | None
     """Who has the best Q; null for a tie, and while the run is being played."""
     tied: Sequence[str]
@@ -154,6 +165,7 @@ def document(season: Season, changed: Sequence[Played] | None = None) -> Trials:
         beta=rules.beta,
         normalise=normaliser(rules),
         refusals=rules.refusals,
+        h=rules.h,
         simulated=season.manifest["simulated"],
         drawn=all_drawn(season.config),
         detector=DetectorVersion(**played[0].manifest["detector"]),
@@ -172,6 +184,7 @@ def document(season: Season, changed: Sequence[Played] | None = None) -> Trials:
             )
             for seat, (player, row) in enumerate(zip(season.config.players, report.players, strict=True))
         ],
+        floors=report.floors,
         winner=report.winner,
         tied=report.tied,
         clear=report.clear,
@@ -182,7 +195,12 @@ def document(season: Season, changed: Sequence[Played] | None = None) -> Trials:
         dropped=report.dropped,
         views=refusal_views(results, rules),
         attempts=counted(read_attempts(season.path)),
-        notes=[*report.notes, *alike, *notes_on_run(season.path, season.manifest)],
+        notes=[
+            *report.notes,
+            *outside_length(results, wanted_length(season.config)),
+            *alike,
+            *notes_on_run(season.path, season.manifest),
+        ],
     )
 
 
@@ -194,6 +212,9 @@ def _figures(row: ScoredPlayer) -> TrialFigures:
         costs={name: row.costs[name] for name in MEASURED},
         penalty=row.penalty,
         q=row.q,
+        words=row.words,
+        coverage=row.coverage,
+        copied=row.copied,
     )
 
 
@@ -211,4 +232,7 @@ def _spread(trials: Sequence[PlayerScore]) -> TrialFigures:
         costs={name: over([trial.costs[name] for trial in trials]) for name in MEASURED},
         penalty=over([trial.penalty for trial in trials]),
         q=over([trial.q for trial in trials]),
+        words=over([trial.words for trial in trials]),
+        coverage=over([trial.coverage for trial in trials]),
+        copied=over([trial.copied for trial in trials]),
     )

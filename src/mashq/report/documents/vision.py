@@ -8,13 +8,14 @@ import numpy as np
 
 from mashq.analysis.paired import Condition, Difference, differences
 from mashq.protocol.results import Results, from_matches
-from mashq.protocol.score import ScoreRules, by_item, final_h, scored_units
+from mashq.protocol.score import ScoreRules, by_item, final_h, scored_units, under
 from mashq.report.documents.base import DetectorVersion, SeasonDocument
 from mashq.report.documents.columns import ended_results
 from mashq.report.documents.notes import notes_on_run
 from mashq.report.documents.seasons import all_drawn
 from mashq.runs.open import Season
 from mashq.runs.reading import read_matches
+from mashq.runs.seasons import Fixture
 from mashq.runs.setup import score_rules_of
 
 MEANS = ("h", "reviews", "tokens", "calls", "seconds")
@@ -56,12 +57,15 @@ def document(season: Season) -> Vision:
     """Each player's differences in H and costs from one condition to the next."""
     rules = score_rules_of(season.config)
     there = read_matches(season.path)
-    ended: dict[tuple[str, tuple[int, ...]], list[str]] = {}
+    ended: dict[tuple[str, tuple[int, ...]], list[Fixture]] = {}
     for fixture in season.fixtures():
         if there.get(fixture.id):
             cell = dict(fixture.cell)
-            ended.setdefault((cell["condition"], cell["seats"]), []).append(fixture.id)
-    results = {key: from_matches(ended_results(season, match) for match in matches) for key, matches in ended.items()}
+            ended.setdefault((cell["condition"], cell["seats"]), []).append(fixture)
+    results = {
+        key: under(from_matches(ended_results(season, match) for match in matches), rules)
+        for key, matches in ended.items()
+    }
     players: list[VisionPlayer] = []
     for at, player in enumerate(season.config.players):
         own = {

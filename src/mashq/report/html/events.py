@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import median
 
 import numpy as np
 
@@ -94,55 +93,6 @@ def review_costs(
                     for name, value in costs:
                         found[name][at] += value / len(matches)
     return found
-
-
-@dataclass(frozen=True, slots=True)
-class Wording:
-    """How a player writes: words an answer (the median), their number relative to the text's, and what is copied."""
-
-    player: str
-    words: float
-    relative: float
-    copied: float
-
-
-def wording(matches: Sequence[Played]) -> list[Wording]:
-    """How long the answers of all matches are and how much of them is copied; nothing of answers without a text."""
-    first = matches[0]
-    if any(player.model.startswith("simulated/") for player in first.config.players):
-        return []
-    sources = [WORD.findall(item.text.lower()) for item in first.state.items]
-    runs = [_runs(words) for words in sources]
-    found: list[Wording] = []
-    for seat, player in enumerate(first.config.players):
-        lengths: list[int] = []
-        relative: list[float] = []
-        copied: list[float] = []
-        for played in matches:
-            own = played.state.players[seat]
-            for at, work in zip(own.order, own.items, strict=True):
-                words = WORD.findall(work.text.lower()) if work.status == "ok" else []
-                if words:
-                    lengths.append(len(words))
-                    relative.append(len(words) / max(1, len(sources[at])))
-                    copied.append(_copied(words, runs[at]))
-        if lengths:
-            mean = sum(copied) / len(copied)
-            found.append(Wording(player.name, median(lengths), sum(relative) / len(relative), mean))
-    return found
-
-
-def _runs(words: Sequence[str]) -> set[tuple[str, ...]]:
-    return {tuple(words[at : at + RUN_OF_WORDS]) for at in range(len(words) - RUN_OF_WORDS + 1)}
-
-
-def _copied(words: Sequence[str], runs: set[tuple[str, ...]]) -> float:
-    """The share of the words that stand in a run of four or more taken from the text."""
-    taken = [False] * len(words)
-    for at in range(len(words) - RUN_OF_WORDS + 1):
-        if tuple(words[at : at + RUN_OF_WORDS]) in runs:
-            taken[at : at + RUN_OF_WORDS] = [True] * RUN_OF_WORDS
-    return sum(taken) / len(words)
 
 
 def texts(played: Played, item: str) -> list[tuple[str, str]]:

@@ -15,7 +15,7 @@ from mashq.analysis.score_types import ScoreReport
 from mashq.analysis.scoring import influence
 from mashq.protocol.resources import RESOURCES
 from mashq.protocol.results import STATUSES, Cost, Floats, Results
-from mashq.protocol.score import ScoreRules, View, by_item, figures, reduce, scored_units, view, with_known
+from mashq.protocol.score import ScoreRules, View, by_item, figures, reduce, scored_units, under, view, with_known
 from mashq.report.documents.columns import season_results, trials_of
 from mashq.report.documents.match import Match
 from mashq.report.documents.match import document as match_document
@@ -259,12 +259,12 @@ def q_of(rules: ScoreRules, beta: float, h: float, penalty: float) -> float:
 def facts(season: Season, changed: Sequence[Played] | None = None) -> Facts:
     """The facts of a match, or of the trials that have ended; `changed` are those under another judge."""
     begun = trials_of(season) if changed is None else list(changed)
-    results = season_results(begun)
+    given = score_rules_of(season.config)
+    results = under(season_results(begun), given)
     statuses = {
         name: Counter({status: int((own == at).sum()) for at, status in enumerate(STATUSES)})
         for name, own in zip(results.players, results.status, strict=True)
     }
-    given = score_rules_of(season.config)
     judged = judge(results, Options(given, finished=season.finished))
     why = "" if judged.items else next((note for note in judged.notes if note.startswith("Q is")), judged.headline)
     matches = tuple(played.fixture.id for played in begun)

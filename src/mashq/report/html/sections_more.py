@@ -7,12 +7,12 @@ from mashq.analysis.score_types import ScoredPlayer
 from mashq.protocol.resources import RESOURCES
 from mashq.report.documents.match import COUNTS, AttemptCounts, Attempts, Match
 from mashq.report.html import charts
-from mashq.report.html.events import texts, wording
+from mashq.report.html.events import texts
 from mashq.report.html.facts import BINS, Facts
 from mashq.report.html.labels import labels
 from mashq.report.html.parts import Block, Figure, Prose, Quotes, Section, Table
 from mashq.report.html.verdicts import drawn
-from mashq.report.text.formatting import dollars, is_shown, number, safe
+from mashq.report.text.formatting import carried_columns, dollars, is_shown, number, safe
 from mashq.report.text.score import flips
 from mashq.report.text.tables import Grid, half
 
@@ -117,10 +117,11 @@ def sensitivity(facts: Facts, judges: Sequence[Facts]) -> Section:
     for view in judged.views:
         ranking = view.ranking
         order = "nothing can be scored" if ranking is None else " > ".join(known[name] for name in ranking[:6])
-        rows.append([view.refusals, _NORMALISERS[view.normalise], str(view.items), order])
+        rows.append([view.refusals, _NORMALISERS[view.normalise], view.h, str(view.items), order])
     leaders = {view.ranking[0] for view in judged.views if view.ranking}
     same = "The leader is the same under every rule for refusals and every normaliser."
-    told = [same if len(leaders) == 1 else "The leader depends on the rule for refusals or on the normaliser."]
+    depends = "The leader depends on the rule for refusals, on the normaliser or on what H means."
+    told = [same if len(leaders) == 1 else depends]
     for name, stretches in judged.weight_envelopes.items():
         if len(stretches) > 1:
             told.append(flips(f"the weight of {name}", stretches))
@@ -128,7 +129,7 @@ def sensitivity(facts: Facts, judges: Sequence[Facts]) -> Section:
         shares = sorted(judged.simplex.items(), key=lambda pair: -pair[1])[:5]
         won = ", ".join(f"{known[name]} wins {share:.0%}" for name, share in shares)
         told.append(f"Of all weightings of the counted resources {won}.")
-    grid = Grid(["refusals", "costs relative to", "items", "ranking"], rows, left=4)
+    grid = Grid(["refusals", "costs relative to", "H", "items", "ranking"], rows, left=5)
     blocks: list[Block] = [Table("views", grid, "The ranking under other rules."), Prose(told)]
     blocks += _judges(facts, judges)
     return Section("sensitivity", "What depends on a choice", blocks)
@@ -186,28 +187,36 @@ def story(facts: Facts) -> Section:
 
 
 def lengths(facts: Facts) -> Section:
-    """How long the answers are, and how much of them is copied."""
-    known = labels(facts.names)
-    found = {one.player: one for one in wording(facts.plays)}
-    if not found:
-        return Section(
-            "lengths", "Answer length and coverage", [Prose(["These answers are drawn: they have no text."])]
-        )
-    qa = facts.season.config.task.kind == "qa"
+    """How long the answers are, how much of what matters they carry, how much is copied, and the floors."""
+    known, title = labels(facts.names), "Answer length and coverage"
+    players = facts.report.players
+    if all(player.words is None for player in players):
+        return Section("lengths", title, [Prose(["These answers are drawn: they have no text."])])
+    shown = carried_columns(players)
     rows: list[list[str]] = []
-    for name in facts.names:
-        one, count = found.get(name), facts.statuses[name]
+    for player in players:
+        count = facts.statuses[player.name]
         answered = f"{count['ok'] / max(1, sum(count.values())):.1%}"
-        cells = ["?", "?", "?"] if one is None else [f"{one.words:.0f}", f"{one.relative:.1%}", f"{one.copied:.1%}"]
-        rows.append([known[name], answered, *(cells[:1] if qa else cells)])
-    headings = ["player", "answered", "words (median)", "length relative to the text", "copied"]
+        cells = [number(getattr(player, name), digits) for name, digits in shown.items()]
+        rows.append([known[player.name], answered, *cells])
     said = (
-        "Copied: the share of an answer's words that stand in a run of four or more words of the text. Copying the "
-        "whole text would score H 1: read H beside these."
+        "Means over the scored answers. Coverage: the share of what matters in the source that they carry (of "
+        "questions, the share attempted). Copied: the share of their words inside runs of eight or more that stand "
+        "in the source word for word. Copying the whole text would score H 1: read H beside these."
     )
-    return Section(
-        "lengths", "Answer length and coverage", [Table("lengths", Grid(headings[: 3 if qa else 5], rows), said)]
-    )
+    blocks: list[Block] = [Table("lengths", Grid(["player", "answered", *shown], rows), said)]
+    floors = facts.report.floors
+    if floors:
+        grid = Grid(
+            ["floor", "H", "coverage", "words", "Q"],
+            [
+                [one.name, number(one.h, 4), number(one.coverage, 3), number(one.words), number(one.q, 4)]
+                for one in floors
+            ],
+        )
+        told = "Floors: texts that take no model and cost nothing, outside of the match and of its normaliser."
+        blocks.append(Table("floors", grid, told))
+    return Section("lengths", title, blocks)
 
 
 def faithful(facts: Facts) -> Section:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from mashq.report.documents.compare import Comparison
-from mashq.report.text.formatting import charged, cost_columns, number, safe
+from mashq.report.text.formatting import carried_columns, charged, cost_columns, number, safe
 from mashq.report.text.seasons import SIMULATED
 from mashq.report.text.tables import Format, Grid, half, prose, written
 
@@ -17,11 +17,13 @@ def text(document: Comparison, form: Format = "table") -> str:
 def table(document: Comparison) -> Grid:
     """A row for each player and run."""
     costs = cost_columns([figures.costs for player in document.players for figures in player.runs])
+    carried = carried_columns(figures for player in document.players for figures in player.runs)
     rows = [
         [
             player.name[:20] + (" ★" if run.winner == player.name else ""),
             Path(run.run).name[:24],
             f"{number(figures.h_before_review, 4)} → {number(figures.h, 4)}",
+            *(number(getattr(figures, name), digits) for name, digits in carried.items()),
             *(charged(name, figures.costs[name], figures.charged) for name in costs),
             number(figures.penalty, 3),
             number(figures.q, 4),
@@ -30,7 +32,7 @@ def table(document: Comparison) -> Grid:
         for player in document.players
         for run, figures in zip(document.runs, player.runs, strict=True)
     ]
-    return Grid(["player", "run", "H before → after", *costs, "P", "Q", "± 95%"], rows, left=2)
+    return Grid(["player", "run", "H before → after", *carried, *costs, "P", "Q", "± 95%"], rows, left=2)
 
 
 def sentences(document: Comparison) -> Iterator[str]:

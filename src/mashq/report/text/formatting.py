@@ -3,6 +3,7 @@
 import math
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Protocol
 
 from mashq.analysis.parts import Costs
 from mashq.protocol.resources import TABLE
@@ -57,6 +58,32 @@ def is_shown(name: str, costs: Iterable[Costs], always: Sequence[str] = ("dollar
 def cost_columns(costs: Sequence[Costs], without: Sequence[str] = ("dollars",)) -> list[str]:
     """The resources that a table shows."""
     return [name for name in COSTS if name not in without and is_shown(name, costs)]
+
+
+class Carrying(Protocol):
+    """Figures that say what answers carry."""
+
+    @property
+    def words(self) -> float | None:
+        """Their mean length."""
+        ...
+
+    @property
+    def coverage(self) -> float | None:
+        """How much of what matters they carry."""
+        ...
+
+    @property
+    def copied(self) -> float | None:
+        """How much of them is copied."""
+        ...
+
+
+def carried_columns(figures: Iterable[Carrying]) -> dict[str, int]:
+    """What answers carry, as far as it is known of somebody: the columns that a table shows, with their digits."""
+    every = list(figures)
+    digits = {"words": 0, "coverage": 3, "copied": 3}
+    return {name: own for name, own in digits.items() if any(getattr(row, name) is not None for row in every)}
 
 
 def duration(seconds: float) -> str:

@@ -7,12 +7,13 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from mashq.config import NO_MODEL
 from mashq.players.registry import recorded_spec
 from mashq.protocol.resources import TABLE
 from mashq.report.documents.base import MEASURED
 from mashq.report.documents.match import AttemptCounts, Match, MatchPlayer, RefusalView, ReviewSpend
-from mashq.report.text.formatting import charged, is_shown, number, safe
-from mashq.report.text.score import leads, relative_to
+from mashq.report.text.formatting import carried_columns, charged, is_shown, number, safe
+from mashq.report.text.score import floors_said, height, leads, relative_to
 
 NARROWEST = 100
 
@@ -37,13 +38,15 @@ def _table(document: Match) -> Table:
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
     table.add_column("player", no_wrap=True, min_width=12)
     costs = _columns(document.players)
-    for heading in ("H before → after", *costs.values(), "P", "Q"):
+    carried = carried_columns(player.score for player in document.players)
+    for heading in ("H before → after", *carried, *costs.values(), "P", "Q"):
         table.add_column(heading, justify="right", no_wrap=True)
     for player in document.players:
         won, score = document.finished and player.name == document.winner, player.score
         table.add_row(
             Text(safe(player.name, 24) + (" ★" if won else "")),
             f"{number(score.h_before_review, 4)} → {number(score.h, 4)}",
+            *(number(getattr(score, name), digits) for name, digits in carried.items()),
             *(_cost(player, name) for name in costs),
             number(score.penalty, 3),
             number(score.q, 4),
@@ -78,11 +81,13 @@ def _sentences(document: Match, reviews: Mapping[str, ReviewSpend]) -> Iterable[
     relative = relative_to(document.normalise)
     yield (
         f"{document.items} items {by}; Q = {document.alpha:g}·H − {document.beta:g}·P, costs relative to {relative}, "
-        f"refusals: {document.refusals}."
+        f"refusals: {document.refusals}.{height(document.h)}"
     )
+    yield from floors_said(document.floors)
     for player in players:
         name, model = safe(player.name), safe(player.model)
-        yield f"{name}: {safe(player.agent)} on {model}, T {player.T:g}, R {player.R}"
+        on = "without a model" if model == NO_MODEL else f"on {model}, T {player.T:g}, R {player.R}"
+        yield f"{name}: {safe(player.agent)} {on}"
     yield from _guides(document)
     yield ""
     bill = document.referee

@@ -6,8 +6,9 @@ from typing import Protocol
 
 from mashq.analysis.parts import BetaStretch, Lead, WeightStretch
 from mashq.analysis.score_types import ScoredPlayer, ScoreReport
+from mashq.analysis.substance import Floor
 from mashq.protocol.resources import RESOURCES
-from mashq.report.text.formatting import charged, dollars, is_shown, number, safe
+from mashq.report.text.formatting import carried_columns, charged, dollars, is_shown, number, safe
 from mashq.report.text.tables import Format, Grid, best, half, prose, written
 
 MAX_SHOWN = 40
@@ -60,12 +61,14 @@ def table(document: ScoreReport, everyone: bool = False) -> Grid:
     costs = [n for n in RESOURCES if is_shown(n, every) and any(own[n] is not None for own in every)]
     interval = any(player.q_low is not None for player in players)
     chance = any(player.p_win is not None for player in players)
-    headings = ["player", "H", "answered", *costs, "P", "Q"]
+    carried = carried_columns(players)
+    headings = ["player", "H", "answered", *carried, *costs, "P", "Q"]
     headings += (["± 95%"] if interval else []) + (["P(win)"] if chance else [])
     rows: list[list[str]] = []
     for player in shown:
         won = player.name == document.winner or player.name in document.tied
         row = [f"{player.name[:34]}{' ★' if won else ''}", number(player.h, 4), _percent(player.answer_rate)]
+        row += [number(getattr(player, name), digits) for name, digits in carried.items()]
         row += [_cost(name, player) for name in costs]
         row += [number(player.penalty, 3), number(player.q, 4)]
         if interval:
@@ -73,10 +76,10 @@ def table(document: ScoreReport, everyone: bool = False) -> Grid:
         if chance:
             row.append(number(player.p_win, 3))
         rows.append(row)
-    values = [[p.h for p in shown], [p.answer_rate for p in shown]]
+    values = [[p.h for p in shown], [p.answer_rate for p in shown], *([None] * len(shown) for _ in carried)]
     values += [[p.costs[name] for p in shown] for name in costs]
     values += [[p.penalty for p in shown], [p.q for p in shown]]
-    bold = best(values, [True, True, *(False for _ in costs), False, True])
+    bold = best(values, [True, True, *(False for _ in (*carried, *costs)), False, True])
     shaded = frozenset(at for at, p in enumerate(shown) if p.name == document.winner)
     return Grid(headings, rows, bold=bold, shaded=shaded)
 
@@ -94,8 +97,9 @@ def sentences(document: ScoreReport) -> Iterator[str]:
     relative = relative_to(document.normalise)
     yield (
         f"{items}; Q = {document.alpha:g}·H − {document.beta:g}·P; P counts {costs}, relative to {relative}; "
-        f"refusals: {document.refusals}."
+        f"refusals: {document.refusals}.{height(document.h)}"
     )
+    yield from floors_said(document.floors)
     yield safe(document.headline, 600)
     if len(document.best_set) > 1 and len(document.players) > 2:
         yield f"Cannot be told from the best: {_names(document.best_set)}."
@@ -118,6 +122,22 @@ def sentences(document: ScoreReport) -> Iterator[str]:
         yield f"Dollars per faithful answer (H of 0.5 or more): {each}."
     for note in document.notes:
         yield f"Note: {safe(note, 500)}"
+
+
+def height(h: str) -> str:
+    """What H means, where it is not the judge's own."""
+    return " H is adequate: times how far an answer carries what matters." if h == "adequate" else ""
+
+
+def floors_said(floors: Sequence[Floor]) -> Iterator[str]:
+    """What texts that take no model would have, as far as it is known."""
+    told = [
+        f"{floor.name} Q {floor.q:.4f} (H {floor.h:.4f}, coverage {floor.coverage:.3f}, {floor.words:.0f} words)"
+        for floor in floors
+        if floor.q is not None and floor.h is not None and floor.words
+    ]
+    if told:
+        yield f"Floors, without a model and outside of the match: {'; '.join(told)}; silence Q 0."
 
 
 def leads(document: Scored) -> str:

@@ -1,12 +1,12 @@
 """The trials of a match, for a person."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from mashq.report.documents.trials import Trials, TrialsPlayer
-from mashq.report.text.formatting import charged, cost, cost_columns, number, safe
+from mashq.report.text.formatting import carried_columns, charged, cost, cost_columns, number, safe
 from mashq.report.text.match import calls_made, refusal_views
-from mashq.report.text.score import leads, relative_to
+from mashq.report.text.score import floors_said, height, leads, relative_to
 from mashq.report.text.seasons import SIMULATED, scored_by
 from mashq.report.text.tables import Format, Grid, half, prose, written
 
@@ -21,17 +21,19 @@ def text(document: Trials, form: Format = "table") -> str:
 def table(document: Trials) -> Grid:
     """Means and standard deviations over trials, and the interval over items."""
     costs = cost_columns([player.mean.costs for player in document.players])
-    rows = [_row(document, player, costs) for player in document.players]
-    return Grid(["player", "H ± sd", *costs, "P", "Q ± sd", "95% CI", "won"], rows)
+    carried = carried_columns(player.mean for player in document.players)
+    rows = [_row(document, player, costs, carried) for player in document.players]
+    return Grid(["player", "H ± sd", *carried, *costs, "P", "Q ± sd", "95% CI", "won"], rows)
 
 
-def _row(document: Trials, player: TrialsPlayer, costs: list[str]) -> list[str]:
+def _row(document: Trials, player: TrialsPlayer, costs: list[str], carried: Mapping[str, int]) -> list[str]:
     mean, sd = player.mean, player.sd
     won = " ★" if document.finished and player.name == document.winner else ""
     interval = half(player.q_low, player.q_high)
     return [
         safe(player.name, 24) + won,
         with_sd(mean.h, sd.h, 4),
+        *(number(getattr(mean, name), digits) for name, digits in carried.items()),
         *(_cost(name, player) for name in costs),
         number(mean.penalty, 3),
         with_sd(mean.q, sd.q, 4),
@@ -61,8 +63,9 @@ def sentences(document: Trials) -> Iterator[str]:
         f"{document.trials} trial(s) of {document.items} items, {scored_by(document)}; every item is averaged over "
         f"its trials first, ± is the standard deviation over trials. Q = {document.alpha:g}·H − {document.beta:g}·P, "
         f"costs relative to {relative_to(document.normalise)}, refusals: {document.refusals}. The 95% CI is over "
-        "items."
+        f"items.{height(document.h)}"
     )
+    yield from floors_said(document.floors)
     yield safe(document.headline, 600)
     if not document.finished:
         yield (

@@ -11,7 +11,9 @@ from mashq.web.library import Found, locks, playing
 from mashq.web.replay_cache import LiveReplay, ReplayCache
 from mashq.web.run_view import RunView
 
-FIGURES = ("h", "h_before_review", "answer_rate", "calls", "tokens", "reviews", "seconds", "dollars", "penalty", "q")
+CARRIED = ("words", "coverage", "copied")
+COUNTED = ("calls", "tokens", "reviews", "seconds", "dollars")
+FIGURES = ("h", "h_before_review", *CARRIED, "answer_rate", *COUNTED, "penalty", "q")
 MAX_MATCHES, PAGE, PATIENCE = 1000, 100, 1.0
 SECRETIVE = ("headers", "env")  # nothing secret is stored; what could be mistaken for it is not shown either
 

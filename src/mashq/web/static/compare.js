@@ -1,7 +1,7 @@
 // Two runs side by side: players, the items that changed most, the settings that differ.
 import { address, asked, chip, dollars, fill, find, get, make, number, plain, say, score, state, when, who } from "./common.js";
 
-const FIGURES = [["H", "h", score], ["H before review", "h_before_review", score], ["calls", "calls", (v) => number(v, v % 1 ? 1 : 0)],
+const FIGURES = [["H", "h", score], ["H before review", "h_before_review", score], ["words", "words", (v) => number(v)], ["coverage", "coverage", (v) => number(v, 3)], ["copied", "copied", (v) => number(v, 3)], ["calls", "calls", (v) => number(v, v % 1 ? 1 : 0)],
   ["tokens", "tokens", (v) => number(v)], ["reviews", "reviews", (v) => number(v, v % 1 ? 1 : 0)], ["seconds", "seconds", (v) => number(v, 1)],
   ["dollars", "dollars", dollars], ["P", "penalty", (v) => (v === null ? "–" : v.toFixed(3))], ["Q", "q", score]];
 let told = null;
@@ -16,7 +16,7 @@ const change = (a, b, digits) => {
   const by = b - a, text = number(Math.abs(by), digits);
   return (/[1-9]/.test(text) ? (by > 0 ? "+" : "−") : "") + text;
 };
-const digits = (key) => (["h", "h_before_review", "q"].includes(key) ? 4 : key === "penalty" ? 3 : key === "dollars" ? 4 : key === "seconds" ? 1 : 0);
+const digits = (key) => (["h", "h_before_review", "q"].includes(key) ? 4 : ["penalty", "coverage", "copied"].includes(key) ? 3 : key === "dollars" ? 4 : key === "seconds" ? 1 : 0);
 
 const players = () => {
   const [a, b] = told.runs;

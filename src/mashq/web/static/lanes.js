@@ -49,6 +49,8 @@ const stand = (meta, frame, seat) => {
       make("span", { class: "doing" }, frame.ended && frame.at === frame.total ? "" : DOING[own.phase])),
     make("div", { class: "model" }, `${plain(player.model)} · ${plain(player.agent)} · T ${player.T} · R ${player.R}`),
     make("dl", { class: "big" }, figures("Q" + so, score(q)), figures("H" + so, score(h)), figures("P" + so, p === null ? "–" : p.toFixed(3))),
+    final && final.words !== null && final.coverage !== null ? make("p", { class: "soft" }, `${number(final.words)} words an answer · coverage ${final.coverage.toFixed(3)}`
+      + (final.copied === null ? "" : ` · copied ${final.copied.toFixed(3)}`)) : null,
     costs(meta, shown, own, seat));
 };
 

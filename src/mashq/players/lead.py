@@ -1,0 +1,40 @@
+"""`lead`: the first sentences of the source, or all of it, without any model: what every summariser should beat."""
+
+from typing import Self
+
+from mashq.config import PlayerConfig
+from mashq.gateway.model import Model
+from mashq.players.base import AgentSpec, Calls, Draft, on
+from mashq.players.prompting import Prompter
+from mashq.protocol.moves import Answer
+from mashq.protocol.state import Observation
+from mashq.protocol.texts import first_sentences
+
+
+class Lead:
+    """Repeats the first `n` sentences of its source; `None` is all of it."""
+
+    spec = AgentSpec(
+        "the first `n` sentences of the source (3 unless set, or `all`); asks nobody and needs no `model`",
+        "0",
+        calls=lambda work: Calls(0),
+        reviews="never",
+        answers_alone=True,
+        max_reviews=0,
+        settings=frozenset({"n"}),
+    )
+
+    def __init__(self, sentences: int | None) -> None:
+        self._sentences = sentences
+
+    @classmethod
+    def configured(cls, player: PlayerConfig, _prompter: Prompter) -> Self:
+        """As a player sets it."""
+        return cls(player.n if isinstance(player.n, int) else None)
+
+    async def move(self, seen: Observation, model: Model) -> Draft:
+        """What the source begins with, or on to the next."""
+        if seen.step == "decide" or seen.item is None:
+            return on(seen, "it repeats its source and never reviews")
+        text = seen.item.text if self._sentences is None else first_sentences(seen.item.text, self._sentences)
+        return Answer("ok", text) if text.strip() else Answer("refused", error="the source has no sentence")
