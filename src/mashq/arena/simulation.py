@@ -101,7 +101,7 @@ def recorded(path: Path, without: Sequence[str] = ()) -> Record:
         _recorded(config, player, [one[seat] for one in seen], trials[0][seat])
         for seat, player in enumerate(config.players)
     )
-    lengths = tuple(len(item.text.encode()) for item in played[0].state.items)
+    lengths = tuple(len(item.shown.encode()) for item in played[0].state.items)
     return Record(season, config, players, trials, lengths)
 
 
@@ -275,14 +275,16 @@ def placeholders(record: Record, count: int) -> str:
 
     With budgets they are as long as the recorded ones, because a call reserves a token a byte of its prompt.
     """
-    text = "question" if record.config.task.kind == "qa" else "text"
+    kind = record.config.task.kind
+    text = "text" if kind == "summarise" else "question"
     padded = _budgets(record.config)
     rows: list[str] = []
     for number in range(1, count + 1):
         said = f"[simulated item {number}]"
         length = record.lengths[(number - 1) % record.items] if padded else 0
         row = {"id": f"simulated-{number}", text: said.ljust(length, "."), "answer": "[none]"}
-        rows.append(json.dumps(row) + "\n")
+        documents = {"passages": ["[none]"]} if kind == "rag" else {}
+        rows.append(json.dumps(row | documents) + "\n")
     return "".join(rows)
 
 

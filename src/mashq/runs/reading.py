@@ -18,7 +18,7 @@ from mashq.protocol import moves
 from mashq.protocol.items import Item
 from mashq.protocol.resources import RATED
 from mashq.protocol.results import PlayerResult
-from mashq.runs import charges, results
+from mashq.runs import charges, items, results
 from mashq.runs.database import columns_of, connect
 from mashq.runs.ledger import entries
 from mashq.runs.schema import check_file
@@ -66,8 +66,7 @@ def check_record(path: Path) -> None:
 def read_items(path: Path) -> tuple[Item, ...]:
     """The items of a run, as they were when it began."""
     with reading(path) as connection:
-        rows = connection.execute("SELECT id, text, reference FROM items ORDER BY position").fetchall()
-    return tuple(Item(*row) for row in rows)
+        return items.read(connection)
 
 
 def read_matches(path: Path) -> dict[str, bool]:
