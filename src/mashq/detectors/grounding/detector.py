@@ -3,7 +3,8 @@
 Contract: H is the calibrated chance that the answer is faithful: boosted trees and a straight line over what
 `grounding_features` measures, fitted by `bench/fit_grounding.py`. An answer whose every sentence stands in the
 source word for word (endings apart) scores at least COPY, any other at most COPY. An answer without a single
-word or number scores 0.0. Any text is accepted; time is linear in the lengths; equal pairs get equal scores
+word or number scores 0.0. Of a source that is too long to fit (`windows`) the best windows of the answer's sentences
+are the evidence. Any text is accepted; time is linear in the lengths; equal pairs get equal scores
 in any order and batch.
 """
 
@@ -20,6 +21,7 @@ from mashq.detectors.grounding.evidence import Source
 from mashq.detectors.grounding.features import FEATURES, best_sentence, features, sentences
 from mashq.detectors.grounding.reading import Token, read
 from mashq.detectors.grounding.trees import load
+from mashq.detectors.grounding.windows import FITS, Windows
 
 __all__ = ["COPY", "Grounding"]
 
@@ -32,7 +34,7 @@ class Grounding:
     """The built-in detector of unsupported wording."""
 
     name: str = "grounding"
-    version: str = "3"
+    version: str = "4"
 
     def score(self, pairs: Sequence[Pair]) -> list[float]:
         """H of each pair, in the order given."""
@@ -40,6 +42,11 @@ class Grounding:
         # Grouped by source, so that each is read once and only one index is held at a time.
         by_source = sorted(range(len(pairs)), key=lambda i: pairs[i].source)
         for text, group in groupby(by_source, key=lambda i: pairs[i].source):
+            if len(text) > FITS:
+                windows = Windows.of(text)
+                for i in group:
+                    scores[i] = _score(Source.of(windows.part(pairs[i].answer)), pairs[i].answer)
+                continue
             source = Source.of(text)
             for i in group:
                 scores[i] = _score(source, pairs[i].answer)
