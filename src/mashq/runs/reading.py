@@ -178,6 +178,16 @@ def read_unstated(path: Path, match: str) -> dict[str, int]:
         return dict(connection.execute(query, (match,)).fetchall())
 
 
+def read_abstentions(path: Path, match: str) -> tuple[int, int]:
+    """How many answers and rewrites of a match abstain: as read from their words, and as stated."""
+    query = """SELECT coalesce(sum(instr(move, '"abstained": "read"') > 0), 0),
+      coalesce(sum(instr(move, '"abstained": "yes"') > 0), 0)
+      FROM events WHERE match = ? AND kind IN ('answer', 'rewrite')"""
+    with reading(path) as connection:  # a quotation mark within a text has a backslash
+        read, stated = connection.execute(query, (match,)).fetchone()
+    return read, stated
+
+
 def read_unusable(path: Path, match: str | None) -> dict[str, tuple[int, int, int, int]]:
     """Of each player in a match, or in all: texts and those taken as they stood for want of the JSON asked for,
     decisions and those that fell back for want of a usable reply; players without either are left out."""

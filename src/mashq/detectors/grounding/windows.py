@@ -1,9 +1,9 @@
 """The part of a long source that an answer is compared with: for each of its sentences the best window.
 
-Contract: a source of at most FITS characters is its own part. A longer one is cut into blocks at the ends of sentences;
-a window is two blocks in a row. A sentence of the answer has the window that holds most of the weight of its words (rare
-in the source, heavy), and a second one for what the first lacks. The part is these windows in the source's order, so
-that what else the source holds changes nothing. Words are found without reading the whole source as evidence.
+Contract: only sources of more than FITS characters are read so. One is cut into blocks at the ends of sentences; a
+window is two blocks in a row. A sentence of the answer has the window that holds most of the weight of its words
+(rare in the source, heavy), and a second one for what the first lacks. The part is these windows in the source's
+order, so that what else the source holds changes little. Words are found without reading it all as evidence.
 """
 
 from __future__ import annotations
