@@ -28,6 +28,11 @@ def without_citations(text: str, known: Collection[str] = ()) -> str:
     return _BRACKET.sub(lambda found: found[0] if ids_in(found[1], known) is None else "", text)
 
 
+def blanked(text: str, known: Collection[str] = ()) -> str:
+    """The answer with blanks in the place of its marks, so that everything stands where it stood."""
+    return _BRACKET.sub(lambda found: found[0] if ids_in(found[1], known) is None else " " * len(found[0]), text)
+
+
 def ids_in(inside: str, known: Collection[str] = ()) -> tuple[str, ...] | None:
     """The ids of a bracket, or None when it is no citation."""
     parts = [part.strip() for part in re.split(r"[,;]", inside)]

@@ -23,7 +23,7 @@ from mashq.detectors.grounding.reading import Token, read
 from mashq.detectors.grounding.trees import load
 from mashq.detectors.grounding.windows import FITS, Windows
 
-__all__ = ["COPY", "Grounding"]
+__all__ = ["COPY", "Grounding", "evidence"]
 
 COPY = 0.95  # what a copy scores at least, and anything else at most
 _COPIED = FEATURES.index("copied")
@@ -69,6 +69,16 @@ class Grounding:
                 doubtful.append(i in odd or (None if plain else not source.supports(token)))
             answer += part
         return _runs(answer, doubtful)
+
+
+def evidence(source: str, sentence: str) -> tuple[int, int] | None:
+    """Where the sentence of the source stands that holds most of this one; None when none holds any."""
+    there = Source.of(source)
+    best = best_sentence(there, read(sentence))
+    if best < 0:
+        return None
+    first, last = there.starts[best], there.starts[best + 1] - 1
+    return there.tokens[first].start, there.tokens[last].end
 
 
 def _score(source: Source, text: str) -> float:

@@ -64,9 +64,9 @@ def sample_of(
     sample: Document = {
         "id": item.id,
         "epoch": epoch,
-        "input": item.text,
+        "input": item.shown,
         "target": item.reference or "",
-        "messages": [{"role": "user", "content": item.text, "source": "input"}, *(c["message"] for c in said)],
+        "messages": [{"role": "user", "content": item.shown, "source": "input"}, *(c["message"] for c in said)],
         "output": {"model": model, "choices": said, "completion": answer if said else ""},
         "scores": {SCORER: {"value": row["h"], "answer": answer}} if row["h"] is not None else {},
         "metadata": {"mashq": {name: row[name] for name in (*KEPT, *BESIDE)}},

@@ -111,7 +111,7 @@ def wording(matches: Sequence[Played]) -> list[Wording]:
     first = matches[0]
     if any(player.model.startswith("simulated/") for player in first.config.players):
         return []
-    sources = [WORD.findall(item.text.lower()) for item in first.state.items]
+    sources = [WORD.findall(item.source.lower()) for item in first.state.items]
     runs = [_runs(words) for words in sources]
     found: list[Wording] = []
     for seat, player in enumerate(first.config.players):
@@ -151,7 +151,7 @@ def texts(played: Played, item: str) -> list[tuple[str, str]]:
         return []
     state = played.state
     place = next(at for at, one in enumerate(state.items) if one.id == item)
-    found = [("The text", state.items[place].text)]
+    found = [("The text", state.items[place].shown)]
     if state.items[place].reference is not None:
         found.append(("The reference answer", state.items[place].reference or ""))
     for player in state.players:
