@@ -311,6 +311,28 @@ def test_every_command(played: Path, tmp_path: Path, line: str) -> None:
     assert done.out or list(tmp_path.iterdir())
 
 
+def test_exported_rows_tell_abstentions_and_score_as_the_run_does(tmp_path: Path) -> None:
+    config = recorded(tmp_path, there="The passages do not say.", absent=GIVEN_UP, unsaid="Ann Lee won 12 medals.")
+    result = mashq.play(config, tmp_path / "run")
+    assert command(["export", str(tmp_path / "run"), "-o", str(tmp_path / "rows.jsonl")]).code == 0
+    found = {row["item"]: row for row in map(json.loads, (tmp_path / "rows.jsonl").read_text().splitlines())}
+    told = {name: (row["answerable"], row["abstained"], row["passages"]) for name, row in found.items()}
+    assert told == {"there": (1, 1, 3), "absent": (0, 1, 2), "unsaid": (None, 0, 2)}
+    scored = json.loads(command(["score", str(tmp_path / "rows.jsonl"), "--json"]).out)
+    assert scored["players"][0]["h"] == result["players"][0]["h"]
+
+
+def test_a_run_can_be_scored_anew_by_another_judge(tmp_path: Path) -> None:
+    config = recorded(tmp_path, there=RIGHT, absent=GIVEN_UP, unsaid="Ann Lee won 13 medals.")
+    mashq.play(config, tmp_path / "run")
+    done = command(["rescore", str(tmp_path / "run"), "--detector", "simpleqa", "--json"])
+    assert done.code == 0, done.err
+    before, after = json.loads(done.out)
+    assert after["players"][0]["h"] == pytest.approx(2 / 3) and before["players"][0]["h"] < 1
+    again = command(["rescore", str(tmp_path / "run"), "--detector", "grounding", "--json"])
+    assert json.loads(again.out)[1]["players"][0]["h"] == before["players"][0]["h"]
+
+
 def test_a_killed_match_goes_on_as_if_nothing_had_been(played: Path, tmp_path: Path) -> None:
     config = json.loads((played / "match.yaml").read_text())
     whole = mashq.play(config, tmp_path / "whole")
@@ -350,16 +372,12 @@ def test_the_dashboard_shows_an_item_with_its_passages(played: Path) -> None:
 
 
 def test_the_dashboard_lights_what_an_answer_cites_and_marks_what_nothing_supports(tmp_path: Path) -> None:
-    said = {
-        "answer": "The mill burned down on 3 May 1921 [p2]. Bob Ray was seen in Lima [p1, p9].",
-        "abstained": False,
-    }
-    config = recorded(tmp_path, there=said, absent=GIVEN_UP)
+    text = "The mill burned down on 3 May 1921 [p2]. Bob Ray was seen in Lima [p1, p9]."
+    config = recorded(tmp_path, there={"answer": text, "abstained": False}, absent=GIVEN_UP)
     mashq.play(config, tmp_path / "runs" / "one")
     site = Dashboard(tmp_path / "runs")
     ((seq,), (other,)) = rows(tmp_path / "runs" / "one", "SELECT seq FROM events WHERE kind = 'answer' ORDER BY seq")
     found = json.loads(site.get("/api/spans", f"run=one&match=0&seq={seq}").body)
-    text = said["answer"]
     marked = [text[start:end] for start, end in found["spans"]]
     assert any("Bob Ray" in part for part in marked) and not any("[p" in part or "mill" in part for part in marked)
     passage = ITEMS[0]["passages"][1]["text"]

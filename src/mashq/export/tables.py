@@ -15,13 +15,14 @@ from typing import Any
 
 from mashq.errors import ConfigError, StoreError
 from mashq.export.files import Cell, Kind, Table
+from mashq.protocol.items import Item
 from mashq.protocol.resources import TABLE
 from mashq.protocol.results import COST_NAMES, ItemResult, PlayerResult
 from mashq.protocol.results import columns_of as result_columns
 from mashq.protocol.score import ScoreRules
 from mashq.runs.database import RATED_COLUMNS, columns_of, connect
 from mashq.runs.open import Season
-from mashq.runs.reading import DATABASE
+from mashq.runs.reading import DATABASE, read_items
 from mashq.runs.seasons import Fixture
 
 RESULTS: tuple[tuple[str, Kind], ...] = (
@@ -92,6 +93,7 @@ EVENTS: tuple[tuple[str, Kind], ...] = (
     ("ruling", "text"),
     ("time", "real"),
 )
+DOCUMENTS: tuple[tuple[str, Kind], ...] = (("answerable", "whole"), ("abstained", "whole"), ("passages", "whole"))
 WORDS = ("text", "text_first", "reason")
 WHOLE = 2**53
 
@@ -125,7 +127,10 @@ def results(season: Season, matches: Collection[str] = ()) -> Table:
     fixtures = chosen(season, matches)
     settings = list(dict.fromkeys(name for fixture in fixtures for name, _ in fixture.cell))
     more = _declared(season)
+    documents = {item.id: item for item in read_items(season.path)} if season.config.task.kind == "rag" else {}
     extra: list[tuple[str, Kind]] = [*((name, "text") for name in settings), *((name, "real") for name in more)]
+    if documents:
+        extra += DOCUMENTS
 
     def rows() -> Iterator[tuple[Cell, ...]]:
         for fixture in fixtures:
@@ -133,10 +138,18 @@ def results(season: Season, matches: Collection[str] = ()) -> Table:
             own = tuple(_setting(cell[name]) if name in cell else None for name in settings)
             models = {player.name: player.model for player in fixture.config.players}
             for player in season.played(fixture).results:
-                for row, costs in zip(player_rows(player, fixture.trial), _costs(player), strict=True):
-                    yield (*row, models.get(player.name), fixture.id, *own, *(costs[name] for name in more))
+                each = zip(player_rows(player, fixture.trial), _costs(player), player.items, strict=True)
+                for row, costs, one in each:
+                    about = _about(documents[one.item], one) if documents else ()
+                    yield (*row, models.get(player.name), fixture.id, *own, *(costs[name] for name in more), *about)
 
     return Table((*RESULTS, *extra), rows())
+
+
+def _about(item: Item, row: ItemResult) -> tuple[Cell, ...]:
+    """What DOCUMENTS says of an answer over documents; whether there is an answer may be unknown."""
+    answerable = None if item.answerable is None else int(item.answerable)
+    return answerable, int(row.abstained) if row.status == "ok" else None, len(item.passages)
 
 
 def _declared(season: Season) -> list[str]:

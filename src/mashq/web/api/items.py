@@ -128,7 +128,7 @@ def _passages(item: Item) -> dict[str, Any]:
 
 
 def text(live: LiveReplay, what: str, number: int) -> str:
-    """One whole text: the `source` or `passage ID` of an item, the `answer` or `draft` of a move, an attempt's `reply`."""
+    """One whole text: the `source` or `passage ID` of an item, the `answer` or `draft` of a move, or a `reply`."""
     found = live.view.found
     with queries.opened(found.path, finished=found.finished) as connection:
         if what == "source":
