@@ -14,7 +14,7 @@ def documents(facts: Facts) -> Section | None:
         return None
     said = (
         "Both errors apart: abstentions where the passages hold the answer, and answers where they do not. A "
-        "citation holds when its passage supports the sentence; a sentence counts as cited when what it cites supports it."
+        "citation holds when its passage supports the sentence; a sentence is cited when what it cites supports it."
     )
     blocks: list[Block] = [Table("documents", grid(views), said)]
     counts = sorted({part.passages for player in views.players for part in player.by_count})
