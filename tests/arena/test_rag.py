@@ -333,6 +333,25 @@ def test_a_run_can_be_scored_anew_by_another_judge(tmp_path: Path) -> None:
     assert json.loads(again.out)[1]["players"][0]["h"] == before["players"][0]["h"]
 
 
+@pytest.mark.slow
+def test_a_record_with_abstentions_can_be_simulated(tmp_path: Path) -> None:
+    items = [{**ITEMS[n % 3], "id": f"{n}"} for n in range(12)]
+    (tmp_path / "documents.jsonl").write_text("".join(json.dumps(item) + "\n" for item in items))
+    said = {0: RIGHT, 1: GIVEN_UP, 2: MADE_UP}
+    lines = [{"item": f"{n}", "text": json.dumps(said[n % 3]), "tokens_in": 9, "tokens_out": 5} for n in range(12)]
+    (tmp_path / "answers.jsonl").write_text("".join(json.dumps({**line, "seconds": 1.0}) + "\n" for line in lines))
+    model = f"recorded/{tmp_path / 'answers.jsonl'}"
+    config = {
+        "task": {"kind": "rag", "data": str(tmp_path / "documents.jsonl")},
+        "players": [{"name": name, "agent": "plain", "model": model} for name in "AB"],
+    }
+    mashq.play(config, tmp_path / "run")
+    done = command(["calibrate", str(tmp_path / "run"), "-o", str(tmp_path / "calibrated.yaml")])
+    assert done.code == 0, done.err
+    again = command(["run", str(tmp_path / "calibrated.yaml"), "--out", str(tmp_path / "again"), "--json"])
+    assert again.code == 0 and json.loads(again.out)["simulated"], again.err
+
+
 def test_a_killed_match_goes_on_as_if_nothing_had_been(played: Path, tmp_path: Path) -> None:
     config = json.loads((played / "match.yaml").read_text())
     whole = mashq.play(config, tmp_path / "whole")

@@ -137,9 +137,14 @@ def _recorded(config: Config, player: PlayerConfig, seen: Sequence[Seen], result
         result.threshold,
         result.max_reviews,
         config.rules.keep == "better",
-        config.guided_by != "judge",
+        _guided_apart(config),
         seen,
     )
+
+
+def _guided_apart(config: Config) -> bool:
+    """Whether players are told other scores than the judge's, as they always are over documents."""
+    return config.guided_by != "judge" or config.task.kind == "rag"
 
 
 def settings(record: Record, fitted: Sequence[Fitted], data: str, items: int) -> dict[str, Any]:
@@ -147,7 +152,7 @@ def settings(record: Record, fitted: Sequence[Fitted], data: str, items: int) ->
     config = record.config
     document: dict[str, Any] = {"task": {"kind": config.task.kind, "data": data, "limit": items}}
     document["players"] = [_player(config, p, own) for p, own in zip(config.players, fitted, strict=True)]
-    document["guide"] = "judge" if config.guided_by == "judge" else "confidence"
+    document["guide"] = "confidence" if _guided_apart(config) else "judge"
     rules = config.rules.model_dump(mode="json", exclude_defaults=True)
     if rules:
         document["rules"] = rules

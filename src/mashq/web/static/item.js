@@ -140,7 +140,8 @@ const begin = async () => {
   find("name").textContent = plain(item.id, 120);
   find("simulated").hidden = !told.simulated;
   find("to-match").href = address("/match", here);
-  const guide = told.guide === "judge" ? "guide is the judge" : `guide ${plain(told.guide, 40)}`;
+  const guide = told.guide === "judge" && told.task === "rag" ? "guide: support, and of abstentions the stated confidence"
+    : told.guide === "judge" ? "guide is the judge" : `guide ${plain(told.guide, 40)}`;
   const facts = [plain(run, 80), `match ${plain(match, 40)}`, told.task, `judge ${plain(told.detector.name ?? "", 40)} ${plain(told.detector.version ?? "", 20)}`, guide, `keep ${told.keep}`];
   fill(find("facts"), ...facts.map((one) => make("span", {}, one)));
   find("h-source").textContent = told.task === "summarise" ? "Source" : "Question";
