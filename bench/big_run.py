@@ -51,7 +51,7 @@ def write(path: Path, moves: int, matches: int = 1, seed: int = 1) -> int:
     connection.executescript(SCHEMA)
     connection.execute("BEGIN")
     rows = ((at, item.id, item.text, None) for at, item in enumerate(items))
-    connection.executemany("INSERT INTO items VALUES (?,?,?,?)", rows)
+    connection.executemany("INSERT INTO items (position, id, text, reference) VALUES (?,?,?,?)", rows)
     prompts = [json.dumps([["user", _text(draw, 200)]]) for _ in range(PROMPTS)]
     digests = [hashlib.blake2b(prompt.encode(), digest_size=16).hexdigest() for prompt in prompts]
     connection.executemany("INSERT INTO prompts VALUES (?,?)", zip(digests, prompts, strict=True))

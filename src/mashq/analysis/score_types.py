@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
-from mashq.analysis.parts import BetaStretch, Costs, Lead, WeightStretch, flat
+from mashq.analysis.parts import OPTIONAL, BetaStretch, Costs, Lead, WeightStretch, flat
+from mashq.analysis.passages import PassageViews
 from mashq.analysis.substance import Floor
 from mashq.protocol.results import COST_NAMES
 from mashq.protocol.score import Height, Refusals
@@ -160,3 +161,5 @@ class ScoreReport:
     """Items that not everyone answered."""
     notes: Sequence[str]
     """What a reader must not miss."""
+    passages: PassageViews | None = field(default=None, metadata=OPTIONAL)
+    """What answers over documents came to; absent for other tasks."""

@@ -6,11 +6,12 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from mashq.arena.documents import DocumentScores
 from mashq.arena.endpoints import NOTHING_YET, Endpoints, Facilities, Learnt
 from mashq.arena.external_agents import ExternalAgents
 from mashq.arena.play import Contestant, Match, Watcher
 from mashq.arena.referee import Referee, Scorer
-from mashq.config import Config, PlayerConfig
+from mashq.config import Config, PlayerConfig, TaskConfig
 from mashq.detectors import base as detectors
 from mashq.detectors import verdicts
 from mashq.detectors.contents import SUMMARISE
@@ -32,7 +33,7 @@ from mashq.runs.ledger import RunLedger
 from mashq.runs.open import fold
 from mashq.runs.reading import Left
 from mashq.runs.seasons import Fixture
-from mashq.runs.setup import first_state, stored_prompts
+from mashq.runs.setup import first_state, selection_of, stored_prompts
 from mashq.runs.writer import MatchRecord
 
 OWN = ("judge", "confidence")
@@ -85,15 +86,20 @@ class RunContext:
     async def check(self, configs: Sequence[Config], prompts: Mapping[str, Any]) -> None:
         """Refuse, before anything is paid for, a match that could not be played or scored."""
         for config in configs:
-            if (config.judge, config.guided_by, config.task) != (
-                self.config.judge,
-                self.config.guided_by,
-                self.config.task,
+            if (config.judge, config.guided_by) != (self.config.judge, self.config.guided_by) or not same_items(
+                config.task, self.config.task
             ):
                 raise ConfigError("the matches of a run share their items, judge and guide: use a run for each")
+        for name, judge in self.judges.items() if self.config.task.kind == "rag" else ():
+            guides = name == self.config.guided_by or self.config.guided_by == "judge"
+            if guides and getattr(judge.detector, "needs_reference", False):
+                raise ConfigError(
+                    f"the detector {name!r} reads the reference answer, of which no player of a rag task is told: "
+                    "name what guides the players with guide (grounding, or confidence)"
+                )
         if getattr(self.judge.detector, "needs_reference", False):
             for item in self.items:
-                if item.reference is None:
+                if item.reference is None and item.answerable is not False:
                     raise ConfigError(
                         f"the detector {self.judge.name!r} needs a reference answer and item {item.id!r} has none: "
                         "name the field that holds it with task.answer"
@@ -140,7 +146,7 @@ class RunContext:
             match = Match(
                 id=fixture.id,
                 state=state,
-                contestants=tuple(_contestant(players[p.name], p, endpoints) for p in config.players),
+                contestants=tuple(_contestant(players[p.name], p, config, endpoints) for p in config.players),
                 judge=judge,
                 guide=None
                 if config.guided_by in OWN
@@ -152,6 +158,7 @@ class RunContext:
                 seed=seed,
                 watch=watch,
                 ahead=config.ahead,
+                documents=self._documents(config, endpoints, ledger, fixture.id, seed),
             )
             state = await match.play()
             more = await self._contents(config, state, judge)
@@ -188,6 +195,19 @@ class RunContext:
                 external_agents.server.record_to(record.refuse)
             yield players
 
+    def _documents(
+        self, config: Config, endpoints: Endpoints, ledger: RunLedger, match: str, seed: int
+    ) -> DocumentScores | None:
+        """How answers from passages are scored; None for other tasks."""
+        if config.task.kind != "rag":
+            return None
+        judge = self._scorer(config.judge, endpoints, ledger, match, seed)
+        own = {"judge": judge, "confidence": None}
+        told = config.guided_by
+        guide = own[told] if told in own else self._scorer(told, endpoints, ledger, match, seed)
+        compares = getattr((self.judges.get(config.judge) or _judge(config.judge)).detector, "needs_reference", False)
+        return DocumentScores(judge, guide, config.task.abstention, bool(compares))
+
     def _scorer(self, name: str, endpoints: Endpoints, ledger: RunLedger, match: str, seed: int) -> Scorer:
         if name not in self._referees:
             judge = self.judges[name]
@@ -195,6 +215,12 @@ class RunContext:
                 return LlmJudge(endpoints[model_of(name) or ""], ledger, self.clock, match, seed)
             self._referees[name] = Referee(judge.detector)
         return self._referees[name]
+
+
+def same_items(one: TaskConfig, other: TaskConfig) -> bool:
+    """Whether two tasks have the same items: which passages are shown, and what an abstention is worth, apart."""
+    plain = {"passages": other.passages, "abstention": other.abstention}
+    return one.model_copy(update=plain) == other
 
 
 def _judge(name: str) -> Judge:
@@ -205,6 +231,6 @@ def _judge(name: str) -> Judge:
     return Judge(found.name, found.version, found)
 
 
-def _contestant(player: Player, config: PlayerConfig, endpoints: Endpoints) -> Contestant:
-    reviewer = None if config.to is None else endpoints[config.to]
-    return Contestant(player, endpoints[config.model], reviewer)
+def _contestant(player: Player, own: PlayerConfig, config: Config, endpoints: Endpoints) -> Contestant:
+    reviewer = None if own.to is None else endpoints[own.to]
+    return Contestant(player, endpoints[own.model], reviewer, selection_of(config, own))

@@ -38,6 +38,7 @@ from mashq.config import Config, PlayerConfig
 from mashq.detectors import verdicts
 from mashq.detectors.base import Pair
 from mashq.detectors.llm_judge import model_of
+from mashq.detectors.pairs import pair_of
 from mashq.players.base import AgentSpec, Calls, Workload
 from mashq.players.external.process import KILLING, MAX_OUTPUT
 from mashq.players.registry import reviews_allowed, spec_of
@@ -303,9 +304,7 @@ def _verdicts(config: Config, player: PlayerConfig, planner: "_Planner", items: 
     longest = max(planner.own.longest, planner.other.longest)
     if planner.spec.external:
         longest = MAX_OUTPUT
-    prompts = [
-        len(verdicts.question(Pair(item.text, "", item.reference))[0].encode("utf-8", "replace")) for item in items
-    ]
+    prompts = [len(verdicts.question(_pair(config, item))[0].encode("utf-8", "replace")) for item in items]
     expected: list[Asked] = []
     worst: list[Asked] = []
     for name in models:
@@ -319,6 +318,11 @@ def _verdicts(config: Config, player: PlayerConfig, planner: "_Planner", items: 
         total(worst, 0.0, at_worst=True),
         loaded(part.model.load(part.attempt, part.count) for part in expected),
     )
+
+
+def _pair(config: Config, item: Item) -> Pair:
+    """What a judge is asked about an item: of an answer from passages, whether they support it."""
+    return pair_of(item, "", by_reference=config.task.kind != "rag")
 
 
 def _drafts(planner: "_Planner", items: int) -> tuple[float, float] | None:

@@ -9,15 +9,16 @@ from dataclasses import dataclass
 from mashq.config import Config, PlayerConfig
 from mashq.players.base import AgentSpec, Workload
 from mashq.players.prompting import policy_fields
-from mashq.players.prompts import Prompts
+from mashq.players.prompts import Prompts, item_fields
 from mashq.protocol.items import Item
 from mashq.protocol.resources import MEASURES, Amount, Spend
 from mashq.protocol.state import Observation, Snapshot
-from mashq.runs.setup import prompts_of
+from mashq.runs.setup import prompts_of, selection_of
 
 FRAME = 500  # bytes around a prompt: the schema of the reply, roles, and what else a wire format adds
 HUGE = 1e15  # no number in a prompt is written with more digits than this one
 ROLES = 16  # bytes that say whose two messages are
+NONE = Item("", "")
 TOLD = 100  # bytes of an observation in a loop, at most
 
 
@@ -38,14 +39,15 @@ class Sizes:
 
 def sizes_of(config: Config, player: PlayerConfig, spec: AgentSpec, items: Sequence[Item], work: Workload) -> Sizes:
     """The sizes of a player's prompts in a match."""
-    texts = prompts_of(config, player)
+    texts, selection = prompts_of(config, player), selection_of(config, player)
+    shown = [selection.of(item) for item in items]
     decisions = [
         len(texts.fill("policy", policy_fields(seen)).encode("utf-8", "replace"))
         for seen in (_middle(config, player, items, work), _longest(config, player, items, work))
     ]
     return Sizes(
-        tuple(_filled(texts, spec.answer_prompt, work, item.text) for item in items),
-        tuple(_filled(texts, spec.review_prompt, work, item.text) for item in items),
+        tuple(_filled(texts, spec.answer_prompt, work, item) for item in shown),
+        tuple(_filled(texts, spec.review_prompt, work, item) for item in shown),
         decisions[0],
         decisions[1],
         _filled(texts, "again", work) + ROLES,
@@ -54,9 +56,9 @@ def sizes_of(config: Config, player: PlayerConfig, spec: AgentSpec, items: Seque
     )
 
 
-def _filled(texts: Prompts, name: str, work: Workload, passage: str = "") -> int:
+def _filled(texts: Prompts, name: str, work: Workload, item: Item = NONE) -> int:
     """Bytes of a prompt without the answer in it."""
-    values = {"passage": passage, "answer": "", "h": "0.0000", "told": "." * TOLD, "keys": "." * TOLD}
+    values = {**item_fields(item), "answer": "", "h": "0.0000", "told": "." * TOLD, "keys": "." * TOLD}
     filled = texts.fill(name, values | {"max_reviews": str(work.max_reviews), "threshold": "1.23457e-05"})
     return len(filled.encode("utf-8", "replace"))
 

@@ -10,21 +10,22 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from mashq.arena.documents import UNSTATED, DocumentScores, Said, said_of
 from mashq.arena.referee import Scorer
-from mashq.detectors.base import NoVerdict, Pair
+from mashq.detectors.base import NoVerdict
+from mashq.detectors.pairs import pair_of
 from mashq.errors import ProviderError, StoreError
 from mashq.gateway.budgets import BudgetState, OutOfBudget
 from mashq.gateway.model import Endpoint, Model
 from mashq.gateway.types import Call, Clock, Ledger
 from mashq.players.base import Draft, Player, declared
 from mashq.protocol.game import Ruling, apply, observe, ruling, to_move
-from mashq.protocol.items import Item
-from mashq.protocol.moves import CHOICES, ENDINGS, Answer, Decision, Move, Rewrite, Stop
+from mashq.protocol.items import Item, Selection
+from mashq.protocol.moves import ABSTAINED, CHOICES, ENDINGS, Abstained, Answer, Decision, Move, Rewrite, Stop
 from mashq.protocol.persistent import replaced
 from mashq.protocol.resources import Spend
 from mashq.protocol.state import MatchState, Observation
 
-UNSTATED = 0.5  # what a player that was asked for its confidence and stated none is taken to feel
 PURPOSE = {"answer": "answer", "decide": "decision", "review": "review"}
 Watcher = Callable[[MatchState, int | None, Move | None], None]
 WANTED: dict[str, type[Draft]] = {"answer": Answer, "decide": Decision, "review": Rewrite}
@@ -40,11 +41,13 @@ class Recorder(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Contestant:
-    """A player with the model it plays on, and the one its reviews are asked of when that is another."""
+    """A player with the model it plays on, the one its reviews are asked of when that is another, and which passages
+    of a question it is shown."""
 
     player: Player
     endpoint: Endpoint
     reviewer: Endpoint | None = None
+    selection: Selection = Selection()
 
 
 @dataclass(slots=True)
@@ -63,6 +66,7 @@ class Match:
     seed: int
     watch: Watcher
     ahead: int = 0
+    documents: DocumentScores | None = None
     _early: dict[tuple[int, int], asyncio.Task[Move]] = field(
         default_factory=dict[tuple[int, int], "asyncio.Task[Move]"]
     )
@@ -161,7 +165,7 @@ class Match:
     async def _move(self, seat: int, seen: Observation, model: Model) -> Move:
         """The player's move, scored; whatever goes wrong in the player is its own failed move."""
         try:
-            draft = await self.contestants[seat].player.move(seen, model)
+            draft = await self.contestants[seat].player.move(self._told(seat, seen), model)
         except OutOfBudget as reason:
             return Stop(str(reason))
         except (StoreError, ProviderError):
@@ -183,25 +187,35 @@ class Match:
         except NoVerdict as missing:
             return failed(seen, str(missing))
 
+    def _told(self, seat: int, seen: Observation) -> Observation:
+        """What a player is told: of a question with passages, neither the reference nor if there is an answer."""
+        if seen.item is None or not seen.item.passages:
+            return seen
+        return replaced(seen, item=self.contestants[seat].selection.of(seen.item, self.seed))
+
     async def _scored(self, seat: int, seen: Observation, draft: Draft) -> Move:
         """The draft with the guide's score and, where it is another's, the judge's."""
         if isinstance(draft, Decision):
             return draft
         if draft.status != "ok" or seen.item is None:
             return replaced(draft, h=None)
+        draft = replaced(draft, abstained=said_of(seen.item, draft.text, draft.abstained, drawn=draft.simulated))
         drawn = draft.simulated and self.contestants[seat].endpoint.backend.simulated and draft.h is not None
         if isinstance(draft, Answer) and draft.text_first is not None and not drawn:
-            first = await self._scores(seen, seen.item, draft.text_first, draft.confidence, None)
-            draft = replaced(draft, h_first=first[0], judged_first=first[1])
+            said = said_of(seen.item, draft.text_first, draft.abstained_first)
+            first = await self._scores(seen, seen.item, Said(draft.text_first, draft.confidence, said), None)
+            draft = replaced(draft, h_first=first[0], judged_first=first[1], abstained_first=said)
         told = draft.h if drawn else None
-        h, judged = await self._scores(seen, seen.item, draft.text, draft.confidence, told)
+        h, judged = await self._scores(seen, seen.item, Said(draft.text, draft.confidence, draft.abstained), told)
         return replaced(draft, h=h, judged=judged, simulated=bool(drawn))
 
     async def _scores(
-        self, seen: Observation, item: Item, text: str, confidence: float | None, drawn: float | None
+        self, seen: Observation, item: Item, said: Said, drawn: float | None
     ) -> tuple[float, float | None]:
         """The guide's score, and the judge's when the guide is not the judge. A drawn score needs no detector."""
-        pair = Pair(item.text, text, item.reference)
+        if self.documents is not None and drawn is None:
+            return await self.documents.score(item, said, seen.round)
+        pair, confidence = pair_of(item, said.text), said.confidence
         judged = drawn if drawn is not None else await self.judge.score(pair, seen.round, item.id)
         if self.confidence:
             return UNSTATED if confidence is None else confidence, judged
@@ -225,10 +239,11 @@ class Match:
         n = seen.reviews if seen.step == "review" else 0
         call = Call(self.id, seen.round, seen.player, item, PURPOSE[seen.step], n)
 
-        async def guide(text: str, confidence: float | None) -> float:
+        async def guide(text: str, confidence: float | None, abstained: Abstained) -> float:
             if seen.item is None:
                 raise LookupError("there is no item to score against")
-            return (await self._scores(seen, seen.item, text, confidence, None))[0]
+            said = Said(text, confidence, said_of(seen.item, text, abstained))
+            return (await self._scores(seen, seen.item, said, None))[0]
 
         return Model(endpoint, self.ledger, self.clock, call, self.seed, budget_states, guide=guide)
 
@@ -246,6 +261,7 @@ def unusable(seen: Observation, draft: object) -> str:
         legal = given.status in ENDINGS and all(isinstance(text, str) for text in texts)
         if given.h is not None:
             legal = legal and isinstance(given.h, float | int) and 0 <= given.h <= 1
+        legal = legal and given.abstained in ABSTAINED and getattr(given, "abstained_first", "") in ABSTAINED
         if given.confidence is not None:
             legal = legal and isinstance(given.confidence, float | int) and 0 <= given.confidence <= 1
     return "" if legal else f"the player's move has impossible fields: {given!r:.200}"

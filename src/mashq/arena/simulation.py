@@ -101,7 +101,7 @@ def recorded(path: Path, without: Sequence[str] = ()) -> Record:
         _recorded(config, player, [one[seat] for one in seen], trials[0][seat])
         for seat, player in enumerate(config.players)
     )
-    lengths = tuple(len(item.text.encode()) for item in played[0].state.items)
+    lengths = tuple(len(item.shown.encode()) for item in played[0].state.items)
     return Record(season, config, players, trials, lengths)
 
 
@@ -137,9 +137,14 @@ def _recorded(config: Config, player: PlayerConfig, seen: Sequence[Seen], result
         result.threshold,
         result.max_reviews,
         config.rules.keep == "better",
-        config.guided_by != "judge",
+        _guided_apart(config),
         seen,
     )
+
+
+def _guided_apart(config: Config) -> bool:
+    """Whether players are told other scores than the judge's, as they always are over documents."""
+    return config.guided_by != "judge" or config.task.kind == "rag"
 
 
 def settings(record: Record, fitted: Sequence[Fitted], data: str, items: int) -> dict[str, Any]:
@@ -147,7 +152,7 @@ def settings(record: Record, fitted: Sequence[Fitted], data: str, items: int) ->
     config = record.config
     document: dict[str, Any] = {"task": {"kind": config.task.kind, "data": data, "limit": items}}
     document["players"] = [_player(config, p, own) for p, own in zip(config.players, fitted, strict=True)]
-    document["guide"] = "judge" if config.guided_by == "judge" else "confidence"
+    document["guide"] = "confidence" if _guided_apart(config) else "judge"
     rules = config.rules.model_dump(mode="json", exclude_defaults=True)
     if rules:
         document["rules"] = rules
@@ -275,14 +280,16 @@ def placeholders(record: Record, count: int) -> str:
 
     With budgets they are as long as the recorded ones, because a call reserves a token a byte of its prompt.
     """
-    text = "question" if record.config.task.kind == "qa" else "text"
+    kind = record.config.task.kind
+    text = "text" if kind == "summarise" else "question"
     padded = _budgets(record.config)
     rows: list[str] = []
     for number in range(1, count + 1):
         said = f"[simulated item {number}]"
         length = record.lengths[(number - 1) % record.items] if padded else 0
         row = {"id": f"simulated-{number}", text: said.ljust(length, "."), "answer": "[none]"}
-        rows.append(json.dumps(row) + "\n")
+        documents = {"passages": ["[none]"]} if kind == "rag" else {}
+        rows.append(json.dumps(row | documents) + "\n")
     return "".join(rows)
 
 

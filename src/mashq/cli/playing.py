@@ -33,6 +33,9 @@ OPTIONS = (
     click.option(
         "--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Change a setting, for example rules.T=0.9."
     ),
+    click.option(
+        "--map", "renames", multiple=True, metavar="OURS=THEIRS", help="Which field is which, e.g. question=query."
+    ),
     executor_option,
     address_option,
     json_option,
@@ -51,12 +54,15 @@ class Playing:
     out: Path | None = None
     executor: str | None = None
     ray_address: str | None = None
+    renames: tuple[str, ...] = ()
 
     def settings(self) -> "Config":
         """The configuration with its overrides."""
         from mashq import config as configuration
+        from mashq.cli.score import pairs
 
-        return configuration.load(self.config, self.overrides)
+        fields = [f"task.map.{ours}={theirs}" for ours, theirs in pairs("--map", self.renames).items()]
+        return configuration.load(self.config, (*self.overrides, *fields))
 
     def play(self, settings: "Config", season: "Mapping[str, Any]") -> None:
         """Play a season under a progress display and print its result."""

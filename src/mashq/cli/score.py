@@ -3,7 +3,7 @@
 import json
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -14,6 +14,7 @@ from mashq.errors import ConfigError
 if TYPE_CHECKING:
     from mashq.analysis.results import Results
     from mashq.protocol.score import ScoreRules
+    from mashq.runs.open import Played
 
 FAILED = 1
 RESAMPLES = 10_000  # as everywhere: `analysis.intervals`, which is too slow to load for --help
@@ -94,6 +95,10 @@ def score(
         results = results.only([name for name in results.players if name not in without])
     options = Options(rules_said(given.rules, rules), resamples, seed, given.finished)
     document = judge(results, options, given.notes)
+    if given.trials:
+        from mashq.report.documents.passages import passage_views
+
+        document = replace(document, passages=passage_views(given.trials, document.players, options.rules.refusals))
     click.echo(json_of(document) if as_json else score_text(document, form, everyone=everyone, best_set=best_set))
     true = [condition.text for condition in wanted if holds(condition, document.players)]
     if true:
@@ -109,6 +114,7 @@ class Source:
     rules: "ScoreRules"
     notes: list[str]
     finished: bool = True
+    trials: "Sequence[Played]" = ()
 
 
 def read_source(source: Path, renames: dict[str, str]) -> Source:
@@ -131,14 +137,12 @@ def read_source(source: Path, renames: dict[str, str]) -> Source:
     if season.manifest["simulated"]:
         notes.append("SIMULATED: no real model answered some of this; those scores, costs and times are drawn.")
     notes += earlier.note(season.path, season.manifest)
-    results = season_results(trials_of(season))
-    return Source(results, score_rules_of(season.config), notes, season.finished)
+    trials = trials_of(season)
+    return Source(season_results(trials), score_rules_of(season.config), notes, season.finished, trials)
 
 
 def rules_said(given: "ScoreRules", said: dict[str, Any]) -> "ScoreRules":
     """The rules with what the command line says in their place."""
-    from dataclasses import replace
-
     weights = dict(given.weights)
     if said["resources"] is not None:
         names = [name.strip() for name in said["resources"].split(",") if name.strip()]

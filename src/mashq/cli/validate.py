@@ -144,7 +144,7 @@ def _sampled(season: "Season", number: int, seed: int) -> "tuple[list[SheetRow],
     for picked in spread(players, items, scores, number, np.random.default_rng(seed)):
         match, player, item, answer, h = answers[picked.at]
         name = opaque(seed, digest, item.id, player if len(played) == 1 else json.dumps([match, player]))
-        rows.append(SheetRow(name, item.text, answer, item.reference))
+        rows.append(SheetRow(name, item.shown, answer, None if item.passages else item.reference))
         key[name] = {"match": match, "item": item.id, "player": player, "h": h, "weight": picked.weight}
     about = {name: season.manifest[name] for name in ("detector", "simulated")}
     whole = {"kind": KIND, "format": FORMAT, "run": str(season.path), "seed": seed, "answers": len(answers)}

@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model, field_validator, model_validator
 
 from mashq.protocol.content import LONGEST
+from mashq.protocol.items import PassageOrder
 from mashq.protocol.resources import COUNTED, MAX_COST, RESOURCES
 from mashq.protocol.rules import SHOWABLE, order_of
 
@@ -19,10 +20,18 @@ class Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
 
 
+class PassagesConfig(Strict):
+    """Which passages of a question are shown: the first so many, as many as so many characters hold, in an order."""
+
+    limit: int | None = Field(default=None, ge=1)
+    length: int | None = Field(default=None, ge=1)
+    order: PassageOrder = "given"
+
+
 class TaskConfig(Strict):
     """What is worked on."""
 
-    kind: Literal["summarise", "qa"] = "summarise"
+    kind: Literal["summarise", "qa", "rag"] = "summarise"
     data: str = "builtin"
     limit: int | None = Field(default=None, ge=1)
     sample: int | None = Field(default=None, ge=1)
@@ -30,11 +39,26 @@ class TaskConfig(Strict):
     id: str = "id"
     answer: str | None = None
     words: Annotated[list[Annotated[int, Field(ge=1, le=100_000)]], Field(min_length=2, max_length=2)] | None = None
+    map: dict[Literal["id", "text", "question", "reference", "passages", "answerable", "evidence"], str] = {}
+    passages: PassagesConfig = PassagesConfig()
+    abstention: float = Field(default=0.0, ge=0, le=1)
 
     @model_validator(mode="after")
     def _length_in_order(self) -> Self:
         if self.words is not None and self.words[0] > self.words[1]:
             raise ValueError(f"words asks for at least {self.words[0]} and at most {self.words[1]}: swap them")
+        return self
+
+    @model_validator(mode="after")
+    def _only_with_passages(self) -> Self:
+        if self.kind != "rag":
+            stray = [name for name in ("passages", "answerable", "evidence") if name in self.map]
+            if stray:
+                raise ValueError(f"map names {stray[0]}, which only the rag task has: set task.kind to rag")
+            if self.passages != PassagesConfig() or self.abstention:
+                raise ValueError("passages and abstention are settings of the rag task: set task.kind to rag")
+        if "text" in self.map and "question" in self.map:
+            raise ValueError("map names text and question, which are the same: keep one")
         return self
 
     @model_validator(mode="after")
@@ -93,6 +117,7 @@ class PlayerConfig(Strict):
     url: str | None = None
     env: list[str] = []
     directory: str | None = None
+    passages: PassagesConfig | None = None
     turn_timeout: float = Field(default=300.0, gt=0)
 
     @model_validator(mode="before")
@@ -314,6 +339,8 @@ class Config(Strict):
     @model_validator(mode="after")
     def _names_are_unique(self) -> Self:
         names = [player.name for player in self.players]
+        if self.task.kind != "rag" and any(player.passages is not None for player in self.players):
+            raise ValueError("a player's passages are a setting of the rag task: set task.kind to rag")
         if "referee" in names:
             raise ValueError("no player can be called 'referee': the ledger keeps that name for the judge")
         twice = sorted({name for name in names if names.count(name) > 1})

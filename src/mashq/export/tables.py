@@ -17,13 +17,14 @@ import numpy as np
 
 from mashq.errors import ConfigError, StoreError
 from mashq.export.files import Cell, Kind, Table
+from mashq.protocol.items import Item
 from mashq.protocol.resources import TABLE
 from mashq.protocol.results import COST_NAMES, ItemResult, PlayerResult
 from mashq.protocol.results import columns_of as result_columns
 from mashq.protocol.score import ScoreRules
 from mashq.runs.database import RATED_COLUMNS, columns_of, connect
 from mashq.runs.open import Played, Season
-from mashq.runs.reading import DATABASE
+from mashq.runs.reading import DATABASE, read_items
 from mashq.runs.seasons import Fixture
 
 RESULTS: tuple[tuple[str, Kind], ...] = (
@@ -97,6 +98,7 @@ EVENTS: tuple[tuple[str, Kind], ...] = (
     ("ruling", "text"),
     ("time", "real"),
 )
+DOCUMENTS: tuple[tuple[str, Kind], ...] = (("answerable", "whole"), ("abstained", "whole"), ("passages", "whole"))
 WORDS = ("text", "text_first", "reason")
 WHOLE = 2**53
 
@@ -130,7 +132,10 @@ def results(season: Season, matches: Collection[str] = ()) -> Table:
     fixtures = chosen(season, matches)
     settings = list(dict.fromkeys(name for fixture in fixtures for name, _ in fixture.cell))
     more = _declared(season)
+    documents = {item.id: item for item in read_items(season.path)} if season.config.task.kind == "rag" else {}
     extra: list[tuple[str, Kind]] = [*((name, "text") for name in settings), *((name, "real") for name in more)]
+    if documents:
+        extra += DOCUMENTS
 
     def rows() -> Iterator[tuple[Cell, ...]]:
         for fixture in fixtures:
@@ -140,11 +145,19 @@ def results(season: Season, matches: Collection[str] = ()) -> Table:
             played = season.played(fixture)
             for seat, player in enumerate(played.results):
                 carried = _carried(played, seat, len(player.items))
-                for row, costs, said in zip(player_rows(player, fixture.trial), _costs(player), carried, strict=True):
+                each = zip(player_rows(player, fixture.trial), _costs(player), carried, player.items, strict=True)
+                for row, costs, said, one in each:
+                    about = _about(documents[one.item], one) if documents else ()
                     named = models.get(player.name), fixture.id
-                    yield (*row, *named, *said, *own, *(costs[name] for name in more))
+                    yield (*row, *named, *said, *own, *(costs[name] for name in more), *about)
 
     return Table((*RESULTS, *extra), rows())
+
+
+def _about(item: Item, row: ItemResult) -> tuple[Cell, ...]:
+    """What DOCUMENTS says of an answer over documents; whether there is an answer may be unknown."""
+    answerable = None if item.answerable is None else int(item.answerable)
+    return answerable, int(row.abstained) if row.status == "ok" else None, len(item.passages)
 
 
 def _declared(season: Season) -> list[str]:

@@ -31,6 +31,7 @@ from mashq.gateway.types import (
     cost_of,
     spend_of,
 )
+from mashq.protocol.moves import Abstained
 from mashq.protocol.resources import FREE, UNKNOWN, Amount, Spend, Unknown
 
 
@@ -126,7 +127,7 @@ class Failure:
     kind: str
 
 
-Guide = Callable[[str, float | None], Awaitable[float]]
+Guide = Callable[[str, float | None, Abstained], Awaitable[float]]
 
 
 @dataclass(slots=True)
@@ -188,11 +189,11 @@ class Model:
             return Failure(outcome.error, outcome.kind)
         return self._told(outcome.completion, request.max_tokens)
 
-    async def score(self, text: str, confidence: float | None = None) -> float:
+    async def score(self, text: str, confidence: float | None = None, abstained: Abstained = "") -> float:
         """The guide's score of a draft, for agents that choose among several within one step."""
         if self.guide is None:
             raise LookupError("this step has no guide")
-        return await self.guide(text, confidence)
+        return await self.guide(text, confidence, abstained)
 
     def count_review(self) -> None:
         """Charge a review made within this step."""

@@ -143,7 +143,17 @@ def declared(agent: object) -> AgentSpec:
 
 def rewrite(new: Answer) -> Rewrite:
     """An answer as the rewrite of an earlier one."""
-    return Rewrite(new.status, new.text, new.h, new.plain, new.error, new.simulated, new.confidence, cut=new.cut)
+    return Rewrite(
+        new.status,
+        new.text,
+        new.h,
+        new.plain,
+        new.error,
+        new.simulated,
+        new.confidence,
+        cut=new.cut,
+        abstained=new.abstained,
+    )
 
 
 def on(seen: Observation, why: str) -> Decision:

@@ -70,8 +70,8 @@ class BestOfN:
         if not scored:
             return plays[-1].last
         best, opening = max(scored, key=lambda play: play.h or 0.0), scored[0]
-        text = None if opening.first is None else opening.first.text
-        return replace(best.last, h=best.h, h_first=opening.h_first, text_first=text)
+        text, said = (None, "") if opening.first is None else (opening.first.text, opening.first.abstained)
+        return replace(best.last, h=best.h, h_first=opening.h_first, text_first=text, abstained_first=said)
 
     async def _play(self, seen: Observation, item: Item, model: Model, start: int) -> Play:
         first = await self._prompter.answer(item, model, Place("answer", start))
@@ -101,4 +101,4 @@ class BestOfN:
 
 
 async def _score(answer: Answer, model: Model) -> float:
-    return answer.h if answer.h is not None else await model.score(answer.text, answer.confidence)
+    return answer.h if answer.h is not None else await model.score(answer.text, answer.confidence, answer.abstained)

@@ -13,9 +13,9 @@ from typing import cast
 from mashq.gateway.model import Failure, Model
 from mashq.gateway.replies import cut_string, json_object
 from mashq.gateway.types import Completion, Message
-from mashq.players.prompts import Prompts
+from mashq.players.prompts import Prompts, item_fields
 from mashq.protocol.items import Item
-from mashq.protocol.moves import CHOICES, Answer, Choice, Decision
+from mashq.protocol.moves import CHOICES, Abstained, Answer, Choice, Decision
 from mashq.protocol.resources import TABLE, Unknown
 from mashq.protocol.state import Observation, Snapshot
 
@@ -37,8 +37,17 @@ def schema(properties: Mapping[str, object]) -> Mapping[str, object]:
     return {"type": "object", "properties": dict(properties), "required": names, "additionalProperties": False}
 
 
-SUMMARY = schema({"summary": TEXT})
-ANSWER = schema({"answer": TEXT, "confidence": {"type": "number"}})
+def _key(task: str) -> str:
+    return "summary" if task == "summarise" else "answer"
+
+
+CONFIDENCE: Mapping[str, object] = {"confidence": {"type": "number"}}
+STATED: Mapping[str, Mapping[str, object]] = {
+    "summarise": {},
+    "qa": CONFIDENCE,
+    "rag": {"abstained": {"type": "boolean"}, **CONFIDENCE},
+}
+ASKED = {task: schema({_key(task): TEXT, **stated}) for task, stated in STATED.items()}
 DECISION = schema({"choice": {"type": "string", "enum": list(CHOICES)}, "question_id": TEXT, "previous_id": TEXT})
 
 
@@ -55,23 +64,32 @@ HERE = Place()
 
 @dataclass(frozen=True, slots=True)
 class Prompter:
-    """The prompts of a player and the JSON its task asks for: `summary`, or `answer` with a confidence."""
+    """The prompts of a player and the JSON its task asks for: `summary`, or `answer` with what is to be stated."""
 
     prompts: Prompts
 
     @property
     def key(self) -> str:
         """The key of an answer."""
-        return "answer" if self.prompts.task == "qa" else "summary"
+        return _key(self.prompts.task)
+
+    @property
+    def stated(self) -> Mapping[str, object]:
+        """What is to be stated beside an answer, by key."""
+        return STATED[self.prompts.task]
+
+    def abstained(self, found: Mapping[str, object]) -> Abstained:
+        """Whether a reply states that the passages do not hold the answer, where that is asked."""
+        return abstained_of(found) if "abstained" in self.stated else ""
 
     async def answer(self, item: Item, model: Model, place: Place = HERE) -> Answer:
         """A first answer: the model is told the item and nothing about scores or costs."""
-        return await self._write(self.prompts.fill("answer", {"passage": item.text}), model, place)
+        return await self._write(self.prompts.fill("answer", item_fields(item)), model, place)
 
     async def review(self, item: Item, answer: str, h: float | None, model: Model, place: Place = HERE) -> Answer:
         """A rewrite: the model is told the item, the answer and its score."""
         told = "unknown" if h is None else f"{h:.4f}"
-        prompt = self.prompts.fill("review", {"passage": item.text, "answer": answer, "h": told})
+        prompt = self.prompts.fill("review", {**item_fields(item), "answer": answer, "h": told})
         return await self._write(prompt, model, place)
 
     async def decide(self, seen: Observation, model: Model, place: Place = HERE) -> Decision:
@@ -95,8 +113,7 @@ class Prompter:
         return Decision(choice, _id(found.get("question_id")), _id(found.get("previous_id")))
 
     async def _write(self, prompt: str, model: Model, place: Place) -> Answer:
-        wanted = ANSWER if self.key == "answer" else SUMMARY
-        reply, found = await self._ask(prompt, model, wanted, self.key, place)
+        reply, found = await self._ask(prompt, model, ASKED[self.prompts.task], self.key, place)
         if isinstance(reply, Failure):
             return Answer("failed", error=reply.error)
         if reply.refused:
@@ -108,9 +125,10 @@ class Prompter:
             text = cut_string(reply.text, self.key) or reply.text
             return Answer("ok", text.strip(), reply.h, plain=True, simulated=drawn)
         text = cast(str, found[self.key]).strip()
-        if not text:
+        abstained = self.abstained(found)
+        if not text and abstained != "yes":
             return Answer("refused", error=f"empty {self.key}")
-        return Answer("ok", text, reply.h, simulated=drawn, confidence=confidence_of(found))
+        return Answer("ok", text, reply.h, simulated=drawn, confidence=confidence_of(found), abstained=abstained)
 
     async def _ask(
         self,
@@ -159,6 +177,12 @@ def confidence_of(found: Mapping[str, object]) -> float | None:
         return None
     value = said / 100 if 1 < said <= 100 else float(said)
     return value if 0 <= value <= 1 else None
+
+
+def abstained_of(found: Mapping[str, object]) -> Abstained:
+    """Whether a reply states that the passages do not hold the answer; nothing when it does not say."""
+    said = found.get("abstained")
+    return ("yes" if said else "no") if isinstance(said, bool) else ""
 
 
 def policy_fields(seen: Observation) -> dict[str, str]:

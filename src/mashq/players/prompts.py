@@ -13,7 +13,9 @@ from importlib.resources import files
 from pathlib import Path
 
 from mashq.errors import ConfigError
+from mashq.protocol.items import Item
 
+ITEM_FIELDS = ("passage", "question", "passages")
 FIELDS: dict[str, frozenset[str]] = {
     "policy": frozenset(
         {
@@ -39,10 +41,10 @@ FIELDS: dict[str, frozenset[str]] = {
             "rivals_section",
         }
     ),
-    "answer": frozenset({"passage", "length"}),
-    "review": frozenset({"passage", "answer", "h", "length"}),
+    "answer": frozenset({*ITEM_FIELDS, "length"}),
+    "review": frozenset({*ITEM_FIELDS, "answer", "h", "length"}),
     "again": frozenset({"keys"}),
-    "react": frozenset({"passage", "max_reviews", "threshold", "length"}),
+    "react": frozenset({*ITEM_FIELDS, "max_reviews", "threshold", "length"}),
     "observe": frozenset({"told"}),
 }
 _FIELD = re.compile(r"\$\{([a-z_]+)\}")
@@ -80,6 +82,16 @@ class Prompts:
         """A fingerprint of all the templates."""
         whole = "\x1e".join(f"{name}\x1f{self.texts[name]}" for name in sorted(self.texts))
         return hashlib.sha256(whole.encode()).hexdigest()
+
+
+def item_fields(item: Item) -> dict[str, str]:
+    """What prompts say of an item: `passage` is all of it, `question` and `passages` are its parts."""
+    tags = [f'<passage id="{one.id}"{_titled(one.title)}>\n{one.text}\n</passage>' for one in item.passages]
+    return {"passage": item.shown, "question": item.text, "passages": "\n".join(tags)}
+
+
+def _titled(title: str) -> str:
+    return f' title="{" ".join(title.split())}"' if title else ""
 
 
 @lru_cache(256)

@@ -13,6 +13,7 @@ from mashq.gateway.model import Failure, Model
 from mashq.gateway.types import Completion, Message
 from mashq.players.base import AgentSpec, Calls, Draft, Workload, answers_and_reviews, on
 from mashq.players.prompting import TEXT, Prompter, confidence_of, read, schema
+from mashq.players.prompts import item_fields
 from mashq.protocol.items import Item
 from mashq.protocol.moves import Answer
 from mashq.protocol.state import Observation
@@ -51,10 +52,7 @@ class React:
 
     def __init__(self, prompter: Prompter) -> None:
         self._prompter = prompter
-        properties: dict[str, object] = {"thought": TEXT, "action": ACTIONS, prompter.key: TEXT}
-        if prompter.key == "answer":
-            properties["confidence"] = {"type": "number"}
-        self._schema = schema(properties)
+        self._schema = schema({"thought": TEXT, "action": ACTIONS, prompter.key: TEXT, **prompter.stated})
 
     @classmethod
     def configured(cls, _player: PlayerConfig, prompter: Prompter) -> Self:
@@ -69,7 +67,7 @@ class React:
 
     async def _loop(self, seen: Observation, item: Item, model: Model) -> Answer:
         prompts, loop = self._prompter.prompts, Loop()
-        fields = {"passage": item.text, "max_reviews": str(seen.max_reviews), "threshold": f"{seen.threshold:g}"}
+        fields = {**item_fields(item), "max_reviews": str(seen.max_reviews), "threshold": f"{seen.threshold:g}"}
         messages = [Message("user", prompts.fill("react", fields))]
         for _ in range(seen.max_reviews + 2):
             purpose, n = ("answer", 0) if loop.first is None else ("review", loop.reviews)
@@ -91,19 +89,22 @@ class React:
         said = found.get(key)
         text = said.strip() if isinstance(said, str) else ""
         ends = str(found.get("action", "")).strip().lower() == "end"
-        if loop.best is not None and (ends or not text):
+        abstained = self._prompter.abstained(found)
+        if loop.best is not None and (ends or not (text or abstained == "yes")):
             return None
-        if not text:
+        if not text and abstained != "yes":
             return f'the action must be "answer", with your answer under "{key}"'
         draft = Answer("ok", text, reply.h, simulated=reply.h is not None, confidence=confidence_of(found))
-        h = reply.h if reply.h is not None else await model.score(text, draft.confidence)
+        draft = replace(draft, abstained=abstained)
+        h = reply.h if reply.h is not None else await model.score(text, draft.confidence, abstained)
         if loop.first is None:
             loop.first = replace(draft, h=h)
         else:
             loop.reviews += 1
             model.count_review()
         if loop.best is None or seen.keep == "latest" or h > (loop.best.h or 0.0):
-            loop.best = replace(draft, h=h, h_first=loop.first.h, text_first=loop.first.text)
+            first = loop.first
+            loop.best = replace(draft, h=h, h_first=first.h, text_first=first.text, abstained_first=first.abstained)
         if h >= seen.threshold or loop.reviews == seen.max_reviews:
             return None
         left = seen.max_reviews - loop.reviews

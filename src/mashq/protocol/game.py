@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from mashq.protocol.items import Item
-from mashq.protocol.moves import Answer, Choice, Decision, Move, Rewrite, Stop
+from mashq.protocol.moves import Answer, Choice, Decision, Move, Rewrite, Stop, abstains
 from mashq.protocol.persistent import replaced
 from mashq.protocol.resources import DISCLOSED, FREE, Spend
 from mashq.protocol.rules import Rules, Seat
@@ -195,6 +195,8 @@ def _answered(rules: Rules, player: PlayerState, move: Answer) -> PlayerState:
         move.judged if move.judged_first is None else move.judged_first,
         work.reviews,
         work.spend + move.spend,
+        abstains(move.abstained),
+        abstains(move.abstained if move.text_first is None else move.abstained_first),
     )
     ranked, reviewable, firsts = player.ranked, player.reviewable, player.firsts
     if usable:
@@ -244,6 +246,7 @@ def _rewritten(state: MatchState, player: PlayerState, move: Rewrite) -> PlayerS
         text=move.text if kept else work.text,
         h=h,
         judged=move.judged if kept else work.judged,
+        abstained=abstains(move.abstained) if kept else work.abstained,
         reviews=reviews,
         spend=work.spend + cost,
     )

@@ -11,6 +11,8 @@ from mashq.protocol.resources import FREE, MAX_COST, Spend, is_number
 
 Status = Literal["ok", "refused", "failed", "cut"]
 ENDINGS: tuple[Status, ...] = get_args(Status)
+Abstained = Literal["", "yes", "no", "read"]
+ABSTAINED: tuple[Abstained, ...] = get_args(Abstained)
 Choice = Literal["continue", "review", "end"]
 CHOICES: tuple[Choice, ...] = ("continue", "review", "end")
 
@@ -23,6 +25,9 @@ class Answer:
 
     `h` is the guide's score and `judged` the judge's, where they differ; `h_first` and `judged_first` are those of
     the first of several drafts an agent made within the step; `confidence` is what the player itself stated.
+
+    `abstained`: whether the player says that the passages do not hold the answer: `yes` or `no` as it stated, `read`
+    where it stated neither and its words were read as saying so.
     """
 
     status: Status
@@ -37,6 +42,8 @@ class Answer:
     text_first: str | None = None
     judged_first: float | None = None
     cut: bool = False
+    abstained: Abstained = ""
+    abstained_first: Abstained = ""
     spend: Spend = FREE
 
 
@@ -69,6 +76,7 @@ class Rewrite:
     confidence: float | None = None
     judged: float | None = None
     cut: bool = False
+    abstained: Abstained = ""
     spend: Spend = FREE
 
 
@@ -91,11 +99,18 @@ _WORDS: dict[str, frozenset[object]] = {
     "status": frozenset(ENDINGS),
     "choice": frozenset(CHOICES),
     "source": frozenset({"llm", "rule", "fallback"}),
+    "abstained": frozenset(ABSTAINED),
+    "abstained_first": frozenset(ABSTAINED),
 }
 _SCORES = frozenset({"h", "judged", "confidence", "h_first", "judged_first"})
 _NUMBERS = frozenset({"confidence", "h_first"})  # what a player says of itself, as it said it
 _FLAGS = frozenset({"plain", "simulated", "cut"})
 _OPTIONAL = frozenset({"question_id", "previous_id", "text_first"})
+
+
+def abstains(said: Abstained) -> bool:
+    """Whether that is an abstention."""
+    return said in ("yes", "read")
 
 
 def kind_of(move: Move) -> str:

@@ -47,6 +47,7 @@ class ItemResult:
     guide_first: float | None = None
     length: int = 0
     charge: Spend = FREE
+    abstained: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +83,7 @@ def results_of(state: MatchState) -> tuple[PlayerResult, ...]:
                 work.h if apart else None,
                 work.h_first if apart else None,
                 len(work.text),
+                abstained=work.abstained,
             )
         items = tuple(row for row in rows if row is not None)
         out.append(

@@ -32,6 +32,8 @@ class ItemState:
     judged_first: float | None = None
     reviews: int = 0
     spend: Spend = FREE
+    abstained: bool = False
+    abstained_first: bool = False
 
     @property
     def judge_h(self) -> float | None:

@@ -34,7 +34,17 @@ WORDS = {
         "Wrong: it says something else, or nothing.",
         ("Right", "Partly", "Wrong"),
     ),
+    "rag": (
+        "Do the passages support the answer?",
+        "Supported: they say all of it. Partly: some of it is missing from them or is wrong. Not supported: it is "
+        "mostly made up or contradicts them. An answer that says that they do not hold the answer is supported if "
+        "they do not. What you know otherwise does not count.",
+        ("Supported", "Partly", "Not supported"),
+    ),
 }
+
+
+BOXES = {"qa": "Question", "rag": "Question and passages"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +107,7 @@ def shown(text: str) -> str:
 
 
 def _article(number: int, row: SheetRow, kind: str) -> str:
-    boxes = [_box("Question" if kind == "qa" else "Source", row.source)]
+    boxes = [_box(BOXES.get(kind, "Source"), row.source)]
     if row.reference is not None:
         boxes.append(_box("Reference answer", row.reference))
     hidden = " hidden" if number else ""

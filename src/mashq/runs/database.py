@@ -25,7 +25,7 @@ from mashq.protocol.resources import MEASURES, RATED
 AMOUNTS = tuple(f"{name}{part}" for name in MEASURES for part in ("", "_known", "_unknown", "_worst"))
 TABLES = """
 CREATE TABLE IF NOT EXISTS items (
-  position INTEGER PRIMARY KEY, id TEXT NOT NULL, text TEXT NOT NULL, reference TEXT);
+  position INTEGER PRIMARY KEY, id TEXT NOT NULL, text TEXT NOT NULL, reference TEXT, {documents});
 CREATE TABLE IF NOT EXISTS prompts (digest TEXT PRIMARY KEY, messages TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS attempts (
   id INTEGER PRIMARY KEY, match TEXT NOT NULL, round INTEGER NOT NULL, player TEXT NOT NULL, item TEXT,
@@ -75,10 +75,12 @@ CREATE TABLE IF NOT EXISTS lost (match TEXT NOT NULL, attempts INTEGER NOT NULL,
 """
 RATED_COLUMNS = (*(f"worst_{name}" for name in RATED), *RATED)
 ADDED = {
+    "items": {"passages": "TEXT", "answerable": "INTEGER", "evidence": "TEXT"},
     "attempts": dict.fromkeys(RATED_COLUMNS, "REAL"),
-    "results": dict.fromkeys(AMOUNTS, "NUMERIC NOT NULL DEFAULT 0"),
+    "results": dict.fromkeys((*AMOUNTS, "abstained"), "NUMERIC NOT NULL DEFAULT 0"),
 }
 SCHEMA = TABLES.format(
+    documents=", ".join(f"{name} {kind}" for name, kind in ADDED["items"].items()),
     worst=", ".join(f"worst_{name} REAL" for name in RATED),
     rated=", ".join(f"{name} REAL" for name in RATED),
     amounts=", ".join(f"{name} {kind}" for name, kind in ADDED["results"].items()),

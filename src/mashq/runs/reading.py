@@ -18,7 +18,7 @@ from mashq.protocol import moves
 from mashq.protocol.items import Item
 from mashq.protocol.resources import RATED
 from mashq.protocol.results import PlayerResult
-from mashq.runs import charges, results
+from mashq.runs import charges, items, results
 from mashq.runs.database import columns_of, connect
 from mashq.runs.ledger import entries
 from mashq.runs.schema import check_file
@@ -66,8 +66,7 @@ def check_record(path: Path) -> None:
 def read_items(path: Path) -> tuple[Item, ...]:
     """The items of a run, as they were when it began."""
     with reading(path) as connection:
-        rows = connection.execute("SELECT id, text, reference FROM items ORDER BY position").fetchall()
-    return tuple(Item(*row) for row in rows)
+        return items.read(connection)
 
 
 def read_matches(path: Path) -> dict[str, bool]:
@@ -187,6 +186,16 @@ def read_unstated(path: Path, match: str) -> dict[str, int]:
       AND json_extract(move, '$.status') = 'ok' AND json_extract(move, '$.confidence') IS NULL GROUP BY player"""
     with reading(path) as connection:
         return dict(connection.execute(query, (match,)).fetchall())
+
+
+def read_abstentions(path: Path, match: str) -> tuple[int, int]:
+    """How many answers and rewrites of a match abstain: as read from their words, and as stated."""
+    query = """SELECT coalesce(sum(instr(move, '"abstained": "read"') > 0), 0),
+      coalesce(sum(instr(move, '"abstained": "yes"') > 0), 0)
+      FROM events WHERE match = ? AND kind IN ('answer', 'rewrite')"""
+    with reading(path) as connection:  # a quotation mark within a text has a backslash
+        read, stated = connection.execute(query, (match,)).fetchone()
+    return read, stated
 
 
 def read_unusable(path: Path, match: str | None) -> dict[str, tuple[int, int, int, int]]:

@@ -5,7 +5,9 @@ from pathlib import Path
 
 from mashq.detectors.base import Detector, Pair
 from mashq.detectors.contents import SUMMARISE
+from mashq.detectors.pairs import pair_of
 from mashq.errors import ConfigError, DetectorError
+from mashq.protocol.items import known_score
 from mashq.protocol.persistent import persistent_list
 from mashq.protocol.state import MatchState, PlayerState
 from mashq.runs.contents import floor_pairs, floors_of
@@ -14,24 +16,31 @@ from mashq.runs.open import Played
 
 def rescored(played: Played, detector: Detector) -> Played:
     """The run as if `detector` had been the judge; its players were guided as they were."""
-    if getattr(detector, "needs_reference", False) and any(item.reference is None for item in played.state.items):
+    compares = bool(getattr(detector, "needs_reference", False))
+    if compares and any(item.reference is None and item.answerable is not False for item in played.state.items):
         raise ConfigError(
             f"the detector {detector.name!r} needs reference answers, and the run's items have none: choose another"
         )
     if any(player.model.startswith("simulated/") for player in played.config.players):
         raise ConfigError("simulated answers have no text to score: rescore a run of real models")
     pairs: list[Pair] = []
+    scores: list[float | None] = []
+    abstention = played.config.task.abstention
     for player in played.state.players:
         for at, work in zip(player.order, player.items, strict=True):
             item = played.state.items[at]
             if work.status == "ok":
-                pairs += [Pair(item.text, text, item.reference) for text in (work.text, work.text_first)]
+                for text, said in ((work.text, work.abstained), (work.text_first, work.abstained_first)):
+                    known = known_score(item, abstained=said, abstention=abstention)
+                    scores.append(known)
+                    pairs += [pair_of(item, text, by_reference=compares)] if known is None else []
     floors = floor_pairs(played.state.items) if played.config.task.kind == SUMMARISE else {}
-    scored = detector.score([*pairs, *(pair for own in floors.values() for pair in own)])
-    scores, rest = scored[: len(pairs)], iter(scored[len(pairs) :])
-    if not all(0 <= h <= 1 for h in scored):
+    found = detector.score([*pairs, *(pair for own in floors.values() for pair in own)])
+    rest = iter(found[len(pairs) :])
+    if not all(0 <= h <= 1 for h in found):
         raise DetectorError(f"the detector {detector.name!r} gave a score outside of [0, 1]")
-    told = iter(scores)
+    asked = iter(found)
+    told = iter([next(asked) if h is None else h for h in scores])
     players = tuple(
         _judged(player, [next(told) for _ in range(2 * _answers(player))]) for player in played.state.players
     )

@@ -15,8 +15,8 @@ SCORES = ("h", "h_first", "guide", "guide_first")
 COLUMNS = ("status", *SCORES, "length", *COUNTS)
 SEAT = "INSERT OR REPLACE INTO seats VALUES (?,?,?,?,?,?,?)"
 RESULT = (
-    f"INSERT OR REPLACE INTO results (match, seat, position, {', '.join((*COLUMNS, *AMOUNTS))})"
-    f" VALUES ({','.join('?' * (3 + len(COLUMNS) + len(AMOUNTS)))})"
+    f"INSERT OR REPLACE INTO results (match, seat, position, {', '.join((*COLUMNS, *AMOUNTS))}, abstained)"
+    f" VALUES ({','.join('?' * (4 + len(COLUMNS) + len(AMOUNTS)))})"
 )
 
 
@@ -30,7 +30,7 @@ def statements(match: str, results: Sequence[PlayerResult]) -> Iterator[Statemen
             scores = (item.status, item.h, item.h_first, item.guide, item.guide_first, item.length)
             counts = (spend.calls, spend.unresolved, spend.failed, spend.unknown, spend.reviews, spend.waited)
             amounts = [part for amount in spend.amounts for part in _parts(amount)]
-            yield RESULT, (match, seat, position, *scores, *counts, *amounts)
+            yield RESULT, (match, seat, position, *scores, *counts, *amounts, item.abstained)
 
 
 def read(connection: sqlite3.Connection, match: str) -> tuple[PlayerResult, ...] | None:
@@ -56,7 +56,7 @@ def read(connection: sqlite3.Connection, match: str) -> tuple[PlayerResult, ...]
 def there(connection: sqlite3.Connection) -> list[str]:
     """The amounts that the results of this file have: one of an earlier version may lack some, which are unknown."""
     known = columns_of(connection, "results")
-    return [name for name in AMOUNTS if name in known]
+    return [name for name in (*AMOUNTS, "abstained") if name in known]
 
 
 def read_seats(connection: sqlite3.Connection, match: str) -> list[PlayerResult]:
@@ -76,7 +76,8 @@ def _item(item: str, row: Mapping[str, Any]) -> ItemResult:
     """A row as a result."""
     h, h_first, guide, guide_first = (row[name] for name in SCORES)
     spend = spend_in({name: row[name] for name in COUNTS}, row)
-    return ItemResult(item, row["status"], h, h_first, spend, guide, guide_first, row["length"])
+    abstained = bool(row.get("abstained", 0))
+    return ItemResult(item, row["status"], h, h_first, spend, guide, guide_first, row["length"], abstained=abstained)
 
 
 def spend_in(counts: Mapping[str, Any], amounts: Mapping[str, Any]) -> Spend:

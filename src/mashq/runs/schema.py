@@ -23,6 +23,7 @@ from mashq.protocol.results import ResultStatus
 from mashq.runs.database import columns_of
 
 Place = Annotated[int, Field(ge=0)]
+Flag = Annotated[int, Field(ge=0, le=1)]
 Count = Annotated[float, Field(ge=0, le=MAX_COST)]
 Measure = Annotated[float, Field(ge=-MAX_COST, le=MAX_COST)]
 Bound = Annotated[float, Field(ge=0, le=math.inf)]
@@ -44,6 +45,9 @@ class ItemRow(Row):
     id: str
     text: str
     reference: str | None
+    passages: Json | None
+    answerable: Flag | None
+    evidence: Json | None
 
 
 class PromptRow(Row):
@@ -147,6 +151,7 @@ class ResultBase(Row):
     guide_first: Measure | None
     length: Place
     waited: Count
+    abstained: Flag
 
 
 class ContentRow(Row):

@@ -12,7 +12,7 @@ from mashq.players import prompts
 from mashq.players.registry import reviews_allowed
 from mashq.protocol.content import TARGET
 from mashq.protocol.game import initial
-from mashq.protocol.items import Item
+from mashq.protocol.items import Item, Selection
 from mashq.protocol.resources import TABLE
 from mashq.protocol.rules import Budget, Rules, Seat, Vision, default_order, order_of
 from mashq.protocol.score import ScoreRules
@@ -71,8 +71,15 @@ def first_state(config: Config, items: tuple[Item, ...], trial: int = 0) -> Matc
 def items_of(config: Config) -> tuple[Item, ...]:
     """The items that a configuration names."""
     said = config.task
-    fields = tasks.fields_of(said.kind, said.text, said.id, said.answer)
+    renames = {str(ours): theirs for ours, theirs in said.map.items()}
+    fields = tasks.fields_of(said.kind, said.text, said.id, said.answer, renames)
     return tasks.load(said.data, fields, said.limit, sample=said.sample, seed=config.seed)
+
+
+def selection_of(config: Config, player: PlayerConfig) -> Selection:
+    """Which passages a player is shown: as it says, or as the task does."""
+    said = config.task.passages if player.passages is None else player.passages
+    return Selection(said.limit, said.length, said.order)
 
 
 def prompts_of(config: Config, player: PlayerConfig) -> prompts.Prompts:

@@ -22,6 +22,7 @@ from mashq.protocol.game import Ruling
 from mashq.protocol.items import Item
 from mashq.protocol.results import PlayerResult
 from mashq.runs import charges, results
+from mashq.runs import items as stored_items
 from mashq.runs.database import Statement, Writer
 from mashq.runs.ledger import RunLedger, Sink, boot_id
 from mashq.runs.manifest import DIGEST, MANIFEST, manifest_digest, read_manifest
@@ -68,7 +69,7 @@ class Run:
         run = cls(path, clock, lock)
         try:
             for position, item in enumerate(items):
-                run.writer.put("INSERT INTO items VALUES (?,?,?,?)", (position, item.id, item.text, item.reference))
+                run.writer.put(*stored_items.statement(position, item))
             run.writer.flush()
             run.write_manifest(manifest)
         except StoreError:

@@ -1,4 +1,4 @@
-"""Items from JSONL, CSV, TSV or Parquet files, a folder of text files, a hub data set, or the built-in passages.
+"""Items from JSONL, CSV, TSV or Parquet files, a folder of text files, a hub data set, or the built-in sets.
 
 Every item needs text and an id that no other has; data without ids get their line numbers (files: their names).
 """
@@ -8,7 +8,7 @@ import importlib
 import json
 import random
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -16,10 +16,12 @@ from typing import Any
 from mashq.errors import ConfigError, DataError
 from mashq.gateway.untrusted import whole
 from mashq.protocol.items import Item
+from mashq.tasks.documents import DocumentFields, with_documents
 from mashq.tasks.rows import Row, jsonl, read_rows, read_text
 
 HUB = "hub:"
 ABSENT = "fix task.data, or use 'builtin'"
+BUILT_IN = {"summarise": "passages", "rag": "documents"}
 QUESTIONS, REFERENCES = ("question", "problem", "text"), ("answer", "reference", "target")
 
 
@@ -30,15 +32,22 @@ class Fields:
     text: tuple[str, ...] = ("text",)
     id: str = "id"
     answer: tuple[str, ...] = REFERENCES
+    documents: DocumentFields | None = None  # of questions that come with passages
 
 
 USUAL = Fields()
 
 
-def fields_of(kind: str, text: str | None, id_: str, answer: str | None) -> Fields:
+def fields_of(
+    kind: str, text: str | None, id_: str, answer: str | None, renames: Mapping[str, str] | None = None
+) -> Fields:
     """The columns of a task, as named or as usual."""
-    usual = QUESTIONS if kind == "qa" else ("text",)
-    return Fields((text,) if text else usual, id_, (answer,) if answer else REFERENCES)
+    theirs = dict(renames or {})
+    text = theirs.pop("question", theirs.pop("text", text))
+    answer, id_ = theirs.pop("reference", answer), theirs.pop("id", id_)
+    usual = ("text",) if kind == "summarise" else QUESTIONS
+    documents = DocumentFields(**theirs) if kind == "rag" else None
+    return Fields((text,) if text else usual, id_, (answer,) if answer else REFERENCES, documents)
 
 
 def load(
@@ -54,7 +63,8 @@ def load(
     source = (
         "the built-in set" if data == "builtin" else data if data.startswith(HUB) else str((base or Path()) / data)
     )
-    items = _items(_rows(data, source), fields, source, None if sample else limit)
+    builtin = BUILT_IN["summarise" if fields.documents is None else "rag"]
+    items = _items(_rows(data, source, builtin), fields, source, None if sample else limit)
     if not items:
         raise DataError(f"{source} is empty: it needs one item a line")
     if sample is not None and sample < len(items):
@@ -63,9 +73,9 @@ def load(
     return items[:limit]
 
 
-def _rows(data: str, source: str) -> Iterator[Row]:
+def _rows(data: str, source: str, builtin: str) -> Iterator[Row]:
     if data == "builtin":
-        return jsonl(files("mashq.tasks").joinpath("builtin/passages.jsonl").read_text("utf-8"), source)
+        return jsonl(files("mashq.tasks").joinpath(f"builtin/{builtin}.jsonl").read_text("utf-8"), source)
     if data.startswith(HUB):
         return _hub(data.removeprefix(HUB), source)
     path = Path(source)
@@ -76,7 +86,8 @@ def digest(items: tuple[Item, ...]) -> str:
     """A fingerprint of the items, in order."""
     whole = hashlib.sha256()
     for item in items:
-        whole.update(json.dumps([item.id, item.text, item.reference]).encode())
+        documents = [asdict(item)] if item.passages else []
+        whole.update(json.dumps([item.id, item.text, item.reference, *documents]).encode())
     return whole.hexdigest()
 
 
@@ -122,7 +133,10 @@ def _items(rows: Iterator[Row], fields: Fields, source: str, limit: int | None) 
             raise DataError(f"{source} {where}: the id {name!r} is also on {seen[name]}; ids must differ")
         seen[name] = where
         answer = _first(row, fields.answer)
-        items.append(Item(name, whole(text), None if answer in (None, "") else whole(str(answer))))
+        item = Item(name, whole(text), None if answer in (None, "") else whole(str(answer)))
+        if fields.documents is not None:
+            item = with_documents(item, row, fields.documents, f"{source} {where}")
+        items.append(item)
     return tuple(items)
 
 

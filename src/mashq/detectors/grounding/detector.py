@@ -3,7 +3,8 @@
 Contract: H is the calibrated chance that the answer is faithful: boosted trees and a straight line over what
 `grounding_features` measures, fitted by `bench/fit_grounding.py`. An answer whose every sentence stands in the
 source word for word (endings apart) scores at least COPY, any other at most COPY. An answer without a single
-word or number scores 0.0. Any text is accepted; time is linear in the lengths; equal pairs get equal scores
+word or number scores 0.0. Of a source that is too long to fit (`windows`) the best windows of the answer's sentences
+are the evidence. Any text is accepted; time is linear in the lengths; equal pairs get equal scores
 in any order and batch.
 """
 
@@ -20,8 +21,9 @@ from mashq.detectors.grounding.evidence import Source
 from mashq.detectors.grounding.features import FEATURES, best_sentence, features, sentences
 from mashq.detectors.grounding.reading import Token, read
 from mashq.detectors.grounding.trees import load
+from mashq.detectors.grounding.windows import FITS, Windows
 
-__all__ = ["COPY", "Grounding", "odds"]
+__all__ = ["COPY", "Grounding", "evidence", "odds"]
 
 COPY = 0.95  # what a copy scores at least, and anything else at most
 _COPIED = FEATURES.index("copied")
@@ -32,7 +34,7 @@ class Grounding:
     """The built-in detector of unsupported wording."""
 
     name: str = "grounding"
-    version: str = "3"
+    version: str = "4"
     free: bool = True
 
     def score(self, pairs: Sequence[Pair]) -> list[float]:
@@ -41,6 +43,11 @@ class Grounding:
         # Grouped by source, so that each is read once and only one index is held at a time.
         by_source = sorted(range(len(pairs)), key=lambda i: pairs[i].source)
         for text, group in groupby(by_source, key=lambda i: pairs[i].source):
+            if len(text) > FITS:
+                windows = Windows.of(text)
+                for i in group:
+                    scores[i] = _score(Source.of(windows.part(pairs[i].answer)), pairs[i].answer)
+                continue
             source = Source.of(text)
             for i in group:
                 scores[i] = _score(source, pairs[i].answer)
@@ -63,6 +70,16 @@ class Grounding:
                 doubtful.append(i in odd or (None if plain else not source.supports(token)))
             answer += part
         return _runs(answer, doubtful)
+
+
+def evidence(source: str, sentence: str) -> tuple[int, int] | None:
+    """Where the sentence of the source stands that holds most of this one; None when none holds any."""
+    there = Source.of(source)
+    best = best_sentence(there, read(sentence))
+    if best < 0:
+        return None
+    first, last = there.starts[best], there.starts[best + 1] - 1
+    return there.tokens[first].start, there.tokens[last].end
 
 
 def odds(source: Source, text: str) -> tuple[float, bool] | None:

@@ -64,12 +64,12 @@ def sample_of(
     sample: Document = {
         "id": item.id,
         "epoch": epoch,
-        "input": item.text,
+        "input": item.shown,
         "target": item.reference or "",
-        "messages": [{"role": "user", "content": item.text, "source": "input"}, *(c["message"] for c in said)],
+        "messages": [{"role": "user", "content": item.shown, "source": "input"}, *(c["message"] for c in said)],
         "output": {"model": model, "choices": said, "completion": answer if said else ""},
         "scores": {SCORER: {"value": row["h"], "answer": answer}} if row["h"] is not None else {},
-        "metadata": {"mashq": {name: row[name] for name in (*KEPT, *BESIDE)}},
+        "metadata": {"mashq": {name: row[name] for name in (*KEPT, *BESIDE)}, **_documents(item)},
         "store": {},
         "events": [],
         "model_usage": usage,
@@ -84,6 +84,11 @@ def sample_of(
     if status == "failed":
         sample["error"] = {"message": "no usable answer", "traceback": "", "traceback_ansi": ""}
     return sample
+
+
+def _documents(item: Item) -> Document:
+    """What is known of a question with passages."""
+    return {"answerable": item.answerable, "evidence": list(item.evidence)} if item.passages else {}
 
 
 def summary_of(sample: Document) -> Document:

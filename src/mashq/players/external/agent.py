@@ -1,8 +1,9 @@
 """`agent: external`: a program of anyone's, in any language, that plays through the gateway's metering server.
 
-For each item it gets one JSON object, `{"item", "text", "round", "token", "base_url"}` (and `"words"`, the fewest and
-the most that are asked for, where the task says so), as a line on its standard
-input or as the body of a POST to its URL, and answers with `{"answer": "…"}` (and `"confidence"`, if it likes). Its
+For each item it gets one JSON object, `{"item", "text", "round", "token", "base_url"}` (of a question with passages
+also `"question"` and `"passages"`; where the task asks for a length, `"words"`, the fewest and the most), as a line
+on its standard input or as the body of a POST to its URL, and answers with `{"answer": "…"}` (and `"confidence"` and
+`"abstained"`, if it likes). Its
 model traffic goes to the server under its own token, which works only during its turn. It takes no decisions and
 writes no reviews. Its seconds are the length of its turn, less what it waited for us. Whatever goes wrong is a
 failed answer, and a program that went wrong is started afresh for the next item.
@@ -12,7 +13,7 @@ import asyncio
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 
 from mashq.errors import ConfigError
 from mashq.gateway.budgets import OutOfBudget, at_worst
@@ -26,6 +27,7 @@ from mashq.gateway.wire.spoken import without_thinking
 from mashq.players.base import Draft
 from mashq.players.external.process import MAX_OUTPUT, AgentError, Program
 from mashq.players.external.spec import EXTERNAL
+from mashq.players.prompting import abstained_of
 from mashq.protocol.moves import Answer, Decision, Rewrite
 from mashq.protocol.state import Observation
 
@@ -92,7 +94,9 @@ class External:
 
     async def _turn(self, seen: Observation, seat: Seat, grant: Grant, limit: float) -> Answer:
         assert seen.item is not None
-        task: dict[str, object] = {"item": seen.item.id, "text": seen.item.text, "round": seen.round}
+        task: dict[str, object] = {"item": seen.item.id, "text": seen.item.shown, "round": seen.round}
+        if seen.item.passages:
+            task |= {"question": seen.item.text, "passages": [asdict(passage) for passage in seen.item.passages]}
         if self.agent.words is not None:
             task["words"] = list(self.agent.words)
         asking = asyncio.create_task(self._ask({**task, "token": seat.token, "base_url": seat.base_url}))
@@ -113,9 +117,11 @@ class External:
             await self.close()
             return Answer("failed", error=whole(wrong))
         text = without_thinking(whole(str(document["answer"]))).strip()
-        if not text:
+        abstained = abstained_of(document) if seen.item.passages else ""
+        if not text and abstained != "yes":
             return Answer("refused", error="empty answer")
-        return Answer("ok", text, grant.h, simulated=grant.h is not None, confidence=_confidence(document))
+        drawn = grant.h is not None
+        return Answer("ok", text, grant.h, simulated=drawn, confidence=_confidence(document), abstained=abstained)
 
     async def _ask(self, task: dict[str, object]) -> bytes:
         if self.agent.url is not None:

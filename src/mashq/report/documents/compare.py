@@ -156,12 +156,12 @@ def document(seasons: Sequence[Season], h: Height | None = None) -> Comparison:
 
 def _scored(season: Season, results: Results, refusals: Refusals) -> set[tuple[str, str]]:
     """The items that a run scores, by id and text: the same id may stand for another text elsewhere."""
-    texts = {item.id: item.text for item in read_items(season.path)}
+    texts = {item.id: item.shown for item in read_items(season.path)}
     return {(item, texts[item]) for item in view(results, refusals, ()).items}
 
 
 def _only(season: Season, results: Results, common: set[tuple[str, str]]) -> Results:
-    texts = {item.id: item.text for item in read_items(season.path)}
+    texts = {item.id: item.shown for item in read_items(season.path)}
     kept = np.array([(item, texts[item]) in common for item in results.items], dtype=bool)
     return results if kept.all() else results.some_units(kept[results.item_of])
 

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from mashq.analysis.parts import OPTIONAL, BetaStretch, Costs, Lead, flat
+from mashq.analysis.passages import PassageViews
 from mashq.analysis.score_report import Options, judge, normaliser
 from mashq.analysis.score_types import ScoredPlayer
 from mashq.analysis.substance import Floor
@@ -27,6 +28,7 @@ from mashq.protocol.score import (
 from mashq.report.documents.base import MEASURED, DetectorVersion
 from mashq.report.documents.columns import results_of
 from mashq.report.documents.notes import notes_on_run, outside_length
+from mashq.report.documents.passages import passage_views
 from mashq.runs.open import Played
 from mashq.runs.reading import read_last_error, read_reviews, read_unstated
 from mashq.runs.setup import score_rules_of, wanted_length
@@ -234,6 +236,8 @@ class Match:
     """The score under each rule for refusals."""
     notes: Sequence[str]
     """What a reader must not miss."""
+    passages: PassageViews | None = field(default=None, metadata=OPTIONAL)
+    """What answers over documents came to; absent for other tasks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,6 +285,7 @@ def document(played: Played) -> Match:
         dropped=[DroppedItem(item=unit.item, by=list(unit.by)) for unit in dropped],
         views=refusal_views(results, rules),
         notes=[*report.notes, *outside_length(results, wanted_length(played.config)), *_troubles(played, columns)],
+        passages=passage_views([played], report.players, rules.refusals),
     )
 
 

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from statistics import stdev
 from typing import ClassVar, Literal
 
-from mashq.analysis.parts import BetaStretch, Costs, Lead, flat
+from mashq.analysis.parts import OPTIONAL, BetaStretch, Costs, Lead, flat
+from mashq.analysis.passages import PassageViews
 from mashq.analysis.score_report import Options, judge, normaliser
 from mashq.analysis.score_types import Dropped, ScoredPlayer
 from mashq.analysis.substance import Floor
@@ -20,6 +21,7 @@ from mashq.report.documents.base import MEASURED, DetectorVersion
 from mashq.report.documents.columns import results_of, trials_of
 from mashq.report.documents.match import AttemptCounts, RefusalView, counted, refusal_views
 from mashq.report.documents.notes import notes_on_run, outside_length
+from mashq.report.documents.passages import passage_views
 from mashq.report.documents.seasons import all_drawn
 from mashq.runs.open import Played, Season
 from mashq.runs.reading import read_attempts
@@ -136,6 +138,8 @@ class Trials:
     """How the attempts ended, over all trials."""
     notes: Sequence[str]
     """What a reader must not miss."""
+    passages: PassageViews | None = field(default=None, metadata=OPTIONAL)
+    """What answers over documents came to; absent for other tasks."""
 
 
 def document(season: Season, changed: Sequence[Played] | None = None) -> Trials:
@@ -201,6 +205,7 @@ def document(season: Season, changed: Sequence[Played] | None = None) -> Trials:
             *alike,
             *notes_on_run(season.path, season.manifest),
         ],
+        passages=passage_views(played, report.players, rules.refusals),
     )
 
 

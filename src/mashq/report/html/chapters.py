@@ -6,7 +6,7 @@ from typing import Any
 
 from mashq.analysis.intervals import METHOD
 from mashq.report.documents import seasons
-from mashq.report.html import sections, sections_games, sections_more, sections_seasons
+from mashq.report.html import sections, sections_games, sections_more, sections_passages, sections_seasons
 from mashq.report.html.facts import Facts
 from mashq.report.html.methods import methods
 from mashq.report.html.parts import Chapter, Section, Verdict
@@ -34,6 +34,7 @@ def match_chapter(facts: Facts, name: str, judges: Sequence[Facts] = ()) -> Chap
             sections.beta(facts),
             sections.fronts(facts),
             sections.reviews(facts),
+            sections_passages.documents(facts),
             sections_more.course(facts),
             sections_more.spread(facts),
             sections_more.deciding(facts),

@@ -101,7 +101,7 @@ def texts(played: Played, item: str) -> list[tuple[str, str]]:
         return []
     state = played.state
     place = next(at for at, one in enumerate(state.items) if one.id == item)
-    found = [("The text", state.items[place].text)]
+    found = [("The text", state.items[place].shown)]
     if state.items[place].reference is not None:
         found.append(("The reference answer", state.items[place].reference or ""))
     for player in state.players:

@@ -12,6 +12,7 @@ from mashq.players.registry import recorded_spec
 from mashq.protocol.resources import TABLE
 from mashq.report.documents.base import MEASURED
 from mashq.report.documents.match import AttemptCounts, Match, MatchPlayer, RefusalView, ReviewSpend
+from mashq.report.text import passages
 from mashq.report.text.formatting import carried_columns, charged, is_shown, number, safe
 from mashq.report.text.score import floors_said, height, leads, relative_to
 
@@ -105,6 +106,8 @@ def _sentences(document: Match, reviews: Mapping[str, ReviewSpend]) -> Iterable[
     if rates:
         others = "; the others everything" if len(rates) < len(players) else ""
         yield f"Answered: {', '.join(rates)}{others}."
+    if document.passages is not None:
+        yield from passages.sentences(document.passages)
     for note in document.notes:
         yield f"Note: {safe(note, 400)}"
     if document.dropped:

@@ -8,6 +8,7 @@ from mashq.analysis.parts import BetaStretch, Lead, WeightStretch
 from mashq.analysis.score_types import ScoredPlayer, ScoreReport
 from mashq.analysis.substance import Floor
 from mashq.protocol.resources import RESOURCES
+from mashq.report.text import passages
 from mashq.report.text.formatting import carried_columns, charged, dollars, is_shown, number, safe
 from mashq.report.text.tables import Format, Grid, best, half, prose, written
 
@@ -37,6 +38,9 @@ def score_text(document: ScoreReport, form: Format, *, everyone: bool = False, b
     parts = [written(table(document, everyone), form)]
     if len(document.players) > 1 and document.differences:
         parts.append(written(differences(document), form))
+    if document.passages is not None:
+        parts.append(written(passages.grid(document.passages), form))
+        parts.append(prose(passages.sentences(document.passages, beside_table=True), form))
     parts.append(prose(sentences(document), form))
     return "\n\n".join(parts)
 

@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterator, Mapping
 
 from mashq.report.documents.trials import Trials, TrialsPlayer
+from mashq.report.text import passages
 from mashq.report.text.formatting import carried_columns, charged, cost, cost_columns, number, safe
 from mashq.report.text.match import calls_made, refusal_views
 from mashq.report.text.score import floors_said, height, leads, relative_to
@@ -77,6 +78,8 @@ def sentences(document: Trials) -> Iterator[str]:
         yield f"{safe(best)} has the best Q in {wins[best]} of {document.trials} trials."
     if len(document.envelope) > 1 or (document.tied and document.envelope):
         yield leads(document)
+    if document.passages is not None:
+        yield from passages.sentences(document.passages)
     yield from (f"Note: {safe(note, 400)}" for note in document.notes)
     if document.dropped.units:
         yield f"{calls_made('Calls over all trials and items, scored or not:', document.attempts)}."

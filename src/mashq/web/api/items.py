@@ -8,14 +8,17 @@ import json
 from typing import Any
 
 from mashq.detectors.base import Pair
-from mashq.detectors.grounding.detector import Grounding
+from mashq.detectors.citations import blanked, cited
+from mashq.detectors.grounding.detector import Grounding, evidence
 from mashq.gateway.types import REFEREE
 from mashq.protocol.game import is_kept
-from mashq.protocol.moves import Rewrite
+from mashq.protocol.items import Item
+from mashq.protocol.moves import Rewrite, abstains
 from mashq.protocol.rules import Rules
 from mashq.web.api import queries
 from mashq.web.replay_cache import LiveReplay
 
+PASSAGE = "passage "
 CUT, LONGEST_CHECKED, PATIENCE = 4000, 200_000, 0.15
 
 
@@ -28,10 +31,10 @@ def item_document(live: LiveReplay, place: int) -> dict[str, Any]:
     with live.lock:
         seqs = [live.replay.seq_of(at) for at in live.replay.about(place)] if whole else None
     with queries.opened(found.path, finished=found.finished) as connection:
-        row = queries.item(connection, place)
-        if row is None:
+        item = queries.item(connection, place)
+        if item is None:
             raise LookupError("there is no such item in this run")
-        name, text, reference = row
+        name = item.id
         moves = queries.item_moves(connection, match, name, seqs)
         rounds = {move[1] for move in moves}
         rounds |= {player.order.index(place) for player in first.players}
@@ -62,11 +65,17 @@ def item_document(live: LiveReplay, place: int) -> dict[str, Any]:
             elif kind in ("answer", "rewrite") and about == name:
                 _add_version(own["versions"], (seq, round_, kind, time), move, first.rules)
     return {
-        "item": {"position": place, "id": name, **cut("text", text), "reference": reference},
+        "item": {
+            "position": place,
+            "id": name,
+            **cut("text", item.text),
+            "reference": item.reference,
+            **_passages(item),
+        },
         "of": len(view.item_ids),
         "task": config.task.kind,
         "keep": first.rules.keep,
-        "checkable": config.task.kind == "summarise",
+        "checkable": config.task.kind in ("summarise", "rag"),
         "detector": found.manifest.get("detector", {}),
         "guide": found.manifest.get("guide", "judge"),
         "simulated": bool(found.manifest.get("simulated")),
@@ -82,23 +91,52 @@ def spans(live: LiveReplay, seq: int) -> dict[str, Any]:
         move = queries.move(connection, live.match, seq)
         if move is None or move[0] is None:
             raise LookupError("there is no such answer")
-        row = queries.item(connection, live.view.places.get(move[0], -1))
+        item = queries.item(connection, live.view.places.get(move[0], -1))
     answer = str(move[1].get("text", ""))
-    if row is None or move[1].get("simulated") or not answer:
+    if item is None or move[1].get("simulated") or not answer:
         return {"spans": [], "why": "There is no text to check: this answer was simulated."}
-    if len(answer) + len(row[1]) > LONGEST_CHECKED:
+    if len(answer) + len(item.source) > LONGEST_CHECKED:
         return {"spans": [], "why": "The texts are too long to be checked while you wait."}
-    marked = Grounding().spans(Pair(row[1], answer, row[2]))
-    return {"spans": [[_units(answer, start), _units(answer, end)] for start, end in marked], "why": ""}
+    if abstains(move[1].get("abstained", "")):
+        return {"spans": [], "why": "It says that the passages do not hold the answer."}
+    texts = {passage.id: passage.text for passage in item.passages}
+    marked = Grounding().spans(Pair(item.source, blanked(answer, texts) if texts else answer, item.reference))
+    told: dict[str, Any] = {
+        "spans": [[_units(answer, start), _units(answer, end)] for start, end in marked],
+        "why": "",
+    }
+    return told | ({"lit": _lit(answer, texts)} if texts else {})
+
+
+def _lit(answer: str, texts: dict[str, str]) -> dict[str, list[list[int]]]:
+    """By passage, the sentences of it that hold what sentences of the answer cite it for."""
+    lit: dict[str, set[tuple[int, int]]] = {}
+    for sentence in cited(answer, texts):
+        for name in sentence.ids:
+            span = evidence(texts[name], sentence.text) if name in texts else None
+            if span is not None:
+                lit.setdefault(name, set()).add(span)
+    return {name: [[_units(texts[name], at) for at in span] for span in sorted(spans)] for name, spans in lit.items()}
+
+
+def _passages(item: Item) -> dict[str, Any]:
+    """The passages of a question, and what is known of where its answer is."""
+    if not item.passages:
+        return {}
+    rows = [{"id": one.id, "title": one.title, **cut("text", one.text)} for one in item.passages]
+    return {"passages": rows, "answerable": item.answerable, "evidence": list(item.evidence)}
 
 
 def text(live: LiveReplay, what: str, number: int) -> str:
-    """One whole text: the `source` of an item, the `answer` or `draft` of a move, the `reply` of an attempt."""
+    """One whole text: the `source` or `passage ID` of an item, the `answer` or `draft` of a move, or a `reply`."""
     found = live.view.found
     with queries.opened(found.path, finished=found.finished) as connection:
         if what == "source":
-            row = queries.item(connection, number)
-            said = None if row is None else row[1]
+            item = queries.item(connection, number)
+            said = None if item is None else item.text
+        elif what.startswith(PASSAGE):
+            item, name = queries.item(connection, number), what.removeprefix(PASSAGE)
+            said = next((one.text for one in item.passages if one.id == name), None) if item is not None else None
         elif what == "reply":
             said = queries.reply(connection, number)
         elif what in ("answer", "draft"):
@@ -157,6 +195,8 @@ def _add_version(
     }
     if move.get("cut"):
         one["cut"] = True
+    if move.get("abstained"):
+        one["abstained"] = move["abstained"]
     if move.get("text_first"):
         one |= {"draft": cut("text", str(move["text_first"])) | {"h": move.get("h_first")}}
     versions.append(one)

@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from mashq.errors import StoreError
+from mashq.protocol.items import Item
+from mashq.runs import items
 from mashq.runs.database import connect
 from mashq.runs.reading import DATABASE
 from mashq.web.replay import Row
@@ -137,9 +139,9 @@ def item_ids(connection: sqlite3.Connection) -> list[str]:
     return [row[0] for row in connection.execute("SELECT id FROM items ORDER BY position")]
 
 
-def item(connection: sqlite3.Connection, position: int) -> tuple[str, str, str | None] | None:
-    """Id, text and reference of an item."""
-    return connection.execute("SELECT id, text, reference FROM items WHERE position = ?", (position,)).fetchone()
+def item(connection: sqlite3.Connection, position: int) -> Item | None:
+    """An item."""
+    return next(iter(items.read(connection, "position = ?", (position,))), None)
 
 
 def matches(

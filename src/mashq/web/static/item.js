@@ -6,14 +6,14 @@ const here = { run, match };
 const fixed = (value) => (value === null || value === undefined ? "–" : value.toFixed(4));
 const tag = (text, warn = false) => make("span", { class: `tag${warn ? " warn" : ""}` }, text);
 
-// The text with the unsupported parts marked.
-const marked = (spans) => (text) => {
+// The text with some parts marked: those without support, or those that an answer rests on.
+const marked = (spans, title = "the source does not support this", name = "") => (text) => {
   const out = document.createDocumentFragment();
   let from = 0;
   for (const [start, end] of spans) {
     if (start >= text.length) break;
     out.append(visible(text.slice(from, start)));
-    out.append(make("mark", { title: "the source does not support this" }, visible(text.slice(start, end))));
+    out.append(make("mark", { title, class: name }, visible(text.slice(start, end))));
     from = end;
   }
   out.append(visible(text.slice(Math.min(from, text.length))));
@@ -27,6 +27,24 @@ const spent = (spend) => {
   const dollars = spend.dollars?.[1] ? `, ${UNITS.dollars(spend.dollars[0])}` : "";
   const failed = spend.failed ? `, ${number(spend.failed)} failed` : "";
   return `${number(calls)} call${calls > 1 ? "s" : ""}${failed}, ${spend.unknown ? "? " : number(tokens) + " "}tokens, ${UNITS.seconds(spend.seconds?.[0] ?? null)}${dollars}`;
+};
+
+// The passages of a question; what kept answers cite is lit as their checks come in.
+const lit = new Map(), passages = new Map();
+const overlaps = (spans) => spans.toSorted((a, b) => a[0] - b[0]).filter(([start], at, all) => !at || start >= all[at - 1][1]);
+const light = (found) => {
+  for (const [id, spans] of Object.entries(found)) {
+    lit.set(id, overlaps([...(lit.get(id) ?? []), ...spans]));
+    passages.get(id)?.(marked(lit.get(id), "an answer cites this passage for what this sentence says", "lit"));
+  }
+};
+const passage = (one, holds) => {
+  const place = make("div", {});
+  const rest = () => wholeText({ ...here, what: `passage ${one.id}`, number: position });
+  const show = (decorate) => fill(place, longText(one.text, one.length, rest, decorate));
+  passages.set(one.id, show);
+  show(visible);
+  return make("section", { class: "passage" }, make("h3", {}, tag(plain(one.id, 80)), " ", plain(one.title, 200), holds ? make("span", { class: "soft" }, " holds the answer") : null), place);
 };
 
 const version = (told, one, at) => {
@@ -45,6 +63,7 @@ const version = (told, one, at) => {
     check.textContent = "checking…";
     get("spans", { ...here, seq: one.seq }).then((found) => {
       show(marked(found.spans));
+      if (one.kept) light(found.lit ?? {});
       check.textContent = found.why || (found.spans.length ? `${number(found.spans.length)} part${found.spans.length > 1 ? "s" : ""} without support in the source`
         : "every part has support in the source");
     }).catch((error) => { check.textContent = plain(error.message); });
@@ -53,6 +72,7 @@ const version = (told, one, at) => {
     make("div", { class: "row" }, make("b", {}, name), make("span", { class: "soft" }, `round ${number(one.round)}`), scores,
       one.confidence === null ? null : make("span", {}, `stated confidence ${fixed(one.confidence)}`),
       one.kept ? null : tag("not kept"), one.plain ? tag("plain text, not the JSON asked for", true) : null,
+      one.abstained === "yes" ? tag("abstained") : one.abstained === "read" ? tag("abstained, read from its words by a rule") : null,
       one.cut ? tag("cut off by an output limit: scored as it stands", true) : null,
       simulated ? tag("SIMULATED", true) : null, check),
     one.error ? make("p", { class: "trouble" }, visible(one.error)) : null,
@@ -120,11 +140,16 @@ const begin = async () => {
   find("name").textContent = plain(item.id, 120);
   find("simulated").hidden = !told.simulated;
   find("to-match").href = address("/match", here);
-  const guide = told.guide === "judge" ? "guide is the judge" : `guide ${plain(told.guide, 40)}`;
+  const guide = told.guide === "judge" && told.task === "rag" ? "guide: support, and of abstentions the stated confidence"
+    : told.guide === "judge" ? "guide is the judge" : `guide ${plain(told.guide, 40)}`;
   const facts = [plain(run, 80), `match ${plain(match, 40)}`, told.task, `judge ${plain(told.detector.name ?? "", 40)} ${plain(told.detector.version ?? "", 20)}`, guide, `keep ${told.keep}`];
   fill(find("facts"), ...facts.map((one) => make("span", {}, one)));
-  find("h-source").textContent = told.task === "qa" ? "Question" : "Source";
+  find("h-source").textContent = told.task === "summarise" ? "Source" : "Question";
   fill(find("source"), longText(item.text, item.length, () => wholeText({ ...here, what: "source", number: position })));
+  if (item.passages) {
+    const holds = { true: "The passages hold the answer.", false: "The passages do not hold the answer." }[item.answerable] ?? "Nobody said whether the passages hold the answer.";
+    find("source").append(make("p", { class: "soft" }, holds), ...item.passages.map((one) => passage(one, item.evidence.includes(one.id))));
+  }
   if (item.reference !== null) fill(find("reference"), make("h2", {}, "Reference answer"), make("div", { class: "text", dir: "auto" }, visible(item.reference)));
   fill(find("answers"), ...told.players.map((one, seat) => player(told, one, seat)),
     told.referee.length ? make("section", { class: "panel" }, make("h2", {}, "The referee, charged to nobody"), attempts(told.referee, "The judge's own calls")) : null);

@@ -153,7 +153,8 @@ const readOn = async () => {
 const facts = () => {
   const { meta } = page, vision = meta.rules.vision;
   const seen = { never: "vision off", review: "rivals see a player after it reviewed", always: "rivals always see each other" }[vision.when];
-  const guide = meta.guide === "judge" ? "guide is the judge" : `guide ${plain(meta.guide, 40)}`;
+  const guide = meta.guide === "judge" && meta.task === "rag" ? "guide: support, and of abstentions the stated confidence"
+    : meta.guide === "judge" ? "guide is the judge" : `guide ${plain(meta.guide, 40)}`;
   const cell = meta.cell.map(([key, value]) => `${plain(key)} = ${plain(String(value))}`);
   const told = [...cell, `${number(meta.items)} items`, `judge ${plain(meta.detector)}`, guide, `turn ${meta.rules.turn}`, `keep ${meta.rules.keep}`,
     seen, `Q = ${meta.alpha}·H − ${meta.beta}·P`, `P counts ${meta.resources.join(", ")}`];

@@ -1,0 +1,14 @@
+"""What a detector is given of an item and an answer."""
+
+from mashq.detectors.base import Pair
+from mashq.detectors.citations import without_citations
+from mashq.protocol.items import Item
+
+
+def pair_of(item: Item, answer: str, *, by_reference: bool = True) -> Pair:
+    """An answer to score. One from passages is scored without its citations, and by its support: only a judge that
+    compares with references (`by_reference`) is given the reference."""
+    if not item.passages:
+        return Pair(item.text, answer, item.reference)
+    plain = without_citations(answer, {passage.id for passage in item.passages})
+    return Pair(item.source, plain, item.reference if by_reference else None)
