@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model, field_validator, model_validator
 
 from mashq.protocol.resources import COUNTED, MAX_COST, RESOURCES
-from mashq.protocol.rules import SHOWABLE, order_of
+from mashq.protocol.rules import SHOWABLE, TELLS, order_of
 
 
 class Strict(BaseModel):
@@ -46,6 +46,7 @@ def _one_of(names: Sequence[str]) -> AfterValidator:
 
 
 Resource = Annotated[str, _one_of(RESOURCES), Field(json_schema_extra={"enum": list(RESOURCES)})]
+Telling = Annotated[str, _one_of(TELLS), Field(json_schema_extra={"enum": list(TELLS)})]
 Shown = Annotated[str, _one_of(SHOWABLE), Field(json_schema_extra={"enum": list(SHOWABLE)})]
 
 
@@ -113,6 +114,7 @@ class RulesConfig(Strict):
     budget: BudgetConfig = BudgetConfig()
     shared_budget: BudgetConfig = BudgetConfig()
     show_seconds: bool = True
+    tell: list[Telling] = list(TELLS)
 
 
 class PerItem(Strict):

@@ -14,35 +14,42 @@ from pathlib import Path
 
 from mashq.errors import ConfigError
 
+STATE = frozenset(
+    {
+        "player",
+        "rivals",
+        "total",
+        "done",
+        "remaining",
+        "tokens",
+        "calls",
+        "reviews",
+        "average_h",
+        "seconds",
+        "seconds_line",
+        "current_id",
+        "worst_id",
+        "worst_h",
+        "recommendation",
+        "review_cost",
+        "max_reviews",
+        "threshold",
+        "resources",
+        "rivals_section",
+        "goal_section",
+        "h_section",
+        "review_section",
+        "disclosure_section",
+        "alpha",
+        "beta",
+    }
+)
 FIELDS: dict[str, frozenset[str]] = {
-    "policy": frozenset(
-        {
-            "player",
-            "rivals",
-            "total",
-            "done",
-            "remaining",
-            "tokens",
-            "calls",
-            "reviews",
-            "average_h",
-            "seconds",
-            "seconds_line",
-            "current_id",
-            "worst_id",
-            "worst_h",
-            "recommendation",
-            "review_cost",
-            "max_reviews",
-            "threshold",
-            "resources",
-            "rivals_section",
-        }
-    ),
+    "policy": STATE,
     "answer": frozenset({"passage"}),
     "review": frozenset({"passage", "answer", "h"}),
     "again": frozenset({"keys"}),
-    "react": frozenset({"passage", "max_reviews", "threshold"}),
+    "react": STATE | {"passage"},
     "observe": frozenset({"told"}),
 }
 _FIELD = re.compile(r"\$\{([a-z_]+)\}")

@@ -1,10 +1,10 @@
 """`agent: external`: a program of anyone's, in any language, that plays through the gateway's metering server.
 
-For each item it gets one JSON object, `{"item", "text", "round", "token", "base_url"}`, as a line on its standard
-input or as the body of a POST to its URL, and answers with `{"answer": "…"}` (and `"confidence"`, if it likes). Its
-model traffic goes to the server under its own token, which works only during its turn. It takes no decisions and
-writes no reviews. Its seconds are the length of its turn, less what it waited for us. Whatever goes wrong is a
-failed answer, and a program that went wrong is started afresh for the next item.
+For each item it gets one JSON object, `{"item", "text", "round", "rules", "state", "token", "base_url"}`, as a line
+on its standard input or as the body of a POST to its URL, and answers with `{"answer": "…"}` (and `"confidence"`, if
+it likes). Its model traffic goes to the server under its own token, which works only during its turn. It takes no
+decisions and writes no reviews. Its seconds are the length of its turn, less what it waited for us. Whatever goes
+wrong is a failed answer, and a program that went wrong is started afresh for the next item.
 """
 
 import asyncio
@@ -25,6 +25,7 @@ from mashq.gateway.wire.spoken import without_thinking
 from mashq.players.base import Draft
 from mashq.players.external.process import MAX_OUTPUT, AgentError, Program
 from mashq.players.external.spec import EXTERNAL
+from mashq.players.telling import told_rules, told_state
 from mashq.protocol.moves import Answer, Decision, Rewrite
 from mashq.protocol.state import Observation
 
@@ -90,7 +91,9 @@ class External:
 
     async def _turn(self, seen: Observation, seat: Seat, grant: Grant, limit: float) -> Answer:
         assert seen.item is not None
-        task = {"item": seen.item.id, "text": seen.item.text, "round": seen.round}
+        task: dict[str, object] = {"item": seen.item.id, "text": seen.item.text, "round": seen.round}
+        if seen.rules.version > 1:
+            task |= {"rules": told_rules(seen), "state": told_state(seen)}
         asking = asyncio.create_task(self._ask({**task, "token": seat.token, "base_url": seat.base_url}))
         broke = asyncio.create_task(grant.exhausted.wait())
         try:
