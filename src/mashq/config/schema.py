@@ -236,6 +236,8 @@ class SimulateConfig(Strict):
     retry_rate: Rate = 0.0
     scale: float = Field(default=1.0, gt=0, le=1000)
     calls: dict[Literal["answer", "decision", "review", "failed"], CallsConfig] = {}
+    cost_response: float = Field(default=0.0, ge=-100, le=100)
+    snapshot_response: float = Field(default=0.0, ge=-100, le=100)
 
     @model_validator(mode="after")
     def _up_to_in_order(self) -> Self:
