@@ -150,9 +150,8 @@ def html(document: PaperTables) -> str:
 
 
 def _chapter(table: PaperTable) -> Chapter:
-    said = (
-        ["SIMULATED" + (f": {HEAD}; no real model answered." if table.from_print else "")] if table.simulated else []
-    )
+    more = f"{HEAD}; no real model answered." if table.from_print else "some players were not real models."
+    said = [f"SIMULATED: {more}"] if table.simulated else []
     blocks: list[Block] = [Table("table", grid(table), title(table))]
     blocks += _charts(table)
     if table.along_beta:

@@ -15,7 +15,7 @@ from mashq.config import Config, SimulateConfig
 from mashq.paper.experiments import MODELS, Experiment, Group, Printed, experiments, main_figures
 
 HEAD = "simulated from printed figures"
-RESPONSE = {"cost_response": 0.25, "snapshot_response": 0.25}
+RESPONSE = {"cost_response": 0.5, "snapshot_response": 0.25}
 SAID = (
     f"{HEAD.capitalize()}: H before review, tokens and seconds a call are set as the paper prints them; reviews, "
     "calls and the final H come of the protocol and of simulated policies, which all respond alike to what a review "
@@ -87,10 +87,8 @@ def _seat(config: dict[str, Any], season: dict[str, Any], names: Sequence[Sequen
 def parameters(label: str, printed: Printed | None, *, questions: bool = False) -> dict[str, float]:
     """What is set of a simulated player: nothing but what the paper prints of its model's first answers and costs."""
     own = {} if printed is None else dict(printed.figures)
-    model = model_of(label, printed)
-    known: Mapping[str, float | None] = (
-        {} if questions else _of_model(model, label if printed is None else printed.player)
-    )
+    side = label if printed is None else printed.player
+    known: Mapping[str, float | None] = {} if questions else _of_model(model_of(label, printed), side)
     found: dict[str, float] = {}
     h = own.get("h_before_review") or known.get("h_before_review")
     usual = SimulateConfig()
