@@ -10,7 +10,7 @@ from mashq.paper.documents import PaperFigures, PaperPlan, PaperTable, PaperTabl
 from mashq.paper.simulated import HEAD
 from mashq.report.html.parts import Block, Chapter, Figure, Prose, Section, Table, Verdict
 from mashq.report.text.formatting import cost, number, safe
-from mashq.report.text.tables import Format, Grid, best, latex, prose, written
+from mashq.report.text.tables import Format, Grid, best, floating, latex, prose, written
 
 HEADINGS = {
     "h_before_review": "H before",
@@ -39,7 +39,7 @@ def text(document: PaperTables, form: Format) -> str:
 def _one(table: PaperTable, form: Format) -> str:
     body = written(grid(table), form)
     if form == "latex":
-        body = floating(body, f"{title(table)}.", f"tab:{table.name}")
+        body = floating(body, latex(f"{title(table)}."), f"tab:{table.name}")
     parts = [body]
     if table.along_beta:
         parts.append(written(_betas(table), form))
@@ -127,15 +127,6 @@ def sentences(table: PaperTable) -> Iterator[str]:
         yield f"★ has the best Q of its match; clearly (95%) in {clear} of {len({row.group for row in table.rows})}."
     yield from (safe(line, 400) for line in table.exchange)
     yield from (f"Note: {safe(note, 600)}" for note in table.notes)
-
-
-def floating(tabular: str, caption: str, label: str) -> str:
-    """A table as a float that is no wider than a column."""
-    comment, _, body = tabular.partition("\\begin{tabular}")
-    lines = [r"\begin{table}", r"\centering", rf"\caption{{{latex(caption)}}}", rf"\label{{{label}}}"]
-    lines += [r"\resizebox{\columnwidth}{!}{%", r"\begin{tabular}" + body + "}", r"\end{table}"]
-    needs = comment.rstrip().replace("amssymb", "amssymb, graphicx")
-    return needs + "\n" + "\n".join(lines)
 
 
 def html(document: PaperTables) -> str:

@@ -15,7 +15,7 @@ from mashq.protocol.results import Columns, Results, from_match
 from mashq.protocol.score import REFUSALS, PlayerScore, Refusals, Score, ScoreRules, dropped_units, score
 from mashq.report.documents.base import MEASURED, DetectorVersion
 from mashq.report.documents.columns import results_of
-from mashq.report.documents.notes import notes_on_run
+from mashq.report.documents.notes import advice, notes_on_run
 from mashq.runs.open import Played
 from mashq.runs.reading import read_last_error, read_unstated
 from mashq.runs.setup import score_rules_of
@@ -156,6 +156,16 @@ class RefusalView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Advice:
+    """What a policy made of the advice to review."""
+
+    advised: int
+    """How often the state that it decided in recommended a review."""
+    did: int
+    """How often it then decided to review."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Match:
     """The result of a match."""
 
@@ -213,6 +223,8 @@ class Match:
     """The score under each rule for refusals."""
     notes: Sequence[str]
     """What a reader must not miss."""
+    advice: Mapping[str, Advice] | None = field(default=None, metadata=OPTIONAL)
+    """By player whose policy was advised to review, how often that was and how often it did."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,6 +242,7 @@ def document(played: Played) -> Match:
     results = from_match(columns)
     report = judge(results, Options(rules, finished=played.finished))
     dropped = dropped_units(results)
+    advised = advice(played.path, played.config, played.fixture.id)
     return Match(
         run=str(played.path),
         finished=played.finished,
@@ -257,6 +270,7 @@ def document(played: Played) -> Match:
         dropped=[DroppedItem(item=unit.item, by=list(unit.by)) for unit in dropped],
         views=refusal_views(results, rules),
         notes=[*report.notes, *_troubles(played, columns)],
+        advice={name: Advice(advised=told, did=did) for name, (told, did) in advised.items()} or None,
     )
 
 
