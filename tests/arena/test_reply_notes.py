@@ -107,7 +107,7 @@ def test_vision_says_who_cannot_react(tmp_path: Path) -> None:
         return " ".join(done.stdout.split())
 
     alone = notes("none", two())
-    assert "None of these players can react to what is shown of rivals" in alone and "Neither company" not in alone
+    assert "No player here can react to what is shown of rivals" in alone and "Neither company" not in alone
     some = notes("some", two(), response=1.0)
     assert "B cannot react to what is shown of rivals" in some
     other: dict[str, object] = {"name": "C", "model": "simulated/m", "policy": "bayes"}

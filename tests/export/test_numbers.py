@@ -8,6 +8,7 @@ import csv
 import io
 import json
 import math
+import re
 import sqlite3
 import zipfile
 from collections.abc import Callable, Sequence
@@ -409,7 +410,9 @@ def test_a_log_has_the_score_of_its_player(stored: Stored, tmp_path: Path) -> No
 
 def test_the_table_for_a_paper(stored: Stored) -> None:
     text = command("export", stored.path, "--format", "latex")
-    body = [line for line in text.splitlines() if line.startswith(("A ", "B "))]
+    plain = text.replace(r"\cellcolor{gray!20}", "")
+    bold = re.compile(r"\\textbf\{([^{}]*)\}")
+    body = [bold.sub(r"\1", line) for line in plain.splitlines() if line.startswith(("A ", "B "))]
     rows, wanted = expected(stored), score_of(stored)
     best = max(wanted, key=lambda name: wanted[name]["q"])
     each = {match: _one_trial(rows, match) for match in (0, 1)}

@@ -66,7 +66,7 @@ def _reactions(kind: str, config: Config) -> Iterator[str]:
     """Whether the players of a comparison of visions can react to what they are shown."""
     names = blind(config) if kind in ("vision", "game") else []
     if names:
-        who = f"{', '.join(names)} cannot" if len(names) < len(config.players) else "None of these players can"
+        who = f"{', '.join(names)} cannot" if len(names) < len(config.players) else "No player here can"
         yield (
             f"{who} react to what is shown of rivals (a rule, no policy, or drawn decisions): vision can change "
             "nothing in what they do."

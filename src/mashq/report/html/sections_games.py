@@ -138,7 +138,7 @@ def vision(document: Vision) -> tuple[Verdict, list[Section]]:
     if sure:
         headline = "Company or vision changes how some play"
     elif len(document.blind) == len(document.players):
-        headline = "None of these players can react to rivals"
+        headline = "No player here can react to rivals"
     if not document.finished:
         headline = "Not finished: the comparison so far"
     lines = [*sure[:6]] or ["No difference leaves zero out of its 95% interval."]
