@@ -431,7 +431,7 @@ def test_the_table_for_a_paper(stored: Stored) -> None:
         assert cells[7] == f"{wanted[player]['q']:.4f} ± {stdev(each[match][player]['q'] for match in (0, 1)):.4f}"
         assert cells[8:] == ["?", str(sum(_first(each[match]) == player for match in (0, 1)))]
     assert r"\caption{2 trials of 3 items, means ± standard deviation over trials; H by grounding" in text
-    assert r"Q = 1$\cdot$H $-$ 0.2$\cdot$P.}" in text
+    assert r"Q = 1$\cdot$H $-$ 0.2$\cdot$P; A: " in text
 
 
 def _one_trial(rows: Sequence[dict[str, Any]], trial: int) -> dict[str, dict[str, float]]:

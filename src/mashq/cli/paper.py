@@ -115,6 +115,7 @@ def config(name: str) -> None:
 @click.option("--detector", metavar="NAME", help="Score with this detector instead of the paper's hhem.")
 @click.option("--data", metavar="FILE", help="Your passages; the built-in ones by default.")
 @click.option("--questions", metavar="FILE", help="Questions for simpleqa_results.")
+@click.option("--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Change a setting, as in mashq run.")
 @out_option
 @format_option
 @json_option
@@ -127,6 +128,7 @@ def play(
     detector: str | None,
     data: str | None,
     questions: str | None,
+    overrides: tuple[str, ...],
     out: Path,
     form: Form,
     as_json: bool,
@@ -138,7 +140,7 @@ def play(
     \b
     Examples:
       mashq paper play all --simulated --limit 8
-      mashq paper play ablation_1 --model local/smollm2-135m-instruct --detector grounding --limit 4
+      mashq paper play ablation_1 --model local/smollm2-135m --detector grounding --limit 4
       mashq paper play main_results_1 --data passages.jsonl
     """
     from mashq.cli.playing import played
@@ -148,9 +150,9 @@ def play(
     from mashq.paper.play import play as play_one
     from mashq.paper.tables import table
 
-    if simulated and (models or detector or data or questions):
-        raise ConfigError("--simulated asks no model: leave out --model, --detector, --data and --questions")
-    choices = Choices(limit, trials, models_named(models), simulated, detector, data, questions)
+    if simulated and (models or detector or data or questions or overrides):
+        raise ConfigError("--simulated asks no model: leave out --model, --detector, --data, --questions and --set")
+    choices = Choices(limit, trials, models_named(models), simulated, detector, data, questions, overrides)
     found = named(names)
     tables = [table(one, play_one(one, out, choices, played)) for one in found]
     _print(PaperTables(experiments=tables), form, as_json)

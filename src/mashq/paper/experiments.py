@@ -87,9 +87,9 @@ class Experiment:
         """Its configuration, as it stands in the package."""
         return files("mashq.paper").joinpath("configs", f"{self.name}.yaml").read_text("utf-8")
 
-    def config(self) -> Config:
-        """The same, read."""
-        return parse(self.configuration, f"the configuration of {self.name}")
+    def config(self, overrides: Sequence[str] = ()) -> Config:
+        """The same, read, with `key=value` overrides."""
+        return parse(self.configuration, f"the configuration of {self.name}", overrides)
 
     def season(self, models: Mapping[str, str] = MODELS) -> dict[str, Any]:
         """What is played, as a run's manifest says it; `models` are the names under which models are asked."""

@@ -29,6 +29,7 @@ class Choices:
     detector: str | None = None
     data: str | None = None
     questions: str | None = None
+    overrides: Sequence[str] = ()
 
 
 def models_named(options: Sequence[str]) -> dict[str, str]:
@@ -90,7 +91,8 @@ def chosen(found: Experiment, choices: Choices, folder: Path) -> tuple[Config, d
         path.write_text(placeholders(items, document["task"]["kind"]), "utf-8")
         document["task"]["data"] = str(path)
     else:
-        document, season = found.config().model_dump(mode="json"), found.season(choices.models)
+        document = found.config(choices.overrides).model_dump(mode="json")
+        season = found.season(choices.models)
         for one in document["players"]:
             one["model"] = choices.models.get(_paper_name(one["model"]), one["model"])
         data = choices.questions if questions else choices.data

@@ -53,9 +53,10 @@ def blind(config: Config) -> list[str]:
 
 
 def _policies(path: Path, config: Config, match: str | None) -> Iterator[str]:
-    """Policies that were advised to review and never did."""
+    """Models that were advised to review and never did; a rule has its reasons."""
+    models = {player.name for player in config.players if player.policy == "llm"}
     for name, (advised, did) in advice(path, config, match).items():
-        if not did and advised > 1:
+        if not did and advised > 1 and name.removesuffix(TWIN) in models:
             yield (
                 f"{name} was advised to review {advised} times and never did: its policy shows nothing here of how "
                 "it weighs reviews, rivals or costs."
