@@ -68,3 +68,47 @@ def test_what_was_billed_is_marked(tmp_path: Path) -> None:
     notes = mashq.show(tmp_path / "run")["notes"]
     wanted = f"A: the dollars of 2 of {calls} calls are as the provider billed them, the rest by the price list."
     assert wanted in notes and not any(note.startswith("B: the dollars") for note in notes)
+
+
+SETTINGS = {"task": {"limit": 8}, "models": {"simulated/m": {"simulate": {"h": 0.5, "review_rate": 0.0}}}}
+
+
+def two(**first: object) -> list[dict[str, object]]:
+    return [{"name": "A", "model": "simulated/m", **first}, {"name": "B", "model": "simulated/m", "policy": "rule"}]
+
+
+def test_a_policy_that_never_follows_the_advice_to_review_is_told(tmp_path: Path) -> None:
+    result = mashq.play(SETTINGS | {"players": two()}, tmp_path / "run")
+    assert result["advice"]["A"] == {"advised": 8, "did": 0}
+    followed = result["advice"]["B"]
+    assert followed["did"] == followed["advised"] > 0
+    warned = [note for note in result["notes"] if "never did" in note]
+    assert len(warned) == 1 and warned[0].startswith("A was advised to review 8 times and never did")
+    shown = " ".join(command("show", tmp_path / "run").stdout.split())
+    assert f"Decisions that were advised to review and did: A 0 of 8, B {followed['did']} of" in shown
+    advised = rows(tmp_path / "run", """SELECT count(*) FROM events WHERE instr(move, '"advised": true')""")
+    assert advised == [(8 + followed["advised"],)]
+
+
+def test_agents_without_a_policy_are_not_warned_about(tmp_path: Path) -> None:
+    players = [
+        {"name": name, "agent": name, "model": "simulated/m", "n": 1} for name in ("plain", "react", "best-of-n")
+    ]
+    result = mashq.play(SETTINGS | {"players": players}, tmp_path / "run")
+    assert "advice" not in result and not [note for note in result["notes"] if "never did" in note]
+
+
+def test_vision_says_who_cannot_react(tmp_path: Path) -> None:
+    def notes(name: str, players: list[dict[str, object]], response: float = 0.0) -> str:
+        simulate = {"simulate": {"h": 0.5, "snapshot_response": response}}
+        document = SETTINGS | {"players": players, "models": {"simulated/m": simulate}}
+        (tmp_path / f"{name}.yaml").write_text(json.dumps(document))
+        done = command("vision", tmp_path / f"{name}.yaml", "--out", tmp_path / name)
+        return " ".join(done.stdout.split())
+
+    alone = notes("none", two())
+    assert "No player here can react to what is shown of rivals" in alone and "Neither company" not in alone
+    some = notes("some", two(), response=1.0)
+    assert "B cannot react to what is shown of rivals" in some
+    other: dict[str, object] = {"name": "C", "model": "simulated/m", "policy": "bayes"}
+    assert "cannot react" not in notes("all", [two(policy="bayes")[0], other])

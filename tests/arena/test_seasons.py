@@ -19,7 +19,7 @@ from mashq.arena.executors.base import Executor
 from mashq.arena.executors.local import LocalExecutor
 from mashq.arena.executors.processes import Processes
 from mashq.arena.executors.ray_cluster import allotted
-from mashq.config import check
+from mashq.config import check, together_of
 from mashq.errors import ConfigError
 from mashq.protocol.score import ScoreRules, score
 from mashq.report.documents import seasons
@@ -304,3 +304,59 @@ def _kill_a_worker() -> int:
                 os.kill(int(entry.name), signal.SIGKILL)
                 return int(entry.name)
     return 0
+
+
+def test_settings_can_change_together(tmp_path: Path) -> None:
+    over = [list(together_of("rules.T,rules.R=0.7,1/0.9,2")), ["rules.vision.when", ["never", "review"]]]
+    season = play(config(), tmp_path / "run", {"kind": "sweep", "trials": 1, "over": over})
+    played = [(f.config.rules.T, f.config.rules.R, f.config.rules.vision.when) for f in season.fixtures()]
+    assert played == [(0.7, 1, "never"), (0.7, 1, "review"), (0.9, 2, "never"), (0.9, 2, "review")]
+    found = dumped(seasons.document(season))
+    assert [axis["values"] for axis in found["over"]] == [["0.7, 1", "0.9, 2"], ["never", "review"]]
+    assert [cell["settings"]["rules.T,rules.R"] for cell in found["cells"]] == ["0.7, 1"] * 2 + ["0.9, 2"] * 2
+
+
+@pytest.mark.parametrize(
+    ("option", "found"),
+    [
+        ("a.b,a.c=1,x/2,y", ("a.b,a.c", [[1, "x"], [2, "y"]])),
+        ("a.b,a.c=[p/q,p/q],[r/s,r/s]", ("a.b,a.c", [["p/q", "p/q"], ["r/s", "r/s"]])),
+    ],
+)
+def test_values_that_change_together_are_read(option: str, found: object) -> None:
+    assert together_of(option) == found
+
+
+@pytest.mark.parametrize(
+    "option", ["rules.T=1,2", "a,b", "a,b=", "a,b=1", "a,b=1,2/3", "a,b=1,2,3", "=1,2", "a,b=p/q,p/q"]
+)
+def test_what_does_not_change_together_is_told(option: str) -> None:
+    with pytest.raises(ConfigError, match="--with"):
+        together_of(option)
+
+
+@pytest.mark.parametrize(
+    ("changes", "matches"),
+    [
+        ({}, 1),
+        ({"policy": "rule"}, 1),
+        ({"policy": "bayes"}, 2),
+        ({"model": "local/some.gguf"}, 2),
+        ({"model": "local/some.gguf", "policy": "rule"}, 1),
+        ({"model": "local/some.gguf", "agent": "react"}, 2),
+        ({"model": "local/some.gguf", "agent": "plain"}, 1),
+        ({"agent": "external", "command": "x"}, 2),
+    ],
+)
+def test_a_score_that_a_player_is_told_is_played(changes: dict[str, Any], matches: int) -> None:
+    document = config()
+    document["players"] = [document["players"][0] | changes, document["players"][1]]
+    over = [["score.beta", [0.1, 0.2]]]
+    for tell, wanted in ((["formula"], matches), (["costs", "disclosure"], 1)):
+        told = check(document | {"rules": {"tell": tell}})
+        (found,) = batches(told, {"kind": "sweep", "trials": 1, "over": over}, lambda _: ())
+        assert len(found) == wanted
+    (refusals,) = batches(
+        check(document), {"kind": "sweep", "over": [["score.refusals", ["answered"]]]}, lambda _: ()
+    )
+    assert len(refusals) == 1

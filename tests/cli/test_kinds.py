@@ -238,7 +238,7 @@ COMMANDS = {
     "export parquet": Command(on("export", "RUN", "-o", "OUT/rows.parquet"), RUNS),
     "export latex": Command(
         on("export", "RUN", "--format", "latex", "-o", "OUT/table.tex"),
-        MATCHES,
+        (*MATCHES, *(kind for kind in SEASONS if kind != "game")),
         ", not one match: export its rows with --format csv, or one of its tables with 'mashq show'",
     ),
     "export otel": Command(on("export", "RUN", "--format", "otel", "-o", "OUT/spans.jsonl"), RUNS),

@@ -8,6 +8,7 @@ import csv
 import io
 import json
 import math
+import re
 import sqlite3
 import zipfile
 from collections.abc import Callable, Sequence
@@ -409,7 +410,9 @@ def test_a_log_has_the_score_of_its_player(stored: Stored, tmp_path: Path) -> No
 
 def test_the_table_for_a_paper(stored: Stored) -> None:
     text = command("export", stored.path, "--format", "latex")
-    body = [line for line in text.splitlines() if line.startswith(("A ", "B "))]
+    plain = text.replace(r"\cellcolor{gray!20}", "")
+    bold = re.compile(r"\\textbf\{([^{}]*)\}")
+    body = [bold.sub(r"\1", line) for line in plain.splitlines() if line.startswith(("A ", "B "))]
     rows, wanted = expected(stored), score_of(stored)
     best = max(wanted, key=lambda name: wanted[name]["q"])
     each = {match: _one_trial(rows, match) for match in (0, 1)}
@@ -428,7 +431,7 @@ def test_the_table_for_a_paper(stored: Stored) -> None:
         assert cells[7] == f"{wanted[player]['q']:.4f} ± {stdev(each[match][player]['q'] for match in (0, 1)):.4f}"
         assert cells[8:] == ["?", str(sum(_first(each[match]) == player for match in (0, 1)))]
     assert r"\caption{2 trials of 3 items, means ± standard deviation over trials; H by grounding" in text
-    assert r"Q = 1$\cdot$H $-$ 0.2$\cdot$P.}" in text
+    assert r"Q = 1$\cdot$H $-$ 0.2$\cdot$P; A: " in text
 
 
 def _one_trial(rows: Sequence[dict[str, Any]], trial: int) -> dict[str, dict[str, float]]:

@@ -720,6 +720,12 @@ def cases() -> list[Case]:
     found += [Case("compare/" + "+".join(kinds), comparing(*kinds)) for kinds in COMPARED]
     found += [Case(f"play/{name}", playing(*line)) for name, line in PLAYED.items()]
     paper = steps("paper", "paper --format md", "paper --format latex", "paper --json")
+    desk = steps(
+        *("paper show best_of_n", "paper show all --format md", "paper show ablation_1 --json"),
+        *("paper show main_results_supp --format latex", "paper config simpleqa_results"),
+        *("paper plan --model local/small.gguf", "paper plan --model local/small.gguf --json"),
+    )
+    found += [Case("paper-desk", desk)]
     found += [Case("paper", paper), Case("site", site), Case("detect", detecting), Case("import", importing)]
     pictures = steps("report runs/tie -o page.html --figures out/figures")
     again = steps("report runs/questions -o out/report.html --detector exact-match")

@@ -19,6 +19,7 @@ from mashq.players.q_agent import QAgent
 from mashq.players.react import React
 from mashq.protocol import Answer, Decision, Item, Observation, Rewrite, Snapshot, Spend
 from mashq.protocol.resources import Amount
+from mashq.protocol.rules import Payoff, Rules
 
 SEEN = Observation(
     step="decide",
@@ -41,6 +42,7 @@ SEEN = Observation(
     show_seconds=True,
     rivals=2,
     snapshots=(),
+    rules=Rules(payoff=Payoff(weights=(("tokens", 1.0), ("calls", 2.0)))),
 )
 ANSWERING = replace(SEEN, step="answer")
 REVIEWING = replace(SEEN, step="review", answer="The old summary.", h=0.4567)
@@ -52,6 +54,7 @@ class Script:
     def __init__(self, *replies: str | Completion | Failure) -> None:
         self.replies = list(replies)
         self.asked: list[list[Message]] = []
+        self.spend = Spend()
 
     async def ask(
         self,
@@ -81,9 +84,9 @@ async def test_the_policy_prompt_carries_the_whole_state() -> None:
         "0.4567",
         "below 0.85",
         "0.013",
-        "tokens, calls",
-        "relative to your rivals",
-        "win the match",
+        "tokens, calls (weight 2)",
+        "divided by the largest total",
+        "Q = 1 x (average H) - 0.1 x P",
     ):
         assert part in prompt.content
     for key in ('"choice"', '"question_id"', '"previous_id"'):

@@ -139,7 +139,10 @@ def test_every_command_gives_values_or_a_sentence(
     else:
         assert score == f"refused: {run} is a {kind}, not one match: 'mashq show {run}' has its tables"
         assert compared.startswith(f"refused: {run} is a {kind}, and compare is for matches and their trials")
-        assert latex.startswith(f"refused: {run} is a {kind}, not one match: export its rows")
+        if kind == "game":
+            assert latex.startswith(f"refused: {run} is a game, not one match: export its rows")
+        else:
+            assert latex.count(r"\toprule") == latex.count(r"\end{table}") > 0 and "nan" not in latex
     html = tmp_path / "r.html"
     assert str(html) in command("report", run, "-o", html)
     assert html.read_text("utf-8").startswith("<!doctype html>") and ">nan<" not in html.read_text("utf-8")

@@ -136,7 +136,8 @@ class RunContext:
         """Play one match to its end, from where it stands."""
         config, seed = fixture.config, trial_seed(fixture.config.seed, fixture.trial)
         self.facilities.remember(begun.learnt)
-        state = fold(first_state(config, self.items, fixture.trial), begun.moves)
+        version = self.facilities.rules_of_play
+        state = fold(first_state(config, self.items, fixture.trial, version), begun.moves)
         endpoints = Endpoints(config, self.clock, seed, self.facilities)
         async with self._players(config, prompts, endpoints, record) as players:
             watch(state, None, None)

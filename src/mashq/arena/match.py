@@ -131,6 +131,8 @@ def grown_by(out: Path, config: Config, *, base: Path | None = None) -> tuple[Se
     if season.kind != "tournament" or said["system"] != "round-robin":
         raise ConfigError(f"{out} is not a round-robin tournament: only those can be joined")
     config = located(config, (base or Path()).resolve())
+    if rules_of_play(season.manifest) == 1:
+        config = config.model_copy(update={"rules": config.rules.model_copy(update={"tell": []})})
     names = {player.name for player in season.config.players}
     fresh = [player for player in config.players if player.name not in names]
     if not fresh:

@@ -3,7 +3,7 @@
 At worst a byte is a token, and a reply that is quoted is as many tokens as a reply may have.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from mashq.config import Config, PlayerConfig
@@ -13,13 +13,13 @@ from mashq.players.prompts import Prompts, item_fields
 from mashq.protocol.items import Item
 from mashq.protocol.resources import MEASURES, Amount, Spend
 from mashq.protocol.state import Observation, Snapshot
-from mashq.runs.setup import prompts_of, selection_of
+from mashq.runs.setup import prompts_of, rules_of, selection_of
 
 FRAME = 500  # bytes around a prompt: the schema of the reply, roles, and what else a wire format adds
 HUGE = 1e15  # no number in a prompt is written with more digits than this one
 ROLES = 16  # bytes that say whose two messages are
 NONE = Item("", "")
-TOLD = 100  # bytes of an observation in a loop, at most
+TOLD, KEYS = 200, 100  # bytes of an observation in a loop, and of the keys that are asked for again, at most
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,28 +39,25 @@ class Sizes:
 
 def sizes_of(config: Config, player: PlayerConfig, spec: AgentSpec, items: Sequence[Item], work: Workload) -> Sizes:
     """The sizes of a player's prompts in a match."""
-    texts, selection = prompts_of(config, player), selection_of(config, player)
+    texts, selection, task = prompts_of(config, player), selection_of(config, player), config.task.kind
     shown = [selection.of(item) for item in items]
-    decisions = [
-        len(texts.fill("policy", policy_fields(seen)).encode("utf-8", "replace"))
-        for seen in (_middle(config, player, items, work), _longest(config, player, items, work))
-    ]
+    middle = policy_fields(_middle(config, player, items, work), task)
+    longest = policy_fields(_longest(config, player, items, work), task)
     return Sizes(
-        tuple(_filled(texts, spec.answer_prompt, work, item) for item in shown),
-        tuple(_filled(texts, spec.review_prompt, work, item) for item in shown),
-        decisions[0],
-        decisions[1],
-        _filled(texts, "again", work) + ROLES,
-        _filled(texts, "observe", work) + ROLES,
+        tuple(_filled(texts, spec.answer_prompt, longest, item) for item in shown),
+        tuple(_filled(texts, spec.review_prompt, longest, item) for item in shown),
+        _filled(texts, "policy", middle),
+        _filled(texts, "policy", longest),
+        _filled(texts, "again", longest) + ROLES,
+        _filled(texts, "observe", longest) + ROLES,
         texts.texts[spec.review_prompt].count("${answer}"),
     )
 
 
-def _filled(texts: Prompts, name: str, work: Workload, item: Item = NONE) -> int:
+def _filled(texts: Prompts, name: str, state: Mapping[str, str], item: Item = NONE) -> int:
     """Bytes of a prompt without the answer in it."""
-    values = {**item_fields(item), "answer": "", "h": "0.0000", "told": "." * TOLD, "keys": "." * TOLD}
-    filled = texts.fill(name, values | {"max_reviews": str(work.max_reviews), "threshold": "1.23457e-05"})
-    return len(filled.encode("utf-8", "replace"))
+    values = {**item_fields(item), "answer": "", "h": "0.0000", "told": "." * TOLD, "keys": "." * KEYS}
+    return len(texts.fill(name, {**state, **values}).encode("utf-8", "replace"))
 
 
 def _middle(config: Config, player: PlayerConfig, items: Sequence[Item], work: Workload) -> Observation:
@@ -84,6 +81,7 @@ def _middle(config: Config, player: PlayerConfig, items: Sequence[Item], work: W
         show_seconds=config.rules.show_seconds,
         rivals=len(config.players) - 1,
         snapshots=(),
+        rules=rules_of(config),
     )
 
 
@@ -112,5 +110,6 @@ def _longest(config: Config, player: PlayerConfig, items: Sequence[Item], work: 
         resources=middle.resources,
         show_seconds=middle.show_seconds,
         rivals=middle.rivals,
+        rules=middle.rules,
         snapshots=() if vision.when == "never" else tuple(Snapshot(name, count, fields, True) for name in rivals),
     )

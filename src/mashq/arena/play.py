@@ -131,6 +131,8 @@ class Match:
         early = self._early.pop((seat, seen.position), None) if seen.step == "answer" else None
         move = await (self._made(seat, seen) if early is None else early)
         item = None if seen.item is None else seen.item.id
+        if isinstance(move, Decision) and move.advised != (seen.recommended and seen.rules.version > 1):
+            move = replaced(move, advised=not move.advised)
         ruled = ruling(self.state, seat, move) if isinstance(move, Decision) else None
         self.recorder.record(seen.round, seen.player, item, move, ruled)
         self.state = apply(self.state, {seat: move})

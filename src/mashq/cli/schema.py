@@ -24,4 +24,4 @@ def schema(name: str | None) -> None:
         click.echo(json.dumps(schema_of(name), indent=2, ensure_ascii=False))
         return
     for kind in DOCUMENTS:
-        click.echo(f"{kind:<12}{(document_type(kind).__doc__ or '').splitlines()[0]}")
+        click.echo(f"{kind:<14}{(document_type(kind).__doc__ or '').splitlines()[0]}")

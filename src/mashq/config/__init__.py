@@ -1,7 +1,7 @@
 """The YAML a user writes, checked strictly: unknown and duplicate keys are errors that name the nearest right one."""
 
 from mashq.config.errors import nearest
-from mashq.config.load import changed, check, load, parse, values_of
+from mashq.config.load import changed, check, load, parse, together_of, values_of
 from mashq.config.schema import (
     NO_MODEL,
     BudgetConfig,
@@ -33,5 +33,6 @@ __all__ = [
     "load",
     "nearest",
     "parse",
+    "together_of",
     "values_of",
 ]

@@ -74,6 +74,23 @@ def values_of(option: str) -> tuple[str, list[Any]]:
         raise ConfigError(f"--over {path} holds something no setting can be ({error}): use plain values") from None
 
 
+def together_of(option: str) -> tuple[str, list[Any]]:
+    """`players.0.model,players.1.model=a,b/c,d` as the names, joined by commas, and the values of each combination.
+
+    Combinations are separated by slashes; where a value holds one itself, they are written as lists: `=[a,b],[c,d]`.
+    """
+    names, equals, text = option.partition("=")
+    count = len(names.split(","))
+    written = text if text.lstrip().startswith("[") else ",".join(f"[{part}]" for part in text.split("/"))
+    _, found = values_of(f"{names}={written}") if equals and count > 1 and text else ("", [])
+    if not found or not all(isinstance(values, list) and len(cast(list[Any], values)) == count for values in found):
+        raise ConfigError(
+            f"--with {option!r}: write it as key,key=value,value/value,value, for example "
+            "players.0.model,players.1.model=a,a/b,b, or as lists where a value holds a slash: =[x/a,x/a],[x/b,x/b]"
+        )
+    return names, found
+
+
 def _plain(document: object) -> object:
     """The same as JSON would have it. Aliases are written out, so what they come to is counted before."""
     left, values = [document], 0

@@ -9,7 +9,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model,
 from mashq.protocol.content import LONGEST
 from mashq.protocol.items import PassageOrder
 from mashq.protocol.resources import COUNTED, MAX_COST, RESOURCES
-from mashq.protocol.rules import SHOWABLE, order_of
+from mashq.protocol.rules import SHOWABLE, TELLS, order_of
 
 NO_MODEL = "none/none"  # of a player that asks nobody
 
@@ -80,6 +80,7 @@ def _one_of(names: Sequence[str]) -> AfterValidator:
 
 
 Resource = Annotated[str, _one_of(RESOURCES), Field(json_schema_extra={"enum": list(RESOURCES)})]
+Telling = Annotated[str, _one_of(TELLS), Field(json_schema_extra={"enum": list(TELLS)})]
 Shown = Annotated[str, _one_of(SHOWABLE), Field(json_schema_extra={"enum": list(SHOWABLE)})]
 
 
@@ -156,6 +157,7 @@ class RulesConfig(Strict):
     budget: BudgetConfig = BudgetConfig()
     shared_budget: BudgetConfig = BudgetConfig()
     show_seconds: bool = True
+    tell: list[Telling] = list(TELLS)
 
 
 class PerItem(Strict):
@@ -280,6 +282,8 @@ class SimulateConfig(Strict):
     retry_rate: Rate = 0.0
     scale: float = Field(default=1.0, gt=0, le=1000)
     calls: dict[Literal["answer", "decision", "review", "failed"], CallsConfig] = {}
+    cost_response: float = Field(default=0.0, ge=-100, le=100)
+    snapshot_response: float = Field(default=0.0, ge=-100, le=100)
 
     @model_validator(mode="after")
     def _up_to_in_order(self) -> Self:

@@ -93,7 +93,10 @@ class BestOfN:
 
     async def _wants_review(self, seen: Observation, item: Item, h: float, model: Model, start: int) -> bool:
         recommended = h < seen.threshold and seen.max_reviews > 0
-        state = replace(seen, step="decide", worst=(item.id, h), recommended=recommended, handled=seen.handled + 1)
+        spend = seen.spend + model.spend if seen.rules.version > 1 else seen.spend
+        state = replace(
+            seen, step="decide", worst=(item.id, h), recommended=recommended, handled=seen.handled + 1, spend=spend
+        )
         if self._policy == "rule":
             return rule_policy.decide(state).choice == "review"
         decision = await self._prompter.decide(state, model, Place("decision", start))

@@ -14,6 +14,7 @@ from mashq.gateway.model import Failure, Model
 from mashq.gateway.replies import cut_string, json_object
 from mashq.gateway.types import Completion, Message
 from mashq.players.prompts import Prompts, item_fields
+from mashq.players.telling import told_sections
 from mashq.protocol.items import Item
 from mashq.protocol.moves import CHOICES, Abstained, Answer, Choice, Decision
 from mashq.protocol.resources import TABLE, Unknown
@@ -98,8 +99,10 @@ class Prompter:
             "recommended": seen.recommended,
             "current_id": None if seen.item is None else seen.item.id,
             "worst_id": None if seen.worst is None else seen.worst[0],
+            "review_cost": seen.review_cost,
+            "snapshots": len(seen.snapshots),
         }
-        prompt = self.prompts.fill("policy", policy_fields(seen))
+        prompt = self.prompts.fill("policy", policy_fields(seen, self.prompts.task))
         reply, found = await self._ask(prompt, model, DECISION, "choice", place, facts)
         if isinstance(reply, Failure):
             return Decision("continue", source="fallback", reason=reply.error)
@@ -185,8 +188,8 @@ def abstained_of(found: Mapping[str, object]) -> Abstained:
     return ("yes" if said else "no") if isinstance(said, bool) else ""
 
 
-def policy_fields(seen: Observation) -> dict[str, str]:
-    """What the policy prompt is filled with."""
+def policy_fields(seen: Observation, task: str = "summarise") -> dict[str, str]:
+    """What the policy is told, and `react`: its state, the rules, and what it saw of rivals."""
     spend = seen.spend
     worst_id, worst_h = ("none", "none") if seen.worst is None else (seen.worst[0], f"{seen.worst[1]:.4f}")
     seconds = f"{spend.seconds.total:.1f}" if seen.show_seconds else "not shown"
@@ -211,6 +214,7 @@ def policy_fields(seen: Observation) -> dict[str, str]:
         "threshold": f"{seen.threshold:g}",
         "resources": ", ".join(seen.resources),
         "rivals_section": "".join(_snapshot(shown) for shown in seen.snapshots),
+        **told_sections(seen, task),
     }
 
 

@@ -16,35 +16,42 @@ from mashq.errors import ConfigError
 from mashq.protocol.items import Item
 
 ITEM_FIELDS = ("passage", "question", "passages")
+STATE = frozenset(
+    {
+        "player",
+        "rivals",
+        "total",
+        "done",
+        "remaining",
+        "tokens",
+        "calls",
+        "reviews",
+        "average_h",
+        "seconds",
+        "seconds_line",
+        "current_id",
+        "worst_id",
+        "worst_h",
+        "recommendation",
+        "review_cost",
+        "max_reviews",
+        "threshold",
+        "resources",
+        "rivals_section",
+        "goal_section",
+        "h_section",
+        "review_section",
+        "disclosure_section",
+        "alpha",
+        "beta",
+    }
+)
 FIELDS: dict[str, frozenset[str]] = {
-    "policy": frozenset(
-        {
-            "player",
-            "rivals",
-            "total",
-            "done",
-            "remaining",
-            "tokens",
-            "calls",
-            "reviews",
-            "average_h",
-            "seconds",
-            "seconds_line",
-            "current_id",
-            "worst_id",
-            "worst_h",
-            "recommendation",
-            "review_cost",
-            "max_reviews",
-            "threshold",
-            "resources",
-            "rivals_section",
-        }
-    ),
+    "policy": STATE,
     "answer": frozenset({*ITEM_FIELDS, "length"}),
     "review": frozenset({*ITEM_FIELDS, "answer", "h", "length"}),
     "again": frozenset({"keys"}),
-    "react": frozenset({*ITEM_FIELDS, "max_reviews", "threshold", "length"}),
+    "react": STATE | {*ITEM_FIELDS, "length"},
     "observe": frozenset({"told"}),
 }
 _FIELD = re.compile(r"\$\{([a-z_]+)\}")

@@ -12,7 +12,7 @@ from mashq.config import PlayerConfig
 from mashq.gateway.model import Failure, Model
 from mashq.gateway.types import Completion, Message
 from mashq.players.base import AgentSpec, Calls, Draft, Workload, answers_and_reviews, on
-from mashq.players.prompting import TEXT, Prompter, confidence_of, read, schema
+from mashq.players.prompting import TEXT, Prompter, confidence_of, policy_fields, read, schema
 from mashq.players.prompts import item_fields
 from mashq.protocol.items import Item
 from mashq.protocol.moves import Answer
@@ -67,7 +67,7 @@ class React:
 
     async def _loop(self, seen: Observation, item: Item, model: Model) -> Answer:
         prompts, loop = self._prompter.prompts, Loop()
-        fields = {**item_fields(item), "max_reviews": str(seen.max_reviews), "threshold": f"{seen.threshold:g}"}
+        fields = policy_fields(seen, prompts.task) | item_fields(item)
         messages = [Message("user", prompts.fill("react", fields))]
         for _ in range(seen.max_reviews + 2):
             purpose, n = ("answer", 0) if loop.first is None else ("review", loop.reviews)
@@ -108,7 +108,13 @@ class React:
         if h >= seen.threshold or loop.reviews == seen.max_reviews:
             return None
         left = seen.max_reviews - loop.reviews
-        return f"H = {h:.4f}, below {seen.threshold:g}: a rewrite is recommended; reviews left: {left}"
+        told = f"H = {h:.4f}, below {seen.threshold:g}: a rewrite is recommended; reviews left: {left}"
+        if "costs" not in seen.rules.tell:
+            return told
+        spent = model.spend
+        return (
+            f"{told}; taken so far: {spent.tokens.total:.0f} tokens, {spent.calls} call(s), {loop.reviews} review(s)"
+        )
 
 
 def _unanswered(reply: Completion | Failure) -> Answer:

@@ -35,6 +35,27 @@ def spec_of(agent: str) -> AgentSpec:
     return declared(PLAYERS.load(agent)) if agent in names() else UNDECLARED
 
 
+def heeds_the_formula(player: PlayerConfig) -> bool:
+    """Whether what a player does may depend on the formula of the score, where it is told; a drawn reply does not."""
+    spec = recorded_spec(player.agent)
+    if spec.asks_policy and player.policy != "llm":
+        return player.policy == "bayes"
+    asks = spec.calls is None or spec.reviews == "in a loop" or spec.asks_policy
+    return asks and (spec.calls is None or not player.model.startswith("simulated/"))
+
+
+def sees_rivals(player: PlayerConfig, snapshot_response: float = 0.0) -> bool:
+    """Whether what a player does may depend on what it is shown of rivals; a drawn decision does if it is set to."""
+    spec = recorded_spec(player.agent)
+    if spec.asks_policy and player.policy != "llm":
+        return player.policy == "bayes"
+    if spec.calls is None:
+        return True
+    if player.model.startswith("simulated/"):
+        return spec.asks_policy and snapshot_response != 0
+    return spec.asks_policy or spec.reviews == "in a loop"
+
+
 def reviews_allowed(player: PlayerConfig) -> int | None:
     """A player's own R: as it says, or as its agent does; None is the R of the match."""
     return recorded_spec(player.agent).max_reviews if player.R is None else player.R

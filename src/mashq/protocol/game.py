@@ -95,6 +95,7 @@ def observe(state: MatchState, seat: int) -> Observation:
         reviews=work.reviews,
         budget=player.budget,
         keep=state.rules.keep,
+        rules=state.rules,
         memory=_memory(state, seat, allowed=allowed) if step == "decide" else NO_MEMORY,
     )
 
@@ -171,7 +172,9 @@ def _moved(state: MatchState, seat: int, move: Move) -> PlayerState:
     player = state.players[seat]
     wanted = WANTED.get(player.phase)
     if isinstance(move, Stop) and wanted is not None:
-        return _charge(state.rules, player, move.spend, phase="rest", stopped=move.reason, reviewing=None)
+        reviewed = player.reviewed or _reviewed_within(state.rules, move)
+        rest = {"phase": "rest", "stopped": move.reason, "reviewing": None, "reviewed": reviewed}
+        return _charge(state.rules, player, move.spend, **rest)
     if wanted is None or not isinstance(move, wanted):
         raise ValueError(f"player {player.name!r} is to {player.phase}, not to {type(move).__name__.lower()}")
     if isinstance(move, Answer):
@@ -218,7 +221,13 @@ def _answered(rules: Rules, player: PlayerState, move: Answer) -> PlayerState:
         spend=player.spend + move.spend,
         phase="decide" if rules.turn == "cycle" else "rest",
         firsts=firsts,
+        reviewed=player.reviewed or _reviewed_within(rules, move),
     )
+
+
+def _reviewed_within(rules: Rules, move: Answer | Stop) -> bool:
+    """Whether a player made reviews inside a step, which its rivals are shown as they are one by decision."""
+    return rules.version > 1 and move.spend.reviews > 0
 
 
 def _decided(state: MatchState, player: PlayerState, move: Decision, ruled: Ruling) -> PlayerState:

@@ -51,7 +51,8 @@ class Answer:
 class Decision:
     """What the policy chose. `source` says who: the model, the rule, or the fallback for an unusable reply.
 
-    `cut`: the reply was cut off by an output limit before it said what.
+    `cut`: the reply was cut off by an output limit before it said what. `advised`: the state it was made in
+    recommended a review.
     """
 
     choice: Choice
@@ -60,6 +61,7 @@ class Decision:
     source: Literal["llm", "rule", "fallback"] = "llm"
     reason: str = ""
     cut: bool = False
+    advised: bool = False
     spend: Spend = FREE
 
 
@@ -104,7 +106,7 @@ _WORDS: dict[str, frozenset[object]] = {
 }
 _SCORES = frozenset({"h", "judged", "confidence", "h_first", "judged_first"})
 _NUMBERS = frozenset({"confidence", "h_first"})  # what a player says of itself, as it said it
-_FLAGS = frozenset({"plain", "simulated", "cut"})
+_FLAGS = frozenset({"plain", "simulated", "cut", "advised"})
 _OPTIONAL = frozenset({"question_id", "previous_id", "text_first"})
 
 

@@ -7,7 +7,10 @@ from mashq.protocol.resources import COUNTED, DISCLOSED
 
 Turn = Literal["cycle", "single"]
 Keep = Literal["latest", "better"]
-RULES_OF_PLAY = 2  # the version that a run is begun with; 1: a cut reply was a refusal, and every model had a limit
+# The version that a run is begun with. 1: a cut reply was a refusal, every model had a limit, nobody was told how it
+# is scored, and only a review by decision was shown to rivals.
+RULES_OF_PLAY = 2
+TELLS = ("formula", "costs", "disclosure")
 SHOWABLE = ("average_h", "worst_h", "items_done", *DISCLOSED)
 
 
@@ -42,8 +45,24 @@ class Budget:
 
 
 @dataclass(frozen=True, slots=True)
+class Payoff:
+    """What players may be told of how they are scored; a `reference` replaces the largest totals of the match."""
+
+    alpha: float = 1.0
+    beta: float = 0.1
+    weights: tuple[tuple[str, float], ...] = tuple((name, 1.0) for name in COUNTED)
+    reference: tuple[tuple[str, float], ...] = ()
+    per_item: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Rules:
-    """What every player of the match plays by."""
+    """What every player of the match plays by.
+
+    `tell` says which of TELLS the players are told: the formula of the score, what a review costs and does, and
+    what it shows to rivals. `confidence`: the H that a player is shown is what it said of its own answer. `version`
+    is that of the rules of play.
+    """
 
     turn: Turn = "cycle"
     threshold: float = 0.85
@@ -55,6 +74,10 @@ class Rules:
     shared_budget: Budget = Budget()
     resources: tuple[str, ...] = COUNTED
     show_seconds: bool = True
+    tell: tuple[str, ...] = TELLS
+    payoff: Payoff = Payoff()
+    confidence: bool = False
+    version: int = RULES_OF_PLAY
 
 
 @dataclass(frozen=True, slots=True)

@@ -167,6 +167,7 @@ class Observation:
     """All that a player is told before a move: its own state, its task, and the snapshots delivered to it.
 
     `item` is the item to answer or rewrite, and for a decision the current one (None when none is left).
+    `rules` are those of the match: a player's own threshold and the like stand beside them.
     `worst` is the item a review would take, or the worst of all when none can be reviewed.
     `memory` is empty but for decisions; no prompt quotes it.
     Costs are those of closed attempts: what a crash left unresolved is charged, not shown.
@@ -195,6 +196,7 @@ class Observation:
     reviews: int = 0
     budget: Budget = Budget()
     keep: Keep = "latest"
+    rules: Rules = Rules()
     memory: Memory = Memory()
 
 

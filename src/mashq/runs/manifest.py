@@ -11,7 +11,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, cast
 
-from mashq.config import Config
+from mashq.config import Config, check
 from mashq.errors import StoreError
 from mashq.gateway.types import Clock
 from mashq.protocol.items import Item
@@ -133,6 +133,15 @@ def read_match(path: Path) -> dict[str, Any]:
 def rules_of_play(manifest: Mapping[str, Any]) -> int:
     """The version of the rules of play that a run was begun with; 1 where the manifest does not say."""
     return manifest.get("rules_of_play", 1)
+
+
+def config_of(manifest: Mapping[str, Any], run: str) -> Config:
+    """The configuration of a run; players of one that was begun before they were told the score are not told it."""
+    said: dict[str, Any] = manifest["config"]
+    rules: object = said.get("rules", {})
+    if rules_of_play(manifest) == 1 and isinstance(rules, dict):
+        said = said | {"rules": {**rules, "tell": []}}
+    return check(said, f"{run}/{MANIFEST}")
 
 
 def manifest_digest(manifest: Mapping[str, Any]) -> str:

@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from mashq.config import Config, check
+from mashq.config import Config
 from mashq.errors import StoreError
 from mashq.protocol import replay as replaying
 from mashq.protocol.content import Contents
@@ -21,7 +21,7 @@ from mashq.protocol.results import PlayerResult, results_of
 from mashq.protocol.state import MatchState
 from mashq.runs.contents import Floors, floors_of, has_texts, of_state
 from mashq.runs.contents import read as read_contents
-from mashq.runs.manifest import read_match
+from mashq.runs.manifest import config_of, read_match, rules_of_play
 from mashq.runs.reading import (
     check_record,
     read_attempts,
@@ -70,7 +70,7 @@ class Played:
     @property
     def first(self) -> MatchState:
         """The state before its first move."""
-        return first_state(self.config, read_items(self.path), self.fixture.trial)
+        return first_state(self.config, read_items(self.path), self.fixture.trial, rules_of_play(self.manifest))
 
     def replay(self) -> Iterator[Delta]:
         """Its recorded moves, one by one."""
@@ -191,7 +191,7 @@ def read_season(out: Path) -> Season:
     manifest = read_match(out)
     checked(manifest.get("season", {}))
     check_record(out)
-    return Season(out, manifest, check(manifest["config"], f"{out}/manifest.json"))
+    return Season(out, manifest, config_of(manifest, str(out)))
 
 
 def load(out: Path, match: str | None = None) -> Played:

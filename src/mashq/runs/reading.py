@@ -210,6 +210,14 @@ def read_unusable(path: Path, match: str | None) -> dict[str, tuple[int, int, in
     return {name: (texts, plain, decisions, lost) for name, texts, plain, decisions, lost in found if plain or lost}
 
 
+def read_advice(path: Path, match: str | None) -> dict[str, tuple[int, int]]:
+    """Of each player that was advised to review, in a match or in all: how often, and how often it then did."""
+    query = """SELECT player, count(*), sum(instr(move, '"choice": "review"') > 0) FROM events
+      WHERE kind = 'decision' AND instr(move, '"advised": true') AND (?1 IS NULL OR match = ?1) GROUP BY player"""
+    with reading(path) as connection:
+        return {name: (advised, did) for name, advised, did in connection.execute(query, (match,))}
+
+
 def read_billed(path: Path, match: str | None) -> dict[str, tuple[int, int]]:
     """Of each player to whom a provider states its bill: the attempts with a bill, and all that have a cost."""
     query = """SELECT player, sum(instr(usage, '"cost": ') > 0), count(*) FROM attempts

@@ -6,6 +6,7 @@ results of the earlier ones, as in a Swiss tournament.
 
     {"kind": "match", "trials": 100}
     {"kind": "sweep", "trials": 3, "over": [["rules.T", [0.8, 0.85]], ["rules.R", [2, 3]]]}
+    {"kind": "sweep", "trials": 1, "over": [["players.0.model,players.1.model", [["a", "a"], ["b", "b"]]]]}
     {"kind": "tournament", "trials": 1, "system": "round-robin", "seats": 2}
     {"kind": "tournament", "trials": 1, "system": "swiss", "rounds": 5, "seats": 2}
     {"kind": "game", "trials": 5, "vision": ["never", "review"]}
@@ -24,12 +25,14 @@ import numpy as np
 from mashq.analysis.pairings import swiss
 from mashq.config import Config, changed
 from mashq.errors import ConfigError
+from mashq.players.registry import heeds_the_formula
 from mashq.protocol.results import PlayerResult
 from mashq.protocol.rules import default_order
 from mashq.protocol.score import score
 from mashq.runs.setup import score_rules_of
 
-FREE = ("score.alpha", "score.beta", "score.weights", "score.normalise", "score.refusals")  # no player is told these
+FORMULA = ("score.alpha", "score.beta", "score.weights", "score.normalise")  # told, where `rules.tell` says so
+FREE = (*FORMULA, "score.refusals")
 TWIN = " (2)"  # the name of a player's second self, when it plays against itself
 MAX_COST = 10_000_000  # trials, seats or rounds
 Results = Callable[[str], Sequence[PlayerResult]]
@@ -109,22 +112,51 @@ NEEDS: dict[str, dict[str, Callable[[object], bool]]] = {
 
 def _sweep(config: Config, over: Sequence[tuple[str, Sequence[Any]]], trials: int) -> Iterator[Fixture]:
     """Every combination of the values that need playing, each in every trial."""
-    played = [(name, values) for name, values in over if not is_free(name)]
+    free = free_settings(config, over)
+    played = [(name, values) for name, values in over if name not in free]
     for number, cell in enumerate(cells(played)):
-        yield from _each(changed(config, cell), str(number), number, trials, cell)
+        yield from _each(changed(config, each_setting(cell)), str(number), number, trials, cell)
 
 
 def cells(over: Sequence[tuple[str, Sequence[Any]]]) -> list[Cell]:
-    """Every combination of the values of some settings."""
+    """Every combination of the values of some settings; those that change together have one name and one value."""
+    single = [name for together, _ in over for name in together.split(",")]
+    if len(set(single)) < len(single):
+        twice = max(single, key=single.count)
+        raise ConfigError(f"--over and --with name {twice!r} twice: give all its values in one of them")
     names = [name for name, _ in over]
-    if len(set(names)) < len(names):
-        raise ConfigError(f"--over names {max(names, key=names.count)!r} twice: give all its values in one --over")
-    return [tuple(zip(names, values, strict=True)) for values in product(*(choices for _, choices in over))]
+    choices = [[tuple(value) if "," in name else value for value in values] for name, values in over]
+    return [tuple(zip(names, values, strict=True)) for values in product(*choices)]
 
 
-def is_free(name: str) -> bool:
-    """Whether a setting only changes how a match is scored, so that sweeping it plays nothing."""
-    return name.startswith(FREE)
+def each_setting(cell: Cell) -> list[tuple[str, Any]]:
+    """A combination setting by setting."""
+    found: list[tuple[str, Any]] = []
+    for together, value in cell:
+        names = together.split(",")
+        found += zip(names, value, strict=True) if len(names) > 1 else [(together, value)]
+    return found
+
+
+def free_settings(config: Config, over: Sequence[tuple[str, Sequence[Any]]]) -> set[str]:
+    """The settings that only change how a match is scored, so that sweeping them plays nothing.
+
+    Where some player is told the formula and may act on it, that is `score.refusals` alone.
+    """
+    free = {key for key, _ in over if _all_start_with(FREE, key)}
+    rest = [(key, values) for key, values in over if key not in free]
+    if not any(_acts_on_formula(changed(config, each_setting(cell))) for cell in cells(rest)):
+        return free
+    return {key for key in free if _all_start_with(FREE[len(FORMULA) :], key)}
+
+
+def _all_start_with(prefixes: tuple[str, ...], together: str) -> bool:
+    return all(name.startswith(prefixes) for name in together.split(","))
+
+
+def _acts_on_formula(config: Config) -> bool:
+    """Whether some player is told the formula and may act on it."""
+    return "formula" in config.rules.tell and any(map(heeds_the_formula, config.players))
 
 
 def _round_robin(config: Config, seats: int, trials: int) -> Iterator[Fixture]:

@@ -14,7 +14,7 @@ from mashq.protocol.content import TARGET
 from mashq.protocol.game import initial
 from mashq.protocol.items import Item, Selection
 from mashq.protocol.resources import TABLE
-from mashq.protocol.rules import Budget, Rules, Seat, Vision, default_order, order_of
+from mashq.protocol.rules import RULES_OF_PLAY, Budget, Payoff, Rules, Seat, Vision, default_order, order_of
 from mashq.protocol.score import ScoreRules
 from mashq.protocol.state import MatchState
 from mashq.tasks import load as tasks
@@ -22,9 +22,9 @@ from mashq.tasks import load as tasks
 BUILTIN = "builtin"
 
 
-def rules_of(config: Config) -> Rules:
-    """The protocol's rules from the configuration."""
-    said = config.rules
+def rules_of(config: Config, version: int = RULES_OF_PLAY) -> Rules:
+    """The protocol's rules from the configuration, in a version of the rules of play."""
+    said, scored = config.rules, score_rules_of(config)
     return Rules(
         turn=said.turn,
         threshold=said.T,
@@ -36,6 +36,16 @@ def rules_of(config: Config) -> Rules:
         shared_budget=Budget.of(**said.shared_budget.limits()),
         resources=tuple(config.score.resources),
         show_seconds=said.show_seconds,
+        tell=tuple(said.tell),
+        payoff=Payoff(
+            scored.alpha,
+            scored.beta,
+            tuple(scored.weights.items()),
+            tuple((scored.reference or {}).items()),
+            scored.per_item,
+        ),
+        confidence=config.guided_by == "confidence",
+        version=version,
     )
 
 
@@ -55,8 +65,8 @@ def score_rules_of(config: Config) -> ScoreRules:
     )
 
 
-def first_state(config: Config, items: tuple[Item, ...], trial: int = 0) -> MatchState:
-    """A match before its first move."""
+def first_state(config: Config, items: tuple[Item, ...], trial: int = 0, version: int = RULES_OF_PLAY) -> MatchState:
+    """A match before its first move, in a version of the rules of play."""
     seats: list[Seat] = []
     for at, player in enumerate(config.players):
         kind = player.order or default_order(at, len(config.players), len(items))
@@ -65,7 +75,7 @@ def first_state(config: Config, items: tuple[Item, ...], trial: int = 0) -> Matc
         budget = None if player.budget is None else Budget.of(**player.budget.limits())
         order = order_of(kind, len(items), tuple(shuffled))
         seats.append(Seat(player.name, order, player.T, reviews_allowed(player), player.review_cost, budget))
-    return initial(items, rules_of(config), seats)
+    return initial(items, rules_of(config, version), seats)
 
 
 def items_of(config: Config) -> tuple[Item, ...]:

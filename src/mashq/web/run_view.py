@@ -6,11 +6,12 @@ Contract: follows from the manifest and the items' ids alone and is remembered a
 from dataclasses import dataclass
 from functools import cached_property
 
-from mashq.config import Config, check
+from mashq.config import Config
 from mashq.errors import MashqError
 from mashq.protocol.items import Item
 from mashq.protocol.score import ScoreRules
 from mashq.protocol.state import MatchState
+from mashq.runs.manifest import config_of, rules_of_play
 from mashq.runs.open import Season
 from mashq.runs.seasons import Fixture
 from mashq.runs.setup import first_state, score_rules_of
@@ -27,7 +28,7 @@ class RunView:
     @cached_property
     def config(self) -> Config:
         """The configuration it was played with."""
-        return check(self.found.manifest["config"], f"{self.found.id}/manifest.json")
+        return config_of(self.found.manifest, self.found.id)
 
     @cached_property
     def item_ids(self) -> list[str]:
@@ -65,4 +66,5 @@ class RunView:
     def first_state(self, match: str) -> MatchState:
         """A match before its first move; its items are without their texts."""
         fixture = self.fixture(match)
-        return first_state(fixture.config, tuple(Item(name, "") for name in self.item_ids), fixture.trial)
+        items = tuple(Item(name, "") for name in self.item_ids)
+        return first_state(fixture.config, items, fixture.trial, rules_of_play(self.found.manifest))

@@ -260,7 +260,7 @@ async def test_an_agent_can_be_a_service(provider: FakeProvider) -> None:
     async with service(reply) as url, table(provider.base_url) as at, agent(at, url=url) as player:
         draft, model = await play(player, at)
         assert draft.status == "ok" and model.spend.calls == 1
-        assert set(tasks[0]) == {"item", "text", "round", "token", "base_url"}
+        assert set(tasks[0]) == {"item", "text", "round", "rules", "state", "token", "base_url"}
 
 
 def _ask(task: dict[str, Any]) -> str:

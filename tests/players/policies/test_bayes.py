@@ -60,6 +60,7 @@ SEEN = Observation(
     show_seconds=True,
     rivals=1,
     snapshots=(),
+    rules=Rules(tell=()),
     memory=Memory("cycle", Vision("review"), ((0.52, 3),), TEN, Reviewed(), None, (Sighting(None, 0),)),
 )
 

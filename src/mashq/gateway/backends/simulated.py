@@ -22,6 +22,7 @@ from mashq.gateway.types import PLAY, Call, Completion, Outcome, Request, Usage
 NOT_JSON = "[simulated: not the JSON asked for]"
 NOTHING = Usage(0, 0, 0, 0)
 NEAREST = 10
+COST = 0.01  # what a review is told to cost where nothing is said
 FARTHEST = math.sqrt(2 * 65 * math.log(2))  # no normal number is larger: the smallest uniform one is 0.5 / 2**64
 
 
@@ -31,7 +32,8 @@ class Parameters:
 
     A share says how much of a draw is the item's own, the same for every player. `rewrites` are recorded pairs of H
     before and after, in ascending order; `confidence` (see Told) are tables by H; `calls` (see Cost) by purpose, and
-    under `failed` for failed attempts.
+    under `failed` for failed attempts. `cost_response` and `snapshot_response` say how much the log-odds of a review
+    fall for each COST that a review is told to cost more, and for each rival seen to spend.
     """
 
     h: float = 0.85
@@ -59,6 +61,8 @@ class Parameters:
     retry_rate: float = 0.0
     scale: float = 1.0
     calls: Mapping[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]])
+    cost_response: float = 0.0
+    snapshot_response: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +226,11 @@ class SimulatedBackend:
         return _rank(_mixed(p.refusal_share, item.normal("refusal"), draws.normal("refusal"))) < p.refusal_rate
 
     def _decision(self, request: Request, draws: Draws) -> str:
-        rate = self._p.review_rate if request.facts.get("recommended") else self._p.review_anyway
+        p, facts = self._p, request.facts
+        rate = p.review_rate if facts.get("recommended") else p.review_anyway
+        if p.cost_response or p.snapshot_response:
+            dearer = _amount(facts.get("review_cost", COST)) / COST - 1
+            rate = _less(rate, p.cost_response * dearer + p.snapshot_response * _amount(facts.get("snapshots", 0)))
         reply = {
             "choice": "review" if draws.uniform("review") < rate else "continue",
             "question_id": request.facts.get("current_id"),
@@ -284,6 +292,17 @@ def nearest(values: Sequence[float], x: float) -> tuple[int, int]:
         else:
             stop += 1
     return start, stop
+
+
+def _amount(value: object) -> float:
+    return float(value) if isinstance(value, int | float) else 0.0
+
+
+def _less(rate: float, by: float) -> float:
+    """A probability with its log-odds lowered; one that is certain stays so."""
+    if not 0 < rate < 1:
+        return rate
+    return 1 / (1 + math.exp(min(700.0, by - math.log(rate / (1 - rate)))))
 
 
 def _lognormal(median: float, spread: float, z: float) -> int:

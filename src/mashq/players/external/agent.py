@@ -1,12 +1,12 @@
 """`agent: external`: a program of anyone's, in any language, that plays through the gateway's metering server.
 
-For each item it gets one JSON object, `{"item", "text", "round", "token", "base_url"}` (of a question with passages
-also `"question"` and `"passages"`; where the task asks for a length, `"words"`, the fewest and the most), as a line
-on its standard input or as the body of a POST to its URL, and answers with `{"answer": "…"}` (and `"confidence"` and
-`"abstained"`, if it likes). Its
-model traffic goes to the server under its own token, which works only during its turn. It takes no decisions and
-writes no reviews. Its seconds are the length of its turn, less what it waited for us. Whatever goes wrong is a
-failed answer, and a program that went wrong is started afresh for the next item.
+For each item it gets one JSON object, `{"item", "text", "round", "rules", "state", "token", "base_url"}` (of a
+question with passages also `"question"` and `"passages"`; where the task asks for a length, `"words"`, the fewest and
+the most), as a line on its standard input or as the body of a POST to its URL, and answers with `{"answer": "…"}` (and
+`"confidence"` and `"abstained"`, if it likes). Its model traffic goes to the server under its own token, which works
+only during its turn. It takes no decisions and writes no reviews. Its seconds are the length of its turn, less what
+it waited for us. Whatever goes wrong is a failed answer, and a program that went wrong is started afresh for the next
+item.
 """
 
 import asyncio
@@ -28,6 +28,7 @@ from mashq.players.base import Draft
 from mashq.players.external.process import MAX_OUTPUT, AgentError, Program
 from mashq.players.external.spec import EXTERNAL
 from mashq.players.prompting import abstained_of
+from mashq.players.telling import told_rules, told_state
 from mashq.protocol.moves import Answer, Decision, Rewrite
 from mashq.protocol.state import Observation
 
@@ -99,6 +100,8 @@ class External:
             task |= {"question": seen.item.text, "passages": [asdict(passage) for passage in seen.item.passages]}
         if self.agent.words is not None:
             task["words"] = list(self.agent.words)
+        if seen.rules.version > 1:
+            task |= {"rules": told_rules(seen), "state": told_state(seen)}
         asking = asyncio.create_task(self._ask({**task, "token": seat.token, "base_url": seat.base_url}))
         broke = asyncio.create_task(grant.exhausted.wait())
         try:

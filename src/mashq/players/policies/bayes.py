@@ -6,7 +6,7 @@ A plan is a level of H below which every answer, present and to come, is reviewe
 
 A first review teaches g: for each of three values of g the best plan is sought that reviews the worst answer now, or
 does so and then stops. It is reviewed if that is worth more, on average over g, than the best plan that waits and the
-disclosure. Free and deterministic. Nobody is told alpha, beta and the weights: the protocol's defaults are assumed.
+disclosure. Free and deterministic. Where `rules.tell` leaves out the formula, the protocol's defaults are assumed.
 """
 
 import math
@@ -27,7 +27,7 @@ class Field:
     """The rivals at the end, at three points of the beliefs: resource, weight, the best one's total, the largest."""
 
     rows: tuple[tuple[str, float, float, float], ...]
-    rivalry: float
+    assumed: Assumed
 
     @classmethod
     def of(cls, rivals: Sequence[Belief], me: Own, assumed: Assumed) -> "Field":
@@ -35,9 +35,10 @@ class Field:
 
         def q(rival: Belief) -> float:
             shares = [
-                (rival.totals[name].mean, max(rival.totals[name].mean, mine)) for name, mine in me.total.items()
+                (assumed.weight(name), rival.totals[name].mean, assumed.top(name, rival.totals[name].mean, mine))
+                for name, mine in me.total.items()
             ]
-            return rival.h - assumed.beta * sum(theirs / largest for theirs, largest in shares if largest > 0)
+            return rival.h - assumed.beta * sum(w * theirs / largest for w, theirs, largest in shares if largest > 0)
 
         best = max(rivals, key=q, default=None)
         rows: list[tuple[str, float, float, float]] = []
@@ -45,16 +46,16 @@ class Field:
             for name in me.total:
                 theirs = 0.0 if best is None else best.totals[name].at(z)
                 largest = max((rival.totals[name].at(z) for rival in rivals), default=0.0)
-                rows.append((name, assumed.beta * weight, theirs, largest))
-        return cls(tuple(rows), assumed.rivalry)
+                rows.append((name, assumed.beta * assumed.weight(name) * weight, theirs, largest))
+        return cls(tuple(rows), assumed)
 
     def cost(self, mine: Mapping[str, float]) -> float:
         """What totals cost in the objective: the own P, less the best rival's."""
         value = 0.0
         for name, weight, theirs, largest in self.rows:
-            top = max(mine[name], largest)
+            top = self.assumed.top(name, mine[name], largest)
             if top > 0:
-                value += weight * (mine[name] - self.rivalry * theirs) / top
+                value += weight * (mine[name] - self.assumed.rivalry * theirs) / top
         return value
 
 
@@ -80,6 +81,7 @@ def decide(seen: Observation, assumed: Assumed = ASSUMED) -> Decision:
     if not seen.memory.reviewable or seen.worst is None:
         return Decision(onward, current, None, "rule", "nothing can be reviewed")
     worst, h = seen.worst
+    assumed = assumed.told(seen)
     me = own(seen, assumed)
     field = Field.of([believe(seen, sighting, me, assumed) for sighting in seen.memory.rivals], me, assumed)
     value, wait, price, said = 0.0, 0.0, disclosure(seen, assumed), ""

@@ -11,7 +11,7 @@ as the uninterrupted one. A round in which a rival could have been seen to revie
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mashq.protocol.state import BINS, Observation, Sighting
 
@@ -31,6 +31,25 @@ class Assumed:
     rounds: float = 2.0  # of a rival, for how often it reviews
     cycle: float = 1.5  # rewrites in a round that has any
     disclosure: float = 0.01  # in Q: all that can ever be lost by being seen
+    weights: tuple[tuple[str, float], ...] = ()  # those that are not 1
+    reference: tuple[tuple[str, float], ...] = ()  # what totals are relative to; none: the largest in the match
+
+    def told(self, seen: Observation) -> "Assumed":
+        """The same with the formula of the match, where it is told; beta is in units of alpha."""
+        payoff = seen.rules.payoff
+        if "formula" not in seen.rules.tell:
+            return self
+        items = seen.total if payoff.per_item else 1
+        reference = tuple((name, value * items) for name, value in payoff.reference)
+        return replace(self, beta=payoff.beta / payoff.alpha, weights=payoff.weights, reference=reference)
+
+    def weight(self, name: str) -> float:
+        """The weight of a resource."""
+        return dict(self.weights).get(name, 1.0)
+
+    def top(self, name: str, *totals: float) -> float:
+        """What totals of a resource are relative to."""
+        return dict(self.reference).get(name) or max(totals)
 
 
 ASSUMED = Assumed()

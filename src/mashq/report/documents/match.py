@@ -27,7 +27,7 @@ from mashq.protocol.score import (
 )
 from mashq.report.documents.base import MEASURED, DetectorVersion
 from mashq.report.documents.columns import results_of
-from mashq.report.documents.notes import notes_on_run, outside_length
+from mashq.report.documents.notes import advice, notes_on_run, outside_length
 from mashq.report.documents.passages import passage_views
 from mashq.runs.open import Played
 from mashq.runs.reading import read_last_error, read_reviews, read_unstated
@@ -175,6 +175,16 @@ class RefusalView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Advice:
+    """What a policy made of the advice to review."""
+
+    advised: int
+    """How often the state that it decided in recommended a review."""
+    did: int
+    """How often it then decided to review."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Match:
     """The result of a match."""
 
@@ -238,6 +248,8 @@ class Match:
     """What a reader must not miss."""
     passages: PassageViews | None = field(default=None, metadata=OPTIONAL)
     """What answers over documents came to; absent for other tasks."""
+    advice: Mapping[str, Advice] | None = field(default=None, metadata=OPTIONAL)
+    """By player whose policy was advised to review, how often that was and how often it did."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,6 +268,7 @@ def document(played: Played) -> Match:
     results = from_match(columns)
     report = judge(results, Options(rules, finished=played.finished))
     dropped = dropped_units(results)
+    advised = advice(played.path, played.config, played.fixture.id)
     return Match(
         run=str(played.path),
         finished=played.finished,
@@ -286,6 +299,7 @@ def document(played: Played) -> Match:
         views=refusal_views(results, rules),
         notes=[*report.notes, *outside_length(results, wanted_length(played.config)), *_troubles(played, columns)],
         passages=passage_views([played], report.players, rules.refusals),
+        advice={name: Advice(advised=told, did=did) for name, (told, did) in advised.items()} or None,
     )
 
 

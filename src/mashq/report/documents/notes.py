@@ -6,10 +6,21 @@ from typing import Any
 
 import numpy as np
 
+from mashq.config import Config
+from mashq.players.registry import recorded_spec, sees_rivals
 from mashq.protocol.results import Results
 from mashq.report.documents import earlier
-from mashq.runs.manifest import rules_of_play
-from mashq.runs.reading import read_billed, read_cuts, read_lessons, read_lost, read_refusals, read_unusable
+from mashq.runs.manifest import config_of, rules_of_play
+from mashq.runs.reading import (
+    read_advice,
+    read_billed,
+    read_cuts,
+    read_lessons,
+    read_lost,
+    read_refusals,
+    read_unusable,
+)
+from mashq.runs.seasons import TWIN
 
 FIELDS = {
     "temperature": "a temperature",
@@ -43,10 +54,47 @@ def outside_length(results: Results, wanted: tuple[int, int] | None) -> list[str
 
 def notes_on_run(path: Path, manifest: Mapping[str, Any], match: str | None = None) -> Iterator[str]:
     """Sentences on a run; those on replies are of one match, or of all."""
+    config = config_of(manifest, str(path))
+    yield from _reactions(manifest.get("season", {}).get("kind", "match"), config)
+    yield from _policies(path, config, match)
     yield from _replies(path, match)
     yield from _models(path, manifest, match)
     yield from _gateway(path)
     yield from earlier.note(path, manifest)
+
+
+def advice(path: Path, config: Config, match: str | None) -> dict[str, tuple[int, int]]:
+    """Of each policy that was advised to review: how often, and how often it did."""
+    specs = {player.name: recorded_spec(player.agent) for player in config.players}
+    policies = {name for name, spec in specs.items() if spec.asks_policy and spec.reviews == "by decision"}
+    return {name: own for name, own in read_advice(path, match).items() if name.removesuffix(TWIN) in policies}
+
+
+def blind(config: Config) -> list[str]:
+    """The players that cannot react to what they are shown of rivals."""
+    return [p.name for p in config.players if not sees_rivals(p, config.model(p.model).simulate.snapshot_response)]
+
+
+def _policies(path: Path, config: Config, match: str | None) -> Iterator[str]:
+    """Models that were advised to review and never did; a rule has its reasons."""
+    models = {player.name for player in config.players if player.policy == "llm"}
+    for name, (advised, did) in advice(path, config, match).items():
+        if not did and advised > 1 and name.removesuffix(TWIN) in models:
+            yield (
+                f"{name} was advised to review {advised} times and never did: its policy shows nothing here of how "
+                "it weighs reviews, rivals or costs."
+            )
+
+
+def _reactions(kind: str, config: Config) -> Iterator[str]:
+    """Whether the players of a comparison of visions can react to what they are shown."""
+    names = blind(config) if kind in ("vision", "game") else []
+    if names:
+        who = f"{', '.join(names)} cannot" if len(names) < len(config.players) else "No player here can"
+        yield (
+            f"{who} react to what is shown of rivals (a rule, no policy, or drawn decisions): vision can change "
+            "nothing in what they do."
+        )
 
 
 def _replies(path: Path, match: str | None) -> Iterator[str]:

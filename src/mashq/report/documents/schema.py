@@ -36,6 +36,8 @@ DOCUMENTS: Final = {
     "plan": "mashq.report.documents.plan:PlanDocument",
     "verify": "mashq.report.documents.verify:Verification",
     "paper": "mashq.analysis.paper:PaperCheck",
+    "paper_tables": "mashq.paper.documents:PaperTables",
+    "paper_plan": "mashq.paper.documents:PaperPlan",
 }
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 from mashq.analysis.paired import Condition, Difference, differences
 from mashq.analysis.parts import Costs, flat
@@ -17,7 +17,7 @@ from mashq.report.documents.notes import notes_on_run
 from mashq.report.documents.seasons import all_drawn
 from mashq.runs.open import Season
 from mashq.runs.reading import read_matches
-from mashq.runs.seasons import Fixture, cells, is_free
+from mashq.runs.seasons import Fixture, cells, each_setting, free_settings
 from mashq.runs.setup import score_rules_of
 
 
@@ -26,7 +26,7 @@ class Axis:
     """A setting that was swept."""
 
     setting: str
-    """Its dotted name."""
+    """Its dotted name; the names of settings that changed together, with commas between them."""
     values: Sequence[Any]
     """The values that it was given."""
 
@@ -115,15 +115,16 @@ def document(season: Season) -> Sweep:
     about = list(notes_on_run(season.path, season.manifest))
     first: Condition | None = None
     missing = 0
+    free = free_settings(season.config, over)
     for cell in cells(over):
-        ended = by_cell.get(tuple((name, value) for name, value in cell if not is_free(name)), [])
+        ended = by_cell.get(tuple((name, value) for name, value in cell if name not in free), [])
         if not ended:
             missing += 1
             continue
-        rules = score_rules_of(changed(season.config, cell))
+        rules = score_rules_of(changed(season.config, each_setting(cell)))
         results = under(from_matches(ended_results(season, match) for match in ended), rules)
         condition = Condition(results, rules)
-        own = _cell(dict(cell), condition, first, len(ended))
+        own = _cell({name: _shown(value) for name, value in cell}, condition, first, len(ended))
         rows.append(replace(own, notes=[*own.notes, *about]))
         first = first or condition
     return Sweep(
@@ -133,10 +134,15 @@ def document(season: Season) -> Sweep:
         drawn=all_drawn(season.config),
         detector=DetectorVersion(**season.manifest["detector"]),
         trials=season.manifest["season"]["trials"],
-        over=[Axis(setting=name, values=values) for name, values in over],
+        over=[Axis(setting=name, values=[_shown(value) for value in values]) for name, values in over],
         cells=rows,
         missing=missing,
     )
+
+
+def _shown(value: Any) -> Any:
+    """A value; those of settings that change together as one text."""
+    return ", ".join(map(str, cast(Sequence[Any], value))) if isinstance(value, list | tuple) else value
 
 
 def _cell(settings: Mapping[str, Any], now: Condition, first: Condition | None, trials: int) -> Cell:

@@ -11,7 +11,7 @@ from mashq.protocol.results import Results, from_matches
 from mashq.protocol.score import ScoreRules, by_item, final_h, scored_units, under
 from mashq.report.documents.base import DetectorVersion, SeasonDocument
 from mashq.report.documents.columns import ended_results
-from mashq.report.documents.notes import notes_on_run
+from mashq.report.documents.notes import blind, notes_on_run
 from mashq.report.documents.seasons import all_drawn
 from mashq.runs.open import Season
 from mashq.runs.reading import read_matches
@@ -49,6 +49,8 @@ class Vision(SeasonDocument):
     """How many items a match has."""
     players: Sequence[VisionPlayer]
     """The players, in their seats."""
+    blind: Sequence[str] = ()
+    """The players that cannot react to what they are shown."""
     notes: Sequence[str] = ()
     """What a reader must not miss."""
 
@@ -85,6 +87,7 @@ def document(season: Season) -> Vision:
         when=season.manifest["season"]["when"],
         items=season.manifest["items"],
         players=players,
+        blind=blind(season.config),
         notes=list(notes_on_run(season.path, season.manifest)),
     )
 

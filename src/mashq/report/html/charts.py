@@ -246,3 +246,22 @@ def decisive(rows: Rows, said: str, hues: tuple[str, str]) -> Spec:
         )
     )
     return finished(chart, max(90, 22 * len(rows) + 40))
+
+
+def paper_bars(rows: Rows) -> Spec:
+    """Scores of several rows side by side: row, of (which score, whose), value."""
+    names = list(dict.fromkeys(row["of"] for row in rows))
+    scale = alt.Scale(domain=names, range=list(COLOURS[: len(names)]))
+    labels = list(dict.fromkeys(row["row"] for row in rows))
+    chart = (
+        alt.Chart(data(rows))
+        .mark_point(filled=True, size=110, opacity=1)
+        .encode(
+            y=alt.Y("row:N", sort=labels, title=None, axis=alt.Axis(labelLimit=220)),
+            x=alt.X("value:Q", title=None, scale=alt.Scale(zero=False), axis=alt.Axis(tickCount=6)),
+            color=alt.Color("of:N", scale=scale, legend=alt.Legend(title=None, symbolOpacity=1)),
+            shape=alt.Shape("of:N", scale=alt.Scale(domain=names, range=list(SHAPES[: len(names)])), legend=None),
+            tooltip=[alt.Tooltip("row:N"), alt.Tooltip("of:N"), alt.Tooltip("value:Q", format=".4f")],
+        )
+    )
+    return finished(chart, max(90, 34 * len(labels) + 40))

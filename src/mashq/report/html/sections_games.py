@@ -134,9 +134,11 @@ def vision(document: Vision) -> tuple[Verdict, list[Section]]:
                 for name, (title, _) in EFFECTS.items()
                 if name in changes and changes[name].sure
             ]
-    headline = (
-        "Company or vision changes how some play" if sure else "Neither company nor vision is seen to change anyone"
-    )
+    headline = "Neither company nor vision is seen to change anyone"
+    if sure:
+        headline = "Company or vision changes how some play"
+    elif len(document.blind) == len(document.players):
+        headline = "No player here can react to rivals"
     if not document.finished:
         headline = "Not finished: the comparison so far"
     lines = [*sure[:6]] or ["No difference leaves zero out of its 95% interval."]

@@ -102,6 +102,9 @@ def _sentences(document: Match, reviews: Mapping[str, ReviewSpend]) -> Iterable[
     if not document.finished:
         yield f"To go on: mashq resume {safe(document.run)}"
     yield _bought(players, reviews)
+    if document.advice:
+        told = ", ".join(f"{safe(name)} {own.did} of {own.advised}" for name, own in document.advice.items())
+        yield f"Decisions that were advised to review and did: {told}."
     rates = [f"{safe(p.name)} {p.score.answer_rate:.1%}" for p in players if p.score.answer_rate < 1]
     if rates:
         others = "; the others everything" if len(rates) < len(players) else ""

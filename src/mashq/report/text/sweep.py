@@ -23,10 +23,12 @@ def table(document: Sweep) -> Grid:
     heads = names if len(set(short)) < len(short) else short
     costs = cost_columns([player.costs for cell in document.cells for player in cell.players])
     rows: list[list[str]] = []
+    shaded: set[int] = set()
     for cell in document.cells:
         settings = [safe(str(cell.settings[name]), 24) for name in names]
         for player in cell.players:
             won = " ★" if player.name == cell.winner else ""
+            shaded |= {len(rows)} if won else set()
             rows.append(
                 [
                     *settings,
@@ -39,7 +41,8 @@ def table(document: Sweep) -> Grid:
                 ]
             )
     headings = [*heads, "player", "H", *costs, "P", "Q", "ΔQ ± 95%"]
-    return Grid(headings, rows, left=len(names) + 1)
+    bold = frozenset((row, len(headings) - 2) for row in shaded)
+    return Grid(headings, rows, left=len(names) + 1, bold=bold, shaded=frozenset(shaded))
 
 
 def sentences(document: Sweep) -> Iterator[str]:

@@ -154,6 +154,14 @@ def _latex(grid: Grid) -> str:
     return "\n".join([*title, "% needs booktabs, xcolor with [table], amssymb", *lines])
 
 
+def floating(tabular: str, caption: str, label: str) -> str:
+    """A table as a float that is no wider than a column; `caption` is LaTeX already."""
+    comment, _, body = tabular.partition(r"\begin{tabular}")
+    lines = [r"\begin{table}", r"\centering", rf"\caption{{{caption}}}", rf"\label{{{label}}}"]
+    lines += [r"\resizebox{\columnwidth}{!}{%", r"\begin{tabular}" + body + "}", r"\end{table}"]
+    return comment.rstrip().replace("amssymb", "amssymb, graphicx") + "\n" + "\n".join(lines)
+
+
 def latex(text: str) -> str:
     """Text that LaTeX prints as it is."""
     return "".join(_LATEX.get(character, character) for character in safe(text))

@@ -24,12 +24,19 @@ def table(document: Trials) -> Grid:
     costs = cost_columns([player.mean.costs for player in document.players])
     carried = carried_columns(player.mean for player in document.players)
     rows = [_row(document, player, costs, carried) for player in document.players]
-    return Grid(["player", "H ± sd", *carried, *costs, "P", "Q ± sd", "95% CI", "won"], rows)
+    headings = ["player", "H ± sd", *carried, *costs, "P", "Q ± sd", "95% CI", "won"]
+    won = frozenset(at for at, player in enumerate(document.players) if _has_won(document, player))
+    bold = frozenset((row, headings.index("Q ± sd")) for row in won)
+    return Grid(headings, rows, bold=bold, shaded=won)
+
+
+def _has_won(document: Trials, player: TrialsPlayer) -> bool:
+    return document.finished and player.name == document.winner
 
 
 def _row(document: Trials, player: TrialsPlayer, costs: list[str], carried: Mapping[str, int]) -> list[str]:
     mean, sd = player.mean, player.sd
-    won = " ★" if document.finished and player.name == document.winner else ""
+    won = " ★" if _has_won(document, player) else ""
     interval = half(player.q_low, player.q_high)
     return [
         safe(player.name, 24) + won,

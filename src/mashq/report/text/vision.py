@@ -68,4 +68,6 @@ def _verdict(document: Vision) -> list[str]:
                 lines.append(
                     f"{effect.capitalize()} makes {safe(player.name)} review {more}: {reviews.value:+.2f} an item."
                 )
+    if len(document.blind) == len(document.players):
+        return lines
     return lines or ["Neither company nor vision changes how much anyone reviews, as far as these items show."]
