@@ -2,7 +2,7 @@
 
 For each item it gets one JSON object, `{"item", "text", "round", "rules", "state", "token", "base_url"}` (of a
 question with passages also `"question"` and `"passages"`; where the task asks for a length, `"words"`, the fewest and
-the most), as a line on its standard input or as the body of a POST to its URL, and answers with `{"answer": "…"}` (and
+the most), as a line on its standard input or as the body of a POST to its URL, and answers `{"answer": "…"}` (and
 `"confidence"` and `"abstained"`, if it likes). Its model traffic goes to the server under its own token, which works
 only during its turn. It takes no decisions and writes no reviews. Its seconds are the length of its turn, less what
 it waited for us. Whatever goes wrong is a failed answer, and a program that went wrong is started afresh for the next
