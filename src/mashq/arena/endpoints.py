@@ -115,6 +115,7 @@ class Endpoints:
                 "base_url": self.urls.get(name),
                 "simulated": endpoint.backend.simulated,
                 **{TABLE[name].rate: _label(endpoint.rates.get(name)) for name in RATED},
+                **_price_row(endpoint.rates.get("dollars")),
             }
             for name, endpoint in self._endpoints.items()
         }
@@ -271,6 +272,13 @@ def rates_of(name: str, settings: ModelConfig) -> dict[str, Rate]:
     if settings.energy is not None:
         rates["joules"] = prices.energy(settings.energy.input, settings.energy.output)
     return rates
+
+
+def _price_row(rate: Rate | None) -> dict[str, dict[str, float]]:
+    """The prices themselves, in dollars a million tokens, so that a cost can be worked out again."""
+    if rate is None or rate.row is None:
+        return {}
+    return {"price_row": dict(zip(("input", "output", "cached"), rate.row, strict=True))}
 
 
 def _label(rate: Rate | None) -> str | None:

@@ -75,6 +75,7 @@ class Playing:
         if not self.as_json:
             click.echo(f"run: {place}", err=True)
         show_result(result, as_json=self.as_json)
+        show_head(place, as_json=self.as_json)
 
     def join(self, settings: "Config", tournament: Path) -> None:
         """Let the new players of the configuration into a tournament and print its result."""
@@ -83,6 +84,7 @@ class Playing:
         base = self.config.parent
         joined = played(tournament, settings, lambda show: match.join(tournament, settings, base=base, show=show))
         show_result(joined, as_json=self.as_json)
+        show_head(tournament, as_json=self.as_json)
 
 
 def play_options(command: "Callable[..., None]") -> "Callable[..., None]":
@@ -148,6 +150,14 @@ def show_result(season: "Season", *, as_json: bool) -> None:
         print_table(found, review_spend(next(season.fixtures_played())))
     else:
         click.echo(text(found))
+
+
+def show_head(run: Path, *, as_json: bool) -> None:
+    """Say what to publish with a result, so that nobody can change the run unnoticed."""
+    from mashq.runs.reading import read_head
+
+    if not as_json:
+        click.echo(f"head: {read_head(run) or 'none'}", err=True)
 
 
 def print_table(found: "Match", reviews: "Mapping[str, ReviewSpend]") -> None:

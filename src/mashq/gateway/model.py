@@ -115,6 +115,8 @@ class Endpoint:
             outcome.retry_after,
             outcome.error,
             outcome.code,
+            outcome.body,
+            outcome.wire,
         )
 
 

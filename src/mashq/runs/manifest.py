@@ -22,7 +22,7 @@ from mashq.tasks import load as tasks
 from mashq.version import __version__
 
 MANIFEST = "manifest.json"
-FORMAT, GATEWAY, DIGEST = 1, "gateway", "digest"
+FORMAT, GATEWAY, DIGEST, ACCEPTED = 1, "gateway", "digest", "accepted"
 PACKAGES = ("aiohttp", "genai-prices", "numpy", "pydantic", "xllamacpp")
 
 
@@ -137,5 +137,9 @@ def rules_of_play(manifest: Mapping[str, Any]) -> int:
 
 def manifest_digest(manifest: Mapping[str, Any]) -> str:
     """A fingerprint of all that a manifest says, but for the fingerprint itself."""
-    said = {name: value for name, value in manifest.items() if name != DIGEST}
-    return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
+    return hashlib.sha256(json.dumps(without_digest(manifest), sort_keys=True).encode()).hexdigest()
+
+
+def without_digest(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """What a manifest says, but for the fingerprint of it."""
+    return {name: value for name, value in manifest.items() if name != DIGEST}

@@ -84,6 +84,8 @@ class AttemptBase(Row):
     h: Share | None
     retry_after: float | None
     error: str | None
+    body: str | None
+    wire: str | None
 
 
 class EventRow(Row):
@@ -201,6 +203,14 @@ class LostRow(Row):
     noticed: Measure
 
 
+class LinkRow(Row):
+    """A link of the hash chain."""
+
+    n: Place
+    covers: Json
+    head: str
+
+
 _AMOUNTS = {
     f"{name}{part}": (kind, ...)
     for name in MEASURES
@@ -227,6 +237,7 @@ ROWS: Mapping[str, type[Row]] = {
     "marks": MarkRow,
     "learnt": LearntRow,
     "lost": LostRow,
+    "chain": LinkRow,
 }
 
 
@@ -293,6 +304,14 @@ class Digests(Part):
     package: str = ""
 
 
+class PriceRow(Part):
+    """Dollars a million tokens."""
+
+    input: float
+    output: float
+    cached: float
+
+
 class Model(Part):
     """How a model was reached."""
 
@@ -300,7 +319,15 @@ class Model(Part):
     base_url: str | None
     simulated: bool
     price: str | None = None
+    price_row: PriceRow | None = None
     energy: str | None = None
+
+
+class Accepted(Part):
+    """A change of the manifest that was gone on with openly: when, and of which parts."""
+
+    time: float
+    changed: list[str]
 
 
 class Played(Part):
@@ -314,6 +341,7 @@ class Played(Part):
     config: dict[str, Any]
     models: dict[str, Model] = {}
     digest: str = ""
+    accepted: list[Accepted] = []
 
 
 class MatchManifest(Played):

@@ -20,21 +20,19 @@ from mashq.protocol import moves
 from mashq.protocol.game import Ruling
 from mashq.protocol.items import Item
 from mashq.protocol.results import PlayerResult
-from mashq.runs import charges, results
+from mashq.runs import chain, charges, results
+from mashq.runs.chain import BEGUN, ENDED, EVENT, LOSE, NOTE, REFUSAL
 from mashq.runs.database import Writer
 from mashq.runs.ledger import RunLedger, Sink, boot_id
-from mashq.runs.manifest import DIGEST, MANIFEST, manifest_digest, read_manifest
+from mashq.runs.manifest import ACCEPTED, DIGEST, MANIFEST, manifest_digest, read_manifest, without_digest
 from mashq.runs.reading import DATABASE, TALLY, Left, has_table, reading, unclosed
 
 LOCK = "lock"
 LEFTOVERS = {LOCK, MANIFEST + ".new", *(DATABASE + end for end in ("", "-wal", "-shm"))}
 TABLES = ("items", "prompts", "attempts", "events")  # of every version
 RELEASE = "UPDATE marks SET upto = coalesce((SELECT max(id) FROM attempts a WHERE a.match = marks.match), base)"
-ENDED = "UPDATE matches SET ended = ? WHERE id = ?"
 COUNTED = f"INSERT OR REPLACE INTO spent {TALLY.replace('WHERE 1', 'WHERE match = ?')}"
 STRICT = json.JSONEncoder(allow_nan=False).encode
-REFUSAL = "INSERT INTO refusals (time, player, method, path, status, reason) VALUES (?,?,?,?,?,?)"
-EVENT = "INSERT INTO events (match, round, player, kind, item, move, ruling, time) VALUES (?,?,?,?,?,?,?,?)"
 
 
 class Run:
@@ -91,7 +89,26 @@ class Run:
         except StoreError:
             lock.close()
             raise
-        return cls(path, clock, lock)
+        run = cls(path, clock, lock)
+        if not run.writer.chained:
+            run._begin_chain()
+        return run
+
+    def _begin_chain(self) -> None:
+        """The chain of a run of an earlier version begins with a digest of what it holds."""
+        with reading(self.path) as connection:
+            self.writer.put(NOTE, chain.held(connection))
+        manifest = read_manifest(self.path)
+        self.writer.put(NOTE, (chain.MANIFEST, manifest_digest(manifest), chain.parts(without_digest(manifest))))
+        self.writer.flush()
+
+    def accept(self, manifest: dict[str, Any], changed: Sequence[str]) -> dict[str, Any]:
+        """Go on from a manifest that was changed, openly: the chain and the manifest say so for good."""
+        accepted = {"time": self._clock.now(), "changed": list(changed)}
+        self.writer.put(NOTE, (chain.ACCEPTED, accepted["time"], accepted["changed"]))
+        said = manifest | {ACCEPTED: [*manifest.get(ACCEPTED, []), accepted]}
+        self.write_manifest(said)
+        return said
 
     def record(self, match: str, position: int = 0) -> "MatchRecord":
         """The record of one match of the run."""
@@ -105,11 +122,13 @@ class Run:
             found = connection.execute(query, (boot_id(),)).fetchall()
         for match, missing in found:
             if missing > 0:
-                self.writer.put("INSERT INTO lost VALUES (?,?,?)", (match, missing, self._clock.now()))
+                self.writer.put(LOSE, (match, missing, self._clock.now()))
         self.writer.put(RELEASE, ())
 
     def write_manifest(self, manifest: dict[str, Any]) -> None:
-        """Replace the manifest in one step."""
+        """Replace the manifest in one step; what it says is in the chain before."""
+        self.writer.put(NOTE, (chain.MANIFEST, manifest_digest(manifest), chain.parts(without_digest(manifest))))
+        self.writer.flush()
         target, fresh = self.path / MANIFEST, self.path / (MANIFEST + ".new")
         try:
             with fresh.open("w", encoding="utf-8") as file:
@@ -142,9 +161,7 @@ class MatchRecord:
 
     def begin(self) -> None:
         """Say that the match is being played."""
-        self.sink.put(
-            "INSERT OR IGNORE INTO matches VALUES (?,?,?,NULL)", (self.match, self.position, self.clock.now())
-        )
+        self.sink.put(BEGUN, (self.match, self.position, self.clock.now()))
 
     def ledger(self, left: Left | None = None) -> RunLedger:
         """The ledger, knowing what a crashed process left."""

@@ -22,6 +22,7 @@ from mashq.gateway.wire.spoken import FILTERED, filtered
 
 MAX_BYTES = 32 * 1024 * 1024
 LINE = 300
+BOM = "\ufeff"
 PRIVATE = re.compile("key|auth|token|secret|cookie", re.IGNORECASE)
 NOTHING = Usage(0, 0, 0, 0)
 NEVER_SENT = (
@@ -151,7 +152,8 @@ class HttpBackend:
             return Outcome("unparsable", seconds=seconds, status=response.status, error=error), None
         said = response.headers.get("Retry-After")
         retry_after = None if said is None else parse_retry_after(said, self._clock.now())
-        return self._outcome(response.status, data, seconds, retry_after, decode, wire), data
+        outcome = self._outcome(response.status, data, seconds, retry_after, decode, wire)
+        return outcome, data
 
     def _outcome(
         self,
@@ -162,28 +164,37 @@ class HttpBackend:
         decode: Decode,
         wire: Wire | None = None,
     ) -> Outcome:
+        """The outcome of a whole body, which is cleared of keys before anything is read from it."""
         read = (wire or self.wire).usage
-        try:
-            document: object = json.loads(data)
-        except (ValueError, RecursionError):
-            document = None
+        text, document = self._text(data)
+        form = format_of(wire or self.wire)
         if status >= 300:
             usage = read(document)
             billed = usage if usage != Usage() else NOTHING
-            error = self._line(f"HTTP {status}: {_words(document, data)}")
+            error = self._line(f"HTTP {status}: {_words(document, text)}")
             if status == 400 and (words := filtered(document)) is not None:
                 said = Completion(self._line(words), FILTERED, True)
                 return Outcome("refused", said, billed, seconds, status=status)
             code = self._line(_code(document))
             return Outcome("http", None, billed, seconds, {}, status, retry_after, error, code)
         if document is None:
-            return Outcome("unparsable", seconds=seconds, status=status, error="the reply is not JSON")
+            return Outcome("unparsable", seconds=seconds, status=status, error="the reply is not JSON", body=text, wire=form)
         decoded = decode(document)
         if isinstance(decoded, str):
             usage = read(document)
-            return Outcome("unparsable", None, usage, seconds, status=status, error=self._line(decoded))
+            error = self._line(decoded)
+            return Outcome("unparsable", None, usage, seconds, status=status, error=error, body=text, wire=form)
         completion, usage = self.without_key(*decoded)
-        return Outcome("refused" if completion.refused else "ok", completion, usage, seconds, status=status)
+        kind = "refused" if completion.refused else "ok"
+        return Outcome(kind, completion, usage, seconds, status=status, body=text, wire=form)
+
+    def _text(self, data: bytes) -> tuple[str, object]:
+        """A body as text without the key, and the JSON in it; None where it is none."""
+        try:
+            text = self.redacted(data.decode(json.detect_encoding(data)))
+            return text, json.loads(text.removeprefix(BOM))
+        except (ValueError, RecursionError):
+            return self.redacted(data.decode("utf-8", "replace")), None
 
     def lost(self, kind: Kind, error: str, started: float) -> Outcome:
         """The outcome of an attempt that began at `started` and brought no reply."""
@@ -229,9 +240,14 @@ def _code(document: object) -> str:
     return next((word for word in words if isinstance(word, str) and not word.isdigit()), "")
 
 
-def _words(document: object, data: bytes) -> str:
+def format_of(wire: Wire) -> str:
+    """The name under which the ledger keeps replies of a wire."""
+    return type(wire).__name__ if wire.served is None else wire.served.format
+
+
+def _words(document: object, text: str) -> str:
     """The provider's own words about an error."""
     first = next(iter(as_list(document) or []), document)  # Gemini's streams hold an error in a list
     inner = (as_object(first) or {}).get("error")
     words = (as_object(inner) or {}).get("message", inner)
-    return words if isinstance(words, str) else data.decode("utf-8", "replace")
+    return words if isinstance(words, str) else text

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from mashq.report.documents import earlier
-from mashq.runs.manifest import rules_of_play
+from mashq.runs.manifest import ACCEPTED, rules_of_play
 from mashq.runs.reading import read_billed, read_cuts, read_lessons, read_lost, read_refusals, read_unusable
 
 FIELDS = {"temperature": "a temperature", "seed": "a seed", "schema": "a JSON schema", "limit": "an output limit"}
@@ -24,6 +24,11 @@ def notes_on_run(path: Path, manifest: Mapping[str, Any], match: str | None = No
     yield from _models(path, manifest, match)
     yield from _gateway(path)
     yield from earlier.note(path, manifest)
+    for accepted in manifest.get(ACCEPTED, []):
+        yield (
+            f"The run was changed after it was begun ({', '.join(accepted['changed'])}) and gone on with openly: its "
+            "figures before and after that are not of one run."
+        )
 
 
 def _replies(path: Path, match: str | None) -> Iterator[str]:
@@ -53,7 +58,7 @@ def _gateway(path: Path) -> Iterator[str]:
 
 def _models(path: Path, manifest: Mapping[str, Any], match: str | None) -> Iterator[str]:
     """What models do not take, and what output limits cut off."""
-    drawn = all(name.startswith("simulated/") for name in manifest["models"])
+    drawn = all(name.startswith("simulated/") for name in manifest.get("models", {}))
     if rules_of_play(manifest) == 1 or drawn:
         return
     for model, lessons in read_lessons(path).items():

@@ -1,6 +1,8 @@
 """Live progress on standard error: a table in a terminal, plain lines elsewhere."""
 
 import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Self
 
@@ -108,6 +110,24 @@ class Progress:
             players.append(f"{safe(player.name, 24)}: {shown}")
         marked = "simulated, " if self._simulated else ""
         return f"[{marked}{self._left(state, now)} left] {' | '.join(players)}"
+
+
+@contextmanager
+def told(what: str, *, hidden: bool = False) -> Generator[Callable[[int, int], None]]:
+    """How far something is that goes through a whole run: shown in a terminal, after a second."""
+    console = Console(stderr=True)
+    began = shown = time.monotonic()
+
+    def show(done: int, whole: int) -> None:
+        nonlocal shown
+        now = time.monotonic()
+        if not hidden and console.is_terminal and now - began > 1 and now - shown > 0.2:
+            shown = now
+            console.print(Text(f"{what}: {100 * done // max(whole, 1)}%"), end="\r")
+
+    yield show
+    if shown > began:
+        console.print(" " * (len(what) + 6), end="\r")
 
 
 def _handled(state: MatchState) -> int:
