@@ -156,8 +156,9 @@ def show_head(run: Path, *, as_json: bool) -> None:
     """Say what to publish with a result, so that nobody can change the run unnoticed."""
     from mashq.runs.reading import read_head
 
-    if not as_json:
-        click.echo(f"head: {read_head(run) or 'none'}", err=True)
+    head = None if as_json else read_head(run)
+    if head is not None:
+        click.echo(f"head: {head}", err=True)
 
 
 def print_table(found: "Match", reviews: "Mapping[str, ReviewSpend]") -> None:

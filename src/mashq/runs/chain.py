@@ -4,7 +4,7 @@ Each transaction of the writer adds one link to the table `chain`, within itself
 
     head = sha256(head before + newline + entries as JSON)
 
-An entry of a row is its name in `covers` ("o5": attempt 5 was opened, "c5": it was closed, "e7": move 7, "r2":
+Of a row the entries are its name in `covers` ("o5": attempt 5 was opened, "c5": it was closed, "e7": move 7, "r2":
 refusal 2, "p…": a prompt, which is stored under its own digest) and the values that were written, read from the row
 when the chain is checked. Other entries stand in `covers` word for word: a match begun or ended, what was learnt of a
 model, the manifest by digests of its parts, what a run of an earlier version held when it was gone on with, and which
@@ -92,29 +92,29 @@ class Chain:
 
     def write(self, cursor: sqlite3.Cursor, statements: Sequence[tuple[str, Sequence[object]]]) -> None:
         """Execute statements and the link that covers them; `advance` once they are committed."""
-        execute = cursor.execute
-        entries, covers = list[Entry](), list[object]()
+        execute, covers = cursor.execute, list[object]()
         if not self._told:
-            entries.append((COLUMNS, self._columns))
-            covers += entries
-        before = len(entries)
+            covers.append((COLUMNS, self._columns))
+        entries, before = covers.copy(), len(covers)
         for statement, values in statements:
             if statement == NOTE:
-                entries.append(values)
                 covers.append(values)
+                entries.append(values)
                 continue
             execute(statement, values)
-            if statement in BY_NAME:
-                name = BY_NAME[statement](cursor, values)
-                entries.append((name, *values))
+            named = BY_NAME.get(statement)
+            if named is not None:
+                name = named(cursor, values)
                 covers.append(name)
-            elif statement == PROMPT and cursor.rowcount:
-                entries.append((f"p{values[0]}",))
-                covers.append(f"p{values[0]}")
+                entries += (name, values)
+            elif statement == PROMPT:
+                if cursor.rowcount:
+                    covers.append(f"p{values[0]}")
+                    entries += (f"p{values[0]}", ())
             elif statement in BY_WORD and cursor.rowcount:
-                entries.append((BY_WORD[statement], *values))
-                covers.append(entries[-1])
-        if len(entries) > before:
+                covers.append((BY_WORD[statement], *values))
+                entries.append(covers[-1])
+        if len(covers) > before:
             self._next = self.n + 1, following(self.head, entries)
             execute(LINK, (self._next[0], PLAIN(covers), self._next[1]))
 
@@ -125,8 +125,8 @@ class Chain:
             self._told = True
 
 
-def following(head: str, entries: Sequence[Entry]) -> str:
-    """The head after more entries."""
+def following(head: str, entries: Sequence[object]) -> str:
+    """The head after more entries: of a row its name and then its values, others as they are."""
     return hashlib.sha256(f"{head}\n{PLAIN(entries)}".encode()).hexdigest()
 
 
@@ -215,9 +215,12 @@ class _Walk:
         """Take one link in; what is wrong with it, or nothing."""
         if n != found.links + 1:
             return f"link {found.links + 1} of the chain is missing"
-        entries = list[Entry]()
+        entries, covered = list[object](), list[Any]()
         try:
-            for told in cast(list[Any], json.loads(covers)):
+            covered = cast(list[Any], json.loads(covers))
+            if PLAIN(covered) != covers:
+                return f"link {n} of the chain is not written as it was"
+            for told in covered:
                 if not isinstance(told, str):
                     self._word(found, told)
                     entries.append(told)
@@ -225,12 +228,12 @@ class _Walk:
                 row = self._row(told)
                 if row is None:
                     return f"{named(told)} is in the chain and not in the record"
-                entries.append((told, *row))
+                entries += (told, row)
                 found.last = told
         except (LookupError, TypeError, ValueError, sqlite3.Error) as error:
             return f"link {n} of the chain cannot be read ({error})"
         if following(found.head, entries) != head:
-            return f"something in link {n} of the chain is not what was recorded: {_range(entries)}"
+            return f"something in link {n} of the chain is not what was recorded: {_range(covered)}"
         return ""
 
     def _word(self, found: Check, entry: list[Any]) -> None:
@@ -322,12 +325,11 @@ def named(told: str) -> str:
     return f"{TOLD[told[0]]} {told[1:]}"
 
 
-def _range(entries: Sequence[Entry]) -> str:
+def _range(covered: Sequence[str | Entry]) -> str:
     """What a link covers, in words."""
-    names = [cast(str, entry[0]) for entry in entries]
-    words = [f"the entry {name!r}" for name in names if name.isalpha()]
+    words = [f"the entry {entry[0]!r}" for entry in covered if not isinstance(entry, str)]
     for kind in ("o", "c", "e", "r"):
-        own = [name for name in names if name[0] == kind and name[1:].isdigit()]
+        own = [name for name in covered if isinstance(name, str) and name[0] == kind]
         if own:
             words.append(named(own[0]) + (f" to {own[-1][1:]}" if len(own) > 1 else ""))
     return ", ".join(words)

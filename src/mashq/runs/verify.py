@@ -25,8 +25,9 @@ from mashq.gateway.types import REFEREE, spend_of
 from mashq.protocol.game import to_move
 from mashq.protocol.resources import MEASURES, Spend
 from mashq.protocol.results import results_of
-from mashq.runs import chain, rederive
+from mashq.runs import chain, rederive, results
 from mashq.runs.charges import Charges, worked_out
+from mashq.runs.database import AMOUNTS, columns_of
 from mashq.runs.ledger import each_entry
 from mashq.runs.manifest import DIGEST, GATEWAY, manifest_digest, read_manifest
 from mashq.runs.open import Played, read_season
@@ -226,13 +227,30 @@ def _results(played: Played) -> str:
     if stored is None:  # one of an earlier version has no rows
         return ""
     if stored == folded:
-        return _charged(played.path, played.fixture.id, charges)
+        return _rows(played) or _charged(played.path, played.fixture.id, charges)
     for row, own in zip(stored or (), folded, strict=False):
         for one, other in zip(row.items, own.items, strict=False):
             if one != other:
                 what = "moves come" if replace(one, charge=other.charge) != other else "attempts of unknown cost come"
                 return f"{own.name}, item {other.item}: the row is not what its {what} to"
     return "the rows are not what the moves come to"
+
+
+def _rows(played: Played) -> str:
+    """The rows themselves are those that the fold would write, no more and no less."""
+    match = played.fixture.id
+    due: dict[str, list[tuple[Any, ...]]] = {results.SEAT: [], results.RESULT: []}
+    for statement, values in results.statements(match, results_of(played.state)):
+        due[statement].append(tuple(values))
+    with reading(played.path) as connection:
+        written = (*results.COLUMNS, *AMOUNTS)
+        if not columns_of(connection, "results").issuperset(written):  # of an earlier version
+            return ""
+        columns = ", ".join(("match", "seat", "position", *written))
+        seats = connection.execute("SELECT * FROM seats WHERE match = ? ORDER BY seat", (match,)).fetchall()
+        rows = connection.execute(f"SELECT {columns} FROM results WHERE match = ? ORDER BY seat, position", (match,))
+        same = seats == due[results.SEAT] and rows.fetchall() == due[results.RESULT]
+    return "" if same else "the rows are not what the moves come to"
 
 
 def _charged(path: Path, match: str, charges: Charges) -> str:

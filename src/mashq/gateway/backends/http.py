@@ -178,7 +178,9 @@ class HttpBackend:
             code = self._line(_code(document))
             return Outcome("http", None, billed, seconds, {}, status, retry_after, error, code)
         if document is None:
-            return Outcome("unparsable", seconds=seconds, status=status, error="the reply is not JSON", body=text, wire=form)
+            return Outcome(
+                "unparsable", seconds=seconds, status=status, error="the reply is not JSON", body=text, wire=form
+            )
         decoded = decode(document)
         if isinstance(decoded, str):
             usage = read(document)
