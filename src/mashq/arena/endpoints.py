@@ -200,8 +200,7 @@ class Endpoints:
             raise ConfigError(f"the base_url of {name} is {url!r}: it must start with http:// or https://")
         self.urls[name] = url
         variable = _key_variable(settings, listed)
-        if variable is not None:
-            self.key_variables.add(variable)
+        self.key_variables |= {*settings.header_env.values(), *((variable,) if variable is not None else ())}
 
     def _http(self, provider: str, model: str, name: str, settings: ModelConfig) -> Backend:
         listed, url = PROVIDERS.get(provider), self.urls[name]
@@ -224,8 +223,18 @@ class Endpoints:
             options=options,
             timeout=settings.timeout,
             headers=settings.headers,
+            secret_headers={
+                header: self._secret(name, header, there) for header, there in settings.header_env.items()
+            },
             also=[(WIRES.create(name), place) for name, place in also_spoken(provider, wire, url)],
         )
+
+    def _secret(self, name: str, header: str, variable: str) -> str:
+        """The value of a header that is kept out of the configuration."""
+        value = self._facilities.environment.get(variable, "").strip()
+        if not value:
+            raise ConfigError(f"the model {name} needs the header {header}: set the environment variable {variable}")
+        return _usable(value, variable)
 
     def _key(self, name: str, settings: ModelConfig, listed: Provider | None) -> str | None:
         """The key from its file or variable. A provider's own never goes to another base_url unless it is named."""

@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
-from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model, field_validator, model_validator
 
+from mashq.config import secrets
 from mashq.protocol.resources import COUNTED, MAX_COST, RESOURCES
 from mashq.protocol.rules import SHOWABLE, order_of
 
@@ -90,6 +90,14 @@ class PlayerConfig(Strict):
     def _known_order(cls, value: str | None) -> str | None:
         if value is not None:
             order_of(value, 1, (0,))
+        return value
+
+    @field_validator("url")
+    @classmethod
+    def _no_secrets(cls, value: str | None) -> str | None:
+        held = secrets.in_url(value or "")
+        if held:
+            raise ValueError(f"url holds {held}, which every run would store: let the service ask for none")
         return value
 
 
@@ -259,6 +267,7 @@ class ModelConfig(Strict):
     price: PriceConfig | None = None
     energy: EnergyConfig | None = None
     headers: dict[str, Annotated[str, Field(pattern=r"^[\x20-\x7e]*$")]] = {}
+    header_env: dict[str, str] = {}
     extra: dict[str, Any] = {}
     threads: int | None = Field(default=None, ge=1)
     context: int = Field(default=4096, ge=256, le=10_000_000)
@@ -267,13 +276,22 @@ class ModelConfig(Strict):
     @model_validator(mode="after")
     def _no_secrets(self) -> Self:
         """Keys come from the environment; what stands here is kept in every run's manifest."""
-        for name in self.headers:
-            if name.lower() in ("authorization", "x-api-key", "api-key", "proxy-authorization"):
-                raise ValueError(f"the header {name} would store a secret: name its variable with api_key_env")
+        held = secrets.in_headers(self.headers)
+        if held:
+            raise ValueError(
+                f"the header {held} would store a secret: name its variable with api_key_env or header_env"
+            )
         if self.api_key_env is not None and self.api_key_file is not None:
             raise ValueError("api_key_env and api_key_file exclude each other: keep one")
-        if self.base_url is not None and "@" in urlsplit(self.base_url).netloc:
-            raise ValueError("base_url holds a user or password: name the key's variable with api_key_env")
+        held = secrets.in_url(self.base_url or "")
+        if held:
+            raise ValueError(f"base_url holds {held}: name the key's variable with api_key_env, or header_env")
+        held = secrets.in_settings(self.extra)
+        if held:
+            raise ValueError(f"extra.{held} would store a secret: name its variable with api_key_env or header_env")
+        twice = {name.lower() for name in self.headers} & {name.lower() for name in self.header_env}
+        if twice:
+            raise ValueError(f"the header {min(twice)} is in headers and in header_env: keep one")
         return self
 
 

@@ -87,6 +87,7 @@ class HttpBackend:
         options: Options,
         timeout: float,
         headers: Mapping[str, str] | None = None,
+        secret_headers: Mapping[str, str] | None = None,
         also: Sequence[tuple[Wire, str]] = (),
     ) -> None:
         self._pool, self._clock, self.wire = pool, clock, wire
@@ -94,8 +95,10 @@ class HttpBackend:
         self._timeout, self._path = timeout, wire.path(model)
         self._proxy = proxy_of(base_url)  # found once: looking it up for every request takes a thread
         private = [value for name, value in (headers or {}).items() if PRIVATE.search(name) and len(value) > 7]
-        self._redaction = Redaction([key or "", *private])
-        sent = {**(headers or {}), "Content-Type": "application/json"}
+        secret = secret_headers or {}
+        bare = [value.partition(" ")[2].strip() for value in secret.values()]  # after the word Bearer
+        self._redaction = Redaction([key or "", *private, *secret.values(), *bare])
+        sent = {**(headers or {}), **secret, "Content-Type": "application/json"}
         self._own, *others = [
             Address(one, url.rstrip("/"), sent | one.headers(key)) for one, url in ((wire, base_url), *also)
         ]
@@ -133,8 +136,8 @@ class HttpBackend:
             return Outcome("unreachable", usage=NOTHING, seconds=seconds, error=self._line(str(error)))
         except TimeoutError:
             return self.lost("timeout", f"no complete reply within {self._timeout:g} s", started)
-        except aiohttp.ClientResponseError as error:  # its repr would show every header that was sent
-            return self.lost("unparsable", f"the reply is not HTTP: {error.message}", started)
+        except aiohttp.ClientResponseError as error:  # it quotes what came, cut: half a key could not be told from it
+            return self.lost("unparsable", f"the reply is not HTTP ({_told(error)})", started)
         except aiohttp.ClientPayloadError as error:
             kind = "unparsable" if "decode" in str(error).lower() else "dropped"
             return self.lost(kind, f"the body broke off: {error}", started)
@@ -240,6 +243,12 @@ def _code(document: object) -> str:
     error = child(next(iter(as_list(document) or []), document), "error")
     words = (error.get("code"), error.get("type"), error.get("status"))
     return next((word for word in words if isinstance(word, str) and not word.isdigit()), "")
+
+
+def _told(error: aiohttp.ClientResponseError) -> str:
+    """What is wrong with a reply that is no HTTP, without a word of it."""
+    words = re.match(r"[A-Za-z ]*(\d+ bytes)?", error.message.partition(":")[0])
+    return (words[0].strip() if words else "") or type(error).__name__
 
 
 def format_of(wire: Wire) -> str:
