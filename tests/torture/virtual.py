@@ -100,6 +100,7 @@ def configuration(seed: int, data: Path) -> dict[str, Any]:
         "wire": rng.choice(("openai", "openai", "anthropic")),
         "retry": {"attempts": rng.randint(1, 4), "base": 0.1, "cap": 2.0},
         "concurrency": rng.choice((1, 2, 8)),
+        "give_up": False,  # it would stop in a storm
     }
     return {
         "task": {"data": str(data)},

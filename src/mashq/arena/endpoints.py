@@ -21,7 +21,7 @@ from mashq.gateway.prices import Rate
 from mashq.gateway.profiles import Ending, Experience, Lesson, Profile, profile_of
 from mashq.gateway.providers import IN_PROCESS, LIMIT, PROVIDERS, UNLISTED, Provider, also_spoken
 from mashq.gateway.providers import wire_of as usual_wire
-from mashq.gateway.retry import Policy
+from mashq.gateway.retry import Patience, Policy
 from mashq.gateway.types import Backend, Clock
 from mashq.gateway.wire.base import Options
 from mashq.players.registry import settled, spec_of
@@ -47,6 +47,11 @@ class Facilities:
     def experience(self, model: str) -> Experience:
         """What the run has learnt of a model."""
         return self.experiences.setdefault(model, Experience(self.ending))
+
+    def troubles(self, now: float) -> str:
+        """What is wrong with the models, if anything is."""
+        told = {model: seen.health.told(now) for model, seen in self.experiences.items()}
+        return "; ".join(f"{model}: {said}" for model, said in told.items() if said)
 
     def remember(self, known: "Learnt") -> None:
         """Take in what is stored of the run so far."""
@@ -154,6 +159,7 @@ class Endpoints:
             profile,
             self._facilities.experience(name),
             tells_cuts=version > 1,
+            patience=_patience(settings) if backend.durable and version > 1 else None,
         )
 
     def _backend(self, provider: str, model: str, name: str, settings: ModelConfig) -> Backend:
@@ -281,6 +287,11 @@ def rates_of(name: str, settings: ModelConfig) -> dict[str, Rate]:
     if settings.energy is not None:
         rates["joules"] = prices.energy(settings.energy.input, settings.energy.output)
     return rates
+
+
+def _patience(settings: ModelConfig) -> Patience | None:
+    """When a model is given up; None: never."""
+    return None if settings.give_up is False else Patience(settings.give_up.attempts, settings.give_up.seconds)
 
 
 def _price_row(rate: Rate | None) -> dict[str, dict[str, float]]:

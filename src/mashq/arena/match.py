@@ -6,19 +6,20 @@
 What is shown is made from what is stored: the manifest and each match's results.
 """
 
+import asyncio
 import os
-from collections.abc import Mapping, Sequence
-from contextlib import closing
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from typing import Any
 
 from mashq.arena.context import OWN, RunContext
 from mashq.arena.endpoints import located
-from mashq.arena.executors.base import Executor, Shown
+from mashq.arena.executors.base import Executor, Shown, Worried
 from mashq.arena.executors.local import LocalExecutor
 from mashq.arena.executors.processes import Processes
 from mashq.config import Config
-from mashq.errors import ConfigError, ProviderError, Stopped, StoreError
+from mashq.errors import ConfigError, GivenUp, ProviderError, Stopped, StoreError
 from mashq.gateway.clock import RealClock
 from mashq.gateway.types import Clock
 from mashq.protocol.results import PlayerResult
@@ -32,6 +33,7 @@ from mashq.runs.writer import Run
 from mashq.tasks.load import digest
 
 WORTH_PROCESSES = 10_000
+LOOK = 1.0  # seconds between looks at how the models are
 
 
 async def run(
@@ -205,10 +207,11 @@ async def _play(
             show.batch(len(batch), len(batch) - len(left))
         if left:
             try:
-                await (executor or fitting(left, context)).play(context, stored, left, prompts, show)
+                async with _worrying(context, show):
+                    await (executor or fitting(left, context)).play(context, stored, left, prompts, show)
             except ProviderError as error:
                 await stored.writer.durable()
-                if read_paid(stored.path, error.model):
+                if isinstance(error, GivenUp) or read_paid(stored.path, error.model):
                     raise Stopped(
                         f"{error}; what was paid for is kept: go on with 'mashq resume {stored.path}'"
                     ) from None
@@ -224,6 +227,25 @@ async def _play(
     manifest = season.manifest | {"ended": stamp(context.clock), "matches": len(read_matches(stored.path))}
     stored.write_manifest(manifest)
     return Season(season.path, manifest, season.config)
+
+
+@asynccontextmanager
+async def _worrying(context: RunContext, show: Shown | None) -> AsyncGenerator[None]:
+    """Say what is wrong with the models while they are asked, for as long as it is."""
+    if not isinstance(show, Worried):
+        yield
+        return
+
+    async def look() -> None:
+        while True:
+            await asyncio.sleep(LOOK)
+            show.trouble(context.facilities.troubles(context.clock.tick()))
+
+    looking = asyncio.create_task(look())
+    try:
+        yield
+    finally:
+        looking.cancel()
 
 
 def fitting(fixtures: Sequence[Fixture], context: RunContext) -> Executor:

@@ -184,6 +184,13 @@ class RetryConfig(Strict):
     retry_after_cap: float = Field(default=60.0, ge=0)
 
 
+class GiveUpConfig(Strict):
+    """When a model that gives nothing usable is given up, and the run stops."""
+
+    attempts: int = Field(default=20, ge=1)
+    seconds: float = Field(default=300.0, gt=0)
+
+
 def _ascending(values: list[float], what: str = "the values of a table") -> list[float]:
     if values != sorted(values):
         raise ValueError(f"{what} must be in ascending order")
@@ -264,6 +271,7 @@ class ModelConfig(Strict):
     concurrency: int = Field(default=8, ge=1, le=100_000)
     requests_per_minute: float | None = Field(default=None, gt=0)
     retry: RetryConfig = RetryConfig()
+    give_up: GiveUpConfig | Literal[False] = GiveUpConfig()
     price: PriceConfig | None = None
     energy: EnergyConfig | None = None
     headers: dict[str, Annotated[str, Field(pattern=r"^[\x20-\x7e]*$")]] = {}

@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import Self
 
 from rich import box
-from rich.console import Console
+from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
@@ -19,6 +19,8 @@ from mashq.protocol.state import MatchState, PlayerState
 from mashq.report.text.formatting import dollars, duration, number, safe
 from mashq.runs.seasons import Fixture
 
+WORRY = 60.0  # seconds between lines about the same trouble
+
 
 class Progress:
     """Shows a match as it goes on, or how far a season of many is."""
@@ -29,6 +31,8 @@ class Progress:
         self._started = self._shown = time.monotonic()
         self._at_start = 0
         self._matches = self._done = self._before = 0
+        self._trouble, self._worried = "", self._started
+        self._last: RenderableType | None = None
 
     def __enter__(self) -> Self:
         if self._live is not None:
@@ -62,9 +66,22 @@ class Progress:
             return
         self._shown = now
         if self._live is not None:
-            self._live.update(self._table(state, now), refresh=True)
+            self._last = self._table(state, now)
+            self._live.update(self._last, refresh=True)
         elif move is not None:
             self._console.print(Text(self._line(state, now)), soft_wrap=True)
+
+    def trouble(self, said: str) -> None:
+        """What is wrong with the models: under the table in a terminal, elsewhere a line now and then."""
+        now = time.monotonic()
+        if self._live is not None:
+            if said or self._trouble:
+                shown = [self._last, Text(safe(said, 400))] if said else [self._last]
+                self._live.update(Group(*(part for part in shown if part is not None)), refresh=True)
+        elif said and (not self._trouble or now - self._worried >= WORRY):
+            self._worried = now
+            self._console.print(Text(f"[{duration(now - self._started)} gone] {safe(said, 400)}"), soft_wrap=True)
+        self._trouble = said
 
     def _many(self, fixture: Fixture, now: float) -> None:
         """How far a season of many matches is."""
@@ -76,7 +93,8 @@ class Progress:
         marked = "simulated, " if self._simulated else ""
         line = f"[{marked}{left} left] {self._done:,} of {self._matches:,} matches; playing {safe(fixture.id, 60)}"
         if self._live is not None:
-            self._live.update(Text(line), refresh=True)
+            self._last = Text(line)
+            self._live.update(self._last, refresh=True)
         else:
             self._console.print(Text(line), soft_wrap=True)
 
