@@ -38,7 +38,9 @@ def test_a_run_whose_provider_dies_stops_and_goes_on_as_if_it_had_not(tmp_path: 
     with FakeProvider() as provider:
         whole = settings(provider, tmp_path)
         for player in whole["players"]:
-            player["policy"] = "rule"  # a policy that is asked is told how many calls were made, those in vain included
+            player["policy"] = (
+                "rule"  # a policy that is asked is told how many calls were made, those in vain included
+            )
         mashq.play(whole, tmp_path / "whole")
         provider.configure(models={"beta": {"script": ["ok"] * 3 + [fault] * 30}})
         with pytest.raises(Stopped, match=r"my/beta gave nothing usable in 20 attempts .* go on with 'mashq resume"):

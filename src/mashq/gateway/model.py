@@ -94,7 +94,7 @@ class Endpoint:
             seen.ending.why = None if why is None else (why, self.name)
         silent, gone = seen.health.silent, now - seen.health.since
         if seen.ending.why is None and self.patience is not None and self.patience.ends(silent, gone):
-            said = f"{self.name} gave nothing usable in {silent} attempts over {gone:.0f} s ({outcome.error})"
+            said = f"in {silent} attempts over {gone:.0f} s ({outcome.error})"
             seen.ending.why, seen.ending.given_up = (said, self.name), True
 
     def holds(self, outcome: Outcome, usable_before: int) -> bool:
@@ -107,7 +107,10 @@ class Endpoint:
         """Raise a ProviderError when this model, or another of the run, will answer nobody: nothing more is sent."""
         ending = self.experience.ending
         if ending.why is not None:
-            raise (GivenUp if ending.given_up else ProviderError)(*ending.why)
+            why, model = ending.why
+            if ending.given_up:
+                raise GivenUp(f"{model} gave nothing usable {why}", model)
+            raise ProviderError(why, model)
 
     def worst(self, tokens_in: int, tokens_out: int, *, written: bool = False) -> Worst:
         """What an attempt with at most so many tokens could cost; `written`: where a request may fill caches."""
