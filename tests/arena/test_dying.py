@@ -133,10 +133,10 @@ class Listening:
     def batch(self, matches: int, done: int) -> None:
         """Nothing to remember."""
 
-    def moved(self, *_: object) -> None:
+    def moved(self, fixture: object, state: object, seat: object, move: object) -> None:
         """Nothing to remember."""
 
-    def ended(self, *_: object) -> None:
+    def ended(self, fixture: object) -> None:
         """Nothing to remember."""
 
     def trouble(self, said: str) -> None:

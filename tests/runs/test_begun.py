@@ -40,13 +40,13 @@ class StopsAfter:
     def batch(self, matches: int, done: int) -> None:
         """Nothing to do."""
 
-    def moved(self, *_: object) -> None:
+    def moved(self, fixture: object, state: object, seat: object, move: object) -> None:
         """Count, and stop."""
         self._left -= 1
         if self._left < 0:
             raise Stopped("stopped")
 
-    def ended(self, *_: object) -> None:
+    def ended(self, fixture: object) -> None:
         """Nothing to do."""
 
 

@@ -1,6 +1,7 @@
 """What the commands that play share: their options, playing with progress, printing the result."""
 
 import asyncio
+import signal
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from functools import wraps
@@ -133,6 +134,7 @@ def played(out: Path, config: "Config", start: "Callable[[Progress], Awaitable[S
         with progress:
             return asyncio.run(go())
     except (KeyboardInterrupt, asyncio.CancelledError):
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # it stops already: a second one changes nothing
         raise Stopped(f"stopped; what was paid for is kept: go on with 'mashq resume {out}'") from None
 
 

@@ -160,6 +160,7 @@ class Writer:
             self._cursor = self._connection.cursor()
             self._chain = chain.Chain(self._connection)
             self._log = os.open(path.with_name(path.name + "-wal"), os.O_RDONLY)
+            self._inode = path.stat().st_ino
         except (sqlite3.Error, UnicodeDecodeError, OSError) as error:
             self._connection.close()
             raise self._told(error) from None
@@ -331,6 +332,8 @@ class Writer:
         if self._error is not None or not statements:
             return
         try:
+            if os.stat(self._path).st_ino != self._inode:
+                raise OSError("another file is in its place")
             self._cursor.execute("BEGIN")
             self._chain.write(self._cursor, statements)
             self._cursor.execute("COMMIT")

@@ -23,6 +23,7 @@ from mashq.version import __version__
 
 MANIFEST = "manifest.json"
 FORMAT, GATEWAY, DIGEST, ACCEPTED = 1, "gateway", "digest", "accepted"
+LONGEST = 64 * 2**20
 PACKAGES = ("aiohttp", "genai-prices", "numpy", "pydantic", "xllamacpp")
 
 
@@ -102,6 +103,8 @@ def default_out(clock: Clock, root: Path | None = None) -> Path:
 def read_manifest(path: Path) -> dict[str, Any]:
     """The manifest of a run, or a clear error when `path` is none."""
     try:
+        if (path / MANIFEST).stat().st_size > LONGEST:
+            raise ValueError(f"it is longer than {LONGEST} bytes")
         document: Any = json.loads((path / MANIFEST).read_text("utf-8"))
         json.dumps(document, ensure_ascii=False).encode()  # half a surrogate pair could not be written again
     except (FileNotFoundError, NotADirectoryError):

@@ -8,6 +8,7 @@ import contextlib
 import fcntl
 import json
 import os
+import sqlite3
 from collections.abc import Callable, Sequence
 from dataclasses import astuple, dataclass
 from pathlib import Path
@@ -22,7 +23,7 @@ from mashq.protocol.items import Item
 from mashq.protocol.results import PlayerResult
 from mashq.runs import chain, charges, results
 from mashq.runs.chain import BEGUN, ENDED, EVENT, LOSE, NOTE, REFUSAL
-from mashq.runs.database import Writer
+from mashq.runs.database import Writer, connect
 from mashq.runs.ledger import RunLedger, Sink, boot_id
 from mashq.runs.manifest import ACCEPTED, DIGEST, MANIFEST, manifest_digest, read_manifest, without_digest
 from mashq.runs.reading import DATABASE, TALLY, Left, has_table, reading, unclosed
@@ -58,6 +59,9 @@ class Run:
             raise StoreError(f"{path} is already used: choose another --out, or run 'mashq resume {path}'")
         lock = _locked(path)
         if (path / MANIFEST).exists():  # another process began it between the look and the lock
+            lock.close()
+            raise StoreError(f"{path} is already used: choose another --out, or run 'mashq resume {path}'")
+        if not _begun_by_us(path / DATABASE):
             lock.close()
             raise StoreError(f"{path} is already used: choose another --out, or run 'mashq resume {path}'")
         for name in LEFTOVERS - {LOCK}:  # of a run that died before it began: nothing was asked, nothing is lost
@@ -131,7 +135,7 @@ class Run:
         self.writer.flush()
         target, fresh = self.path / MANIFEST, self.path / (MANIFEST + ".new")
         try:
-            with fresh.open("w", encoding="utf-8") as file:
+            with os.fdopen(_own_file(fresh, os.O_WRONLY | os.O_TRUNC), "w", encoding="utf-8") as file:
                 sealed = {**manifest, DIGEST: manifest_digest(manifest)}
                 json.dump(sealed, file, indent=2, ensure_ascii=False, sort_keys=False)
                 file.flush()
@@ -199,7 +203,7 @@ class MatchRecord:
 def _locked(path: Path) -> IO[str]:
     """Hold the run for this process; the kernel lets go when it dies."""
     try:
-        lock = (path / LOCK).open("w")
+        lock = os.fdopen(_own_file(path / LOCK, os.O_RDWR), "r+")
     except OSError as error:
         raise StoreError(f"{path} cannot be locked ({error.strerror}): is it writable?") from None
     try:
@@ -208,3 +212,21 @@ def _locked(path: Path) -> IO[str]:
         lock.close()
         raise StoreError(f"{path} is being played by another process: wait for it, or stop it") from None
     return lock
+
+
+def _own_file(path: Path, how: int) -> int:
+    """A file of the run opened to write, made when it is not there; never one that a link leads to elsewhere."""
+    return os.open(path, how | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
+
+
+def _begun_by_us(database: Path) -> bool:
+    """Whether what stands where a run's file goes is nothing, or that of a run of ours that never asked anything."""
+    if not database.exists() or not database.stat().st_size:
+        return not database.is_symlink()
+    try:
+        with contextlib.closing(connect(database, readonly=True)) as connection:
+            if not all(has_table(connection, table) for table in TABLES):
+                return False
+            return connection.execute("SELECT 1 FROM attempts LIMIT 1").fetchone() is None
+    except (StoreError, sqlite3.Error):
+        return False
