@@ -15,7 +15,16 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 SOURCE, DOC = ROOT / "src" / "mashq", ROOT / "docs" / "errors.md"
-ERRORS = {"ConfigError", "DataError", "DetectorError", "MashqError", "ProviderError", "StoreError", "Stopped"}
+ERRORS = {
+    "ConfigError",
+    "DataError",
+    "DetectorError",
+    "GivenUp",
+    "MashqError",
+    "ProviderError",
+    "StoreError",
+    "Stopped",
+}
 SETTINGS = {"config/load.py", "config/schema.py", "protocol/rules.py"}  # where a ValueError is a wrong setting
 # A sentence that is only a variable, and the function of the same file that makes it.
 MADE_BY = {("gateway/preflight.py", "problem"): "_reach", ("gateway/model.py", "why"): "hopeless"}

@@ -6,6 +6,7 @@
     ├── DetectorError     a detector cannot score, or scored outside [0, 1]
     ├── StoreError        the run directory cannot be read or written
     └── ProviderError     a model's first call says that it will answer nobody: key, name or quota
+        └── GivenUp       a model has given nothing usable for too long; the run stops (exit code 3)
     Stopped               exit code 3: stopped before the end; the run can be resumed
 
 Failures of a *player* (a dead provider, a refusal, an unparsable reply) are values in the match record and never
@@ -39,6 +40,10 @@ class ProviderError(MashqError):
     def __init__(self, sentence: str, model: str = "") -> None:
         super().__init__(sentence)
         self.model = model
+
+
+class GivenUp(ProviderError):
+    """A model has given nothing usable for too long: the run stops, and can be resumed when it answers again."""
 
 
 class Stopped(Exception):

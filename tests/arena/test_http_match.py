@@ -85,11 +85,12 @@ def test_under_every_fault_the_ledger_is_exact(tmp_path: Path, seed: int, monkey
         assert b"sk-loopback-secret" not in file.read_bytes(), f"the key is in {file.name}"
 
 
-def test_a_dead_players_match_goes_on_for_the_other(tmp_path: Path) -> None:
+def test_a_dead_players_match_goes_on_for_the_other_when_nobody_gives_up(tmp_path: Path) -> None:
     data = write_items(tmp_path / "items.jsonl", 4)
     unseen = {"show_seconds": False, "vision": {"when": "never"}}
     with FakeProvider(seed=1) as provider:
         config = http_config(provider.base_url, data, rules=unseen)
+        config["models"] = {name: {**model, "give_up": False} for name, model in config["models"].items()}
         play(tmp_path, config, "healthy")
         provider.configure(models={"alpha": {"rates": {"500": 1.0}}})
         result = play(tmp_path, config, "sick")

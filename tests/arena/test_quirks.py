@@ -2,6 +2,7 @@
 
 import json
 import os
+import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -140,6 +141,9 @@ def test_a_run_begun_by_the_first_rules_of_play_goes_on_by_them(tmp_path: Path) 
         manifest = json.loads(path.read_text())
         assert manifest.pop("rules_of_play") == 2
         path.write_text(json.dumps(manifest | {"digest": manifest_digest(manifest)}))
+        connection = sqlite3.connect(tmp_path / "run" / "run.db")
+        connection.execute("DROP TABLE chain")  # such a run has none
+        connection.close()
         provider.configure(rates={"thinks": ALWAYS})
         assert mashq("resume", tmp_path / "run", **KEY).returncode == 0
     assert rows(tmp_path / "run", "SELECT DISTINCT status FROM results") == [("refused",)]

@@ -8,6 +8,7 @@ import contextlib
 import io
 import json
 import os
+import re
 import sys
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
@@ -25,6 +26,7 @@ from mashq.web.library import checked
 
 VERSION = __version__
 COLUMNS = 80
+HEAD = re.compile("head: [0-9a-f]{64}")  # it covers times
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +67,7 @@ def command(arguments: Sequence[str], columns: int = COLUMNS) -> Said:
             main()
         except SystemExit as ended:
             code = ended.code if isinstance(ended.code, int) else 0 if ended.code is None else 1
-    return Said(code, _written(out), _written(err))
+    return Said(code, _written(out), HEAD.sub("head: …", _written(err)))
 
 
 def _written(file: io.TextIOWrapper) -> str:

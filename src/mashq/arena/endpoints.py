@@ -22,7 +22,7 @@ from mashq.gateway.prices import Rate
 from mashq.gateway.profiles import Ending, Experience, Lesson, Profile, profile_of
 from mashq.gateway.providers import IN_PROCESS, LIMIT, PROVIDERS, UNLISTED, Provider, also_spoken
 from mashq.gateway.providers import wire_of as usual_wire
-from mashq.gateway.retry import Policy
+from mashq.gateway.retry import Patience, Policy
 from mashq.gateway.types import Backend, Clock
 from mashq.gateway.wire.base import Options
 from mashq.players.registry import settled, spec_of
@@ -48,6 +48,11 @@ class Facilities:
     def experience(self, model: str) -> Experience:
         """What the run has learnt of a model."""
         return self.experiences.setdefault(model, Experience(self.ending))
+
+    def troubles(self, now: float) -> str:
+        """What is wrong with the models, if anything is."""
+        told = {model: seen.health.told(now) for model, seen in self.experiences.items()}
+        return "; ".join(f"{model}: {said}" for model, said in told.items() if said)
 
     def remember(self, known: "Learnt") -> None:
         """Take in what is stored of the run so far."""
@@ -116,6 +121,7 @@ class Endpoints:
                 "base_url": self.urls.get(name),
                 "simulated": endpoint.backend.simulated,
                 **{TABLE[name].rate: _label(endpoint.rates.get(name)) for name in RATED},
+                **_price_row(endpoint.rates.get("dollars")),
             }
             for name, endpoint in self._endpoints.items()
         }
@@ -154,6 +160,7 @@ class Endpoints:
             profile,
             self._facilities.experience(name),
             tells_cuts=version > 1,
+            patience=_patience(settings) if backend.durable and version > 1 else None,
         )
 
     def _backend(self, provider: str, model: str, name: str, settings: ModelConfig) -> Backend:
@@ -203,8 +210,7 @@ class Endpoints:
             raise ConfigError(f"the base_url of {name} is {url!r}: it must start with http:// or https://")
         self.urls[name] = url
         variable = _key_variable(settings, listed)
-        if variable is not None:
-            self.key_variables.add(variable)
+        self.key_variables |= {*settings.header_env.values(), *((variable,) if variable is not None else ())}
 
     def _http(self, provider: str, model: str, name: str, settings: ModelConfig) -> Backend:
         listed, url = PROVIDERS.get(provider), self.urls[name]
@@ -227,8 +233,18 @@ class Endpoints:
             options=options,
             timeout=settings.timeout,
             headers=settings.headers,
+            secret_headers={
+                header: self._secret(name, header, there) for header, there in settings.header_env.items()
+            },
             also=[(WIRES.create(name), place) for name, place in also_spoken(provider, wire, url)],
         )
+
+    def _secret(self, name: str, header: str, variable: str) -> str:
+        """The value of a header that is kept out of the configuration."""
+        value = self._facilities.environment.get(variable, "").strip()
+        if not value:
+            raise ConfigError(f"the model {name} needs the header {header}: set the environment variable {variable}")
+        return _usable(value, variable)
 
     def _key(self, name: str, settings: ModelConfig, listed: Provider | None) -> str | None:
         """The key from its file or variable. A provider's own never goes to another base_url unless it is named."""
@@ -275,6 +291,18 @@ def rates_of(name: str, settings: ModelConfig) -> dict[str, Rate]:
     if settings.energy is not None:
         rates["joules"] = prices.energy(settings.energy.input, settings.energy.output)
     return rates
+
+
+def _patience(settings: ModelConfig) -> Patience | None:
+    """When a model is given up; None: never."""
+    return None if settings.give_up is False else Patience(settings.give_up.attempts, settings.give_up.seconds)
+
+
+def _price_row(rate: Rate | None) -> dict[str, dict[str, float]]:
+    """The prices themselves, in dollars a million tokens, so that a cost can be worked out again."""
+    if rate is None or rate.row is None:
+        return {}
+    return {"price_row": dict(zip(("input", "output", "cached"), rate.row, strict=True))}
 
 
 def _label(rate: Rate | None) -> str | None:

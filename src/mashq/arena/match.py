@@ -6,31 +6,34 @@
 What is shown is made from what is stored: the manifest and each match's results.
 """
 
+import asyncio
 import os
-from collections.abc import Mapping, Sequence
-from contextlib import closing
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from typing import Any
 
 from mashq.arena.context import OWN, RunContext
 from mashq.arena.endpoints import located
-from mashq.arena.executors.base import Executor, Shown
+from mashq.arena.executors.base import Executor, Shown, Worried
 from mashq.arena.executors.local import LocalExecutor
 from mashq.arena.executors.processes import Processes
 from mashq.config import Config
-from mashq.errors import ConfigError, ProviderError, Stopped, StoreError
+from mashq.errors import ConfigError, GivenUp, ProviderError, Stopped, StoreError
 from mashq.gateway.clock import RealClock
 from mashq.gateway.types import Clock
 from mashq.protocol.results import PlayerResult
 from mashq.runs.manifest import manifest as new_manifest
 from mashq.runs.manifest import rules_of_play, stamp
-from mashq.runs.open import Season, items_in, load_season, sound
-from mashq.runs.reading import read_matches, read_paid
+from mashq.runs.open import Season, changed_since, items_in, load_season, sound
+from mashq.runs.reading import read_items, read_matches, read_paid
 from mashq.runs.seasons import Fixture, batches
 from mashq.runs.setup import BUILTIN, items_of, prompts_of
 from mashq.runs.writer import Run
+from mashq.tasks.load import digest
 
 WORTH_PROCESSES = 10_000
+LOOK = 1.0  # seconds between looks at how the models are
 
 
 async def run(
@@ -73,15 +76,27 @@ async def run(
 
 
 async def resume(
-    out: Path, *, clock: Clock | None = None, show: Shown | None = None, executor: Executor | None = None
+    out: Path,
+    *,
+    clock: Clock | None = None,
+    show: Shown | None = None,
+    executor: Executor | None = None,
+    accept_change: bool = False,
 ) -> Season:
-    """Go on with a run; a finished one is only loaded."""
-    season = load_season(out)
+    """Go on with a run; a finished one is only loaded.
+
+    One that is not what was begun is refused before a key is read or an address is asked, unless `accept_change`:
+    then it goes on from what it is now, and its chain, its manifest and its results say so.
+    """
+    season, clock = load_season(out), clock or RealClock()
+    if changed_since(out, season.manifest):
+        season = _rebased(season, clock, accept=accept_change)
     if season.finished:
         return season
-    config, clock = season.config, clock or RealClock()
+    config = season.config
     context = RunContext(config, items_in(out, season.manifest), clock, rules_of_play=rules_of_play(season.manifest))
     try:
+        _same_places(season, context)
         begun = season.manifest["detector"]["version"]
         if context.judge.version != begun:
             raise ConfigError(
@@ -95,6 +110,32 @@ async def resume(
             return await _play(context, stored, season, show, executor)
     finally:
         await context.close()
+
+
+def _rebased(season: Season, clock: Clock, *, accept: bool) -> Season:
+    """A season whose manifest was changed since: refused, or gone on with openly."""
+    changed = changed_since(season.path, season.manifest)
+    if not accept:
+        raise ConfigError(
+            f"{season.path} is not what was begun ({', '.join(changed)} was changed): restore it from a copy, or "
+            "go on with what it says now, for all to see, with --accept-change"
+        )
+    digests = season.manifest["digests"] | {"items": digest(read_items(season.path))}
+    with closing(Run.open(season.path, clock)) as stored:
+        manifest = stored.accept(season.manifest | {"digests": digests}, changed)
+    return Season(season.path, manifest, season.config)
+
+
+def _same_places(season: Season, context: RunContext) -> None:
+    """See that the models are where they were when the run was begun: a key goes nowhere else."""
+    begun = season.manifest.get("models", {})
+    for name, now in context.endpoints.described().items():
+        before = begun.get(name, now)["base_url"]
+        if before != now["base_url"]:
+            raise ConfigError(
+                f"{season.path} was begun with {name} at {before}, and that is now {now['base_url']}: set the "
+                "base_url of the model to where it was"
+            )
 
 
 async def join(out: Path, config: Config, *, base: Path | None = None, show: Shown | None = None) -> Season:
@@ -127,6 +168,8 @@ async def join(out: Path, config: Config, *, base: Path | None = None, show: Sho
 def grown_by(out: Path, config: Config, *, base: Path | None = None) -> tuple[Season, Config]:
     """A tournament, and its configuration with the new players of another; ConfigError when they cannot join."""
     season = load_season(out)
+    if changed_since(out, season.manifest):
+        season = _rebased(season, RealClock(), accept=False)
     said = season.manifest.get("season", {})
     if season.kind != "tournament" or said["system"] != "round-robin":
         raise ConfigError(f"{out} is not a round-robin tournament: only those can be joined")
@@ -166,10 +209,11 @@ async def _play(
             show.batch(len(batch), len(batch) - len(left))
         if left:
             try:
-                await (executor or fitting(left, context)).play(context, stored, left, prompts, show)
+                async with _worrying(context, show):
+                    await (executor or fitting(left, context)).play(context, stored, left, prompts, show)
             except ProviderError as error:
                 await stored.writer.durable()
-                if read_paid(stored.path, error.model):
+                if isinstance(error, GivenUp) or read_paid(stored.path, error.model):
                     raise Stopped(
                         f"{error}; what was paid for is kept: go on with 'mashq resume {stored.path}'"
                     ) from None
@@ -185,6 +229,25 @@ async def _play(
     manifest = season.manifest | {"ended": stamp(context.clock), "matches": len(read_matches(stored.path))}
     stored.write_manifest(manifest)
     return Season(season.path, manifest, season.config)
+
+
+@asynccontextmanager
+async def _worrying(context: RunContext, show: Shown | None) -> AsyncGenerator[None]:
+    """Say what is wrong with the models while they are asked, for as long as it is."""
+    if not isinstance(show, Worried):
+        yield
+        return
+
+    async def look() -> None:
+        while True:
+            await asyncio.sleep(LOOK)
+            show.trouble(context.facilities.troubles(context.clock.tick()))
+
+    looking = asyncio.create_task(look())
+    try:
+        yield
+    finally:
+        looking.cancel()
 
 
 def fitting(fixtures: Sequence[Fixture], context: RunContext) -> Executor:

@@ -1,6 +1,7 @@
 """What the commands that play share: their options, playing with progress, printing the result."""
 
 import asyncio
+import signal
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from functools import wraps
@@ -81,6 +82,7 @@ class Playing:
         if not self.as_json:
             click.echo(f"run: {place}", err=True)
         show_result(result, as_json=self.as_json)
+        show_head(place, as_json=self.as_json)
 
     def join(self, settings: "Config", tournament: Path) -> None:
         """Let the new players of the configuration into a tournament and print its result."""
@@ -89,6 +91,7 @@ class Playing:
         base = self.config.parent
         joined = played(tournament, settings, lambda show: match.join(tournament, settings, base=base, show=show))
         show_result(joined, as_json=self.as_json)
+        show_head(tournament, as_json=self.as_json)
 
 
 def play_options(command: "Callable[..., None]") -> "Callable[..., None]":
@@ -137,6 +140,7 @@ def played(out: Path, config: "Config", start: "Callable[[Progress], Awaitable[S
         with progress:
             return asyncio.run(go())
     except (KeyboardInterrupt, asyncio.CancelledError):
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # it stops already: a second one changes nothing
         raise Stopped(f"stopped; what was paid for is kept: go on with 'mashq resume {out}'") from None
 
 
@@ -154,6 +158,15 @@ def show_result(season: "Season", *, as_json: bool) -> None:
         print_table(found, review_spend(next(season.fixtures_played())))
     else:
         click.echo(text(found))
+
+
+def show_head(run: Path, *, as_json: bool) -> None:
+    """Say what to publish with a result, so that nobody can change the run unnoticed."""
+    from mashq.runs.reading import read_head
+
+    head = None if as_json else read_head(run)
+    if head is not None:
+        click.echo(f"head: {head}", err=True)
 
 
 def print_table(found: "Match", reviews: "Mapping[str, ReviewSpend]") -> None:

@@ -1,30 +1,46 @@
 """`mashq resume`: go on with a match that stopped."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from mashq.cli.playing import address_option, executor_of, executor_option
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine
+
+    from mashq.report.text.progress import Progress
+    from mashq.runs.open import Season
 
 
 @click.command()
 @click.argument("run", type=click.Path(path_type=Path))
 @executor_option
 @address_option
+@click.option("--accept-change", is_flag=True, help="Go on although its manifest was changed; results will say so.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON and nothing else.")
-def resume(run: Path, executor: str | None, ray_address: str | None, as_json: bool) -> None:
+def resume(run: Path, executor: str | None, ray_address: str | None, accept_change: bool, as_json: bool) -> None:
     """Go on with RUN where it stopped; nothing acknowledged is paid for again.
+
+    A run that is not what was begun (its configuration, its models' addresses or its items were changed since) is
+    refused.
 
     \b
     Example:
       mashq resume runs/20260101-120000
     """
     from mashq.arena import match
-    from mashq.cli.playing import played, show_result
+    from mashq.cli.playing import played, show_head, show_result
     from mashq.config import check
     from mashq.runs.manifest import read_manifest
 
     settings = check(read_manifest(run)["config"], f"{run}/manifest.json")
     where = executor_of(executor, ray_address)
-    result = played(run, settings, lambda show: match.resume(run, show=show, executor=where))
+
+    def go_on(show: "Progress") -> "Coroutine[None, None, Season]":
+        return match.resume(run, show=show, executor=where, accept_change=accept_change)
+
+    result = played(run, settings, go_on)
     show_result(result, as_json=as_json)
+    show_head(run, as_json=as_json)

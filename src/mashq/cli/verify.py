@@ -10,23 +10,29 @@ WRONG = 1
 
 @click.command()
 @click.argument("run", type=click.Path(path_type=Path))
+@click.option("--head", metavar="HASH", help="The head that was published with the result: it must be this run's.")
+@click.option("--rescore", is_flag=True, help="Score every answer anew, too: its H must be what the detector says.")
 @click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON and nothing else.")
-def verify(run: Path, as_json: bool) -> None:
-    """Check every number of RUN against where it came from: results, costs, items, prompts and the file itself.
+def verify(run: Path, head: str | None, rescore: bool, as_json: bool) -> None:
+    """Check every number of RUN against where it came from: results, costs, replies, prompts and the file itself.
 
-    The rows written when a match ended must be the fold of its moves, and the moves' costs those of the attempts in
-    the ledger. Exit code 1 when something does not agree.
+    Everything recorded is in a hash chain. What a reply says is read from its body again, its tokens and dollars are
+    worked out again, the moves must be made of the replies, and the results must be the fold of the moves. Exit code
+    1 when something does not agree. Only --head, with what was published, shows a run that was made anew as a whole.
 
     \b
-    Example:
+    Examples:
       mashq verify runs/first
+      mashq verify runs/first --rescore
     """
     from mashq.report.documents.base import as_json as json_of
     from mashq.report.documents.verify import document
     from mashq.report.text.formatting import safe
+    from mashq.report.text.progress import told
     from mashq.runs import verify as checks
 
-    found = document(list(checks.verify(run)))
+    with told("verifying", hidden=as_json) as progress:
+        found = document(list(checks.verify(run, head=head, rescore=rescore, progress=progress)))
     if as_json:
         click.echo(json_of(found))
     else:

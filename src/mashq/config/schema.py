@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, cast
-from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model, field_validator, model_validator
 
+from mashq.config import secrets
 from mashq.protocol.content import LONGEST
 from mashq.protocol.items import PassageOrder
 from mashq.protocol.resources import COUNTED, MAX_COST, RESOURCES
@@ -136,6 +136,14 @@ class PlayerConfig(Strict):
             order_of(value, 1, (0,))
         return value
 
+    @field_validator("url")
+    @classmethod
+    def _no_secrets(cls, value: str | None) -> str | None:
+        held = secrets.in_url(value or "")
+        if held:
+            raise ValueError(f"url holds {held}, which every run would store: let the service ask for none")
+        return value
+
 
 class VisionConfig(Strict):
     """What rivals see."""
@@ -224,6 +232,13 @@ class RetryConfig(Strict):
     retry_after_cap: float = Field(default=60.0, ge=0)
 
 
+class GiveUpConfig(Strict):
+    """When a model that gives nothing usable is given up, and the run stops."""
+
+    attempts: int = Field(default=20, ge=1)
+    seconds: float = Field(default=300.0, gt=0)
+
+
 def _ascending(values: list[float], what: str = "the values of a table") -> list[float]:
     if values != sorted(values):
         raise ValueError(f"{what} must be in ascending order")
@@ -306,9 +321,11 @@ class ModelConfig(Strict):
     concurrency: int = Field(default=8, ge=1, le=100_000)
     requests_per_minute: float | None = Field(default=None, gt=0)
     retry: RetryConfig = RetryConfig()
+    give_up: GiveUpConfig | Literal[False] = GiveUpConfig()
     price: PriceConfig | None = None
     energy: EnergyConfig | None = None
     headers: dict[str, Annotated[str, Field(pattern=r"^[\x20-\x7e]*$")]] = {}
+    header_env: dict[str, str] = {}
     extra: dict[str, Any] = {}
     threads: int | None = Field(default=None, ge=1)
     context: int = Field(default=4096, ge=256, le=10_000_000)
@@ -317,13 +334,22 @@ class ModelConfig(Strict):
     @model_validator(mode="after")
     def _no_secrets(self) -> Self:
         """Keys come from the environment; what stands here is kept in every run's manifest."""
-        for name in self.headers:
-            if name.lower() in ("authorization", "x-api-key", "api-key", "proxy-authorization"):
-                raise ValueError(f"the header {name} would store a secret: name its variable with api_key_env")
+        held = secrets.in_headers(self.headers)
+        if held:
+            raise ValueError(
+                f"the header {held} would store a secret: name its variable with api_key_env or header_env"
+            )
         if self.api_key_env is not None and self.api_key_file is not None:
             raise ValueError("api_key_env and api_key_file exclude each other: keep one")
-        if self.base_url is not None and "@" in urlsplit(self.base_url).netloc:
-            raise ValueError("base_url holds a user or password: name the key's variable with api_key_env")
+        held = secrets.in_url(self.base_url or "")
+        if held:
+            raise ValueError(f"base_url holds {held}: name the key's variable with api_key_env, or header_env")
+        held = secrets.in_settings(self.extra)
+        if held:
+            raise ValueError(f"extra.{held} would store a secret: name its variable with api_key_env or header_env")
+        twice = {name.lower() for name in self.headers} & {name.lower() for name in self.header_env}
+        if twice:
+            raise ValueError(f"the header {min(twice)} is in headers and in header_env: keep one")
         return self
 
 

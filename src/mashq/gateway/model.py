@@ -11,7 +11,7 @@ import hashlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from mashq.errors import ProviderError
+from mashq.errors import GivenUp, ProviderError
 from mashq.gateway import budgets, retry
 from mashq.gateway.hopeless import hopeless
 from mashq.gateway.limits import Limiter
@@ -42,6 +42,7 @@ class Endpoint:
     max_tokens   the output limit of a request; None: none is sent
     fixed        whether that limit stands whatever a budget has left
     largest      the longest output there can be without a limit
+    patience     when it is given up and what fails is held until then; None: never, and what fails has failed
     tells_cuts   whether a reply that a limit cut off is told from a refusal: by the first rules of play it was not
     """
 
@@ -58,6 +59,7 @@ class Endpoint:
     profile: Profile = Profile()
     experience: Experience = field(default_factory=Experience)
     tells_cuts: bool = True
+    patience: retry.Patience | None = None
 
     @property
     def longest(self) -> int:
@@ -75,19 +77,40 @@ class Endpoint:
         most = self.largest if own is None else own
         return budgets.affordable(states, spent, lambda tokens: self.worst(prompt, tokens), most, budgets.LEAST)
 
-    def note(self, outcome: Outcome, *, foreign: bool = False) -> None:
-        """Remember that the model answers, or that its first call (a `foreign` program's?) says it never will."""
-        seen = self.experience
+    def note(self, outcome: Outcome, now: float = 0.0, *, foreign: bool = False) -> None:
+        """Remember that the model answers, or that its first call (a `foreign` program's?) says it never will.
+
+        One that gives nothing usable for too long is given up; what a program was told of its own request (4xx) does
+        not count towards that.
+        """
+        seen, own_fault = self.experience, foreign and 400 <= (outcome.status or 0) < 500
+        seen.health.back(outcome, now, counts=not own_fault)
         if outcome.completion is not None:
             seen.answered = True
-        elif not seen.answered and seen.ending.why is None:
+            return
+        if seen.ending.why is not None:
+            return
+        if not seen.answered:
             why = hopeless(self.name, outcome, foreign=foreign)
             seen.ending.why = None if why is None else (why, self.name)
+        silent, gone = seen.health.silent, now - seen.health.since
+        if seen.ending.why is None and self.patience is not None and self.patience.ends(silent, gone):
+            said = f"in {silent} attempts over {gone:.0f} s ({outcome.error})"
+            seen.ending.why, seen.ending.given_up = (said, self.name), True
+
+    def holds(self, outcome: Outcome, usable_before: int) -> bool:
+        """Whether a step whose retries are spent is held: the model has given nobody anything usable meanwhile."""
+        if self.patience is None or self.experience.health.usable > usable_before:
+            return False
+        return retry.retryable(outcome) or hopeless(self.name, outcome) is not None
 
     def despair(self) -> None:
         """Raise a ProviderError when this model, or another of the run, will answer nobody: nothing more is sent."""
-        if self.experience.ending.why is not None:
-            why, model = self.experience.ending.why
+        ending = self.experience.ending
+        if ending.why is not None:
+            why, model = ending.why
+            if ending.given_up:
+                raise GivenUp(f"{model} gave nothing usable {why}", model)
             raise ProviderError(why, model)
 
     def worst(self, tokens_in: int, tokens_out: int, *, written: bool = False) -> Worst:
@@ -116,6 +139,8 @@ class Endpoint:
             outcome.retry_after,
             outcome.error,
             outcome.code,
+            outcome.body,
+            outcome.wire,
         )
 
 
@@ -169,6 +194,7 @@ class Model:
         prompt = whole.prompt_bytes
         request = self._as_taken(whole, call, prompt)
         failures, pause, outcome = self._recall(call, whole)
+        usable = self.endpoint.experience.health.usable
         while outcome is None or pause is not None:
             self.endpoint.despair()
             longest = self.endpoint.largest if request.max_tokens is None else request.max_tokens
@@ -182,6 +208,9 @@ class Model:
                 else:
                     jitter = _fraction(self.seed, call, failures)
                     pause = retry.delay(self.endpoint.retries, failures, outcome, jitter)
+                    if pause is None and self.endpoint.holds(outcome, usable):
+                        failures, pause = 0, self.endpoint.retries.cap * (0.5 + 0.5 * jitter)
+                        usable = self.endpoint.experience.health.usable
                 if learns or self.budget_states:
                     request = self._as_taken(whole, call, prompt)
         if outcome.completion is None:
@@ -262,7 +291,10 @@ class Model:
                 None,
                 None,
             )  # the run ended there, and may have been mended; or it was about to leave something out
-        return failures, retry.delay(self.endpoint.retries, failures, last, 0.0), last
+        pause = retry.delay(self.endpoint.retries, failures, last, 0.0)
+        if pause is None and endpoint.holds(last, endpoint.experience.health.usable):
+            return 0, None, None  # it was held when the run stopped: it is tried anew
+        return failures, pause, last
 
     async def _attempt(self, call: Call, request: Request, worst: Worst, pause: float) -> Outcome:
         if not self.budget_states:
@@ -285,8 +317,9 @@ class Model:
         queued = await endpoint.limiter.enter()
         try:
             attempt = await self.ledger.open(call, request, endpoint.name, worst, durable=endpoint.backend.durable)
+            endpoint.experience.health.sent(self.clock.tick())
             outcome = endpoint.rated(await endpoint.backend.attempt(request, call))
-            endpoint.note(outcome)
+            endpoint.note(outcome, self.clock.tick())
             waited = pause + queued
             self.ledger.close(attempt, outcome, waited)
         finally:

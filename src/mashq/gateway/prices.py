@@ -25,6 +25,7 @@ class Rate:
     of: Callable[[int, int, int], float]
     parts: Callable[[Usage, int, int], float] | None = None
     dearest: Callable[[int, int], float] | None = None
+    row: tuple[float, float, float] | None = None  # dollars a million tokens in, out and cached; None: it has tiers
 
     def cost(self, tokens_in: Count, tokens_out: Count, cached: Count) -> Measure:
         """What one attempt comes to, unknown when its tokens are."""
@@ -58,7 +59,11 @@ def fixed(dollars_in: float, dollars_out: float, dollars_cached: float | None = 
         return ((tokens_in - cached) * dollars_in + cached * cached_rate + tokens_out * dollars_out) / 1e6
 
     cache = "" if dollars_cached is None else f", ${dollars_cached:g} cached"
-    return Rate(f"config: ${dollars_in:g} in, ${dollars_out:g} out{cache} per million tokens", of)
+    return Rate(
+        f"config: ${dollars_in:g} in, ${dollars_out:g} out{cache} per million tokens",
+        of,
+        row=(dollars_in, dollars_out, cached_rate),
+    )
 
 
 def energy(joules_in: float, joules_out: float) -> Rate:
@@ -128,7 +133,8 @@ def listed(provider: str, model: str) -> Rate | None:
     if units is None:
         return Rate(label, of, parts, written)
     per_in, per_out = written(MILLION, 0), written(0, MILLION)
-    return Rate(label, units, parts, lambda into, out: (into * per_in + out * per_out) / MILLION)
+    row = of(MILLION, 0, 0), of(0, MILLION, 0), of(MILLION, 0, MILLION)
+    return Rate(label, units, parts, lambda into, out: (into * per_in + out * per_out) / MILLION, row)
 
 
 def context_of(name: str) -> int:

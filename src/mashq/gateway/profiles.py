@@ -59,6 +59,9 @@ def optional_fields() -> dict[Field, tuple[str, ...]]:
     return {cast(Field, name): tuple(words) for name, words in _document()["optional"].items()}
 
 
+SILENCE = 60.0  # seconds without a reply that are worth a word
+
+
 @dataclass(frozen=True, slots=True)
 class Lesson:
     """That a model does not take a field, or an output limit of at most `limit`; in the provider's words."""
@@ -70,9 +73,48 @@ class Lesson:
 
 @dataclass(slots=True)
 class Ending:
-    """Why a run ends: the sentence about a model that will answer nobody, and its name; None while it goes on."""
+    """Why a run ends: the sentence about a model that will answer nobody, and its name; None while it goes on.
+
+    `given_up`: it did answer, or may again; the run can be gone on with when it does.
+    """
 
     why: tuple[str, str] | None = None
+    given_up: bool = False
+
+
+@dataclass(slots=True)
+class Health:
+    """How a model has been lately: `usable` replies so far; `silent`: attempts in a row without one, since when, and
+    what the last one met; how many attempts are `waiting`, and when anything was sent or heard last."""
+
+    usable: int = 0
+    silent: int = 0
+    since: float = 0.0
+    last_error: str = ""
+    waiting: int = 0
+    heard: float = 0.0
+
+    def sent(self, now: float) -> None:
+        """An attempt has left."""
+        self.heard = self.heard if self.waiting else now
+        self.waiting += 1
+
+    def back(self, outcome: Outcome, now: float, *, counts: bool = True) -> None:
+        """It has come back, with whatever; `counts`: towards giving the model up."""
+        self.waiting, self.heard = max(self.waiting - 1, 0), now
+        if outcome.completion is not None:
+            self.usable, self.silent, self.last_error = self.usable + 1, 0, ""
+        elif counts:
+            self.since = self.since if self.silent else now
+            self.silent, self.last_error = self.silent + 1, outcome.error
+
+    def told(self, now: float) -> str:
+        """What is wrong with it, if anything is."""
+        if self.waiting and now - self.heard >= SILENCE:
+            return f"no reply for {now - self.heard:.0f} s ({self.waiting} under way)"
+        if self.silent:
+            return f"{self.silent} attempts without a usable reply for {now - self.since:.0f} s: {self.last_error}"
+        return ""
 
 
 @dataclass(slots=True)
@@ -83,6 +125,7 @@ class Experience:
     ending: Ending = field(default_factory=Ending)
     answered: bool = False
     lessons: dict[Field, Lesson] = field(default_factory=dict[Field, Lesson])
+    health: Health = field(default_factory=Health)
 
     def left_out(self, name: Field) -> bool:
         """Whether a field is not to be sent."""

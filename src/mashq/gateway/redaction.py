@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 LEAST = 8
 NAMED = "[key]"
-ESCAPED = ("%", "\\", "&#")
+ESCAPED = ("%", "\\u00", "\\U00", "\\x", "&#")
 
 
 class Redaction:
@@ -19,6 +19,7 @@ class Redaction:
 
     def __init__(self, secrets: Iterable[str]) -> None:
         known = sorted({secret for secret in secrets if len(secret) >= LEAST}, key=len, reverse=True)
+        self._known = known
         self._literal = [*known, *(part for secret in known for part in _encoded(secret))]
         self._escaped = re.compile("|".join("".join(map(_any_way, secret)) for secret in known)) if known else None
 
@@ -26,9 +27,16 @@ class Redaction:
         """`text` without them."""
         for secret in self._literal:
             text = text.replace(secret, NAMED)
-        if self._escaped is not None and any(mark in text for mark in ESCAPED):
+        if self._escaped is not None and (any(mark in text for mark in ESCAPED) or self._quoted(text)):
             text = self._escaped.sub(NAMED, text)
         return text
+
+    def _quoted(self, text: str) -> bool:
+        """Whether a secret is there but for backslashes."""
+        if "\\" not in text:
+            return False
+        bare = text.replace("\\", "")
+        return any(secret.replace("\\", "") in bare for secret in self._known)
 
 
 def _any_way(character: str) -> str:

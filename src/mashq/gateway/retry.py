@@ -11,6 +11,7 @@ from email.utils import parsedate_to_datetime
 
 from mashq.gateway.types import Outcome
 
+FEW = 3
 RETRYABLE_STATUS = frozenset({408, 409, 425, 429})
 
 
@@ -22,6 +23,18 @@ class Policy:
     base: float = 0.5
     cap: float = 20.0
     retry_after_cap: float = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """When a model is given up: after so many attempts in a row without a usable reply, or seconds of them."""
+
+    attempts: int = 20
+    seconds: float = 300.0
+
+    def ends(self, silent: int, seconds: float) -> bool:
+        """Whether that is enough; a few attempts must have been made whatever the time."""
+        return silent >= self.attempts or (seconds >= self.seconds and silent >= min(FEW, self.attempts))
 
 
 def retryable(outcome: Outcome) -> bool:

@@ -126,6 +126,8 @@ class Outcome:
     retry_after: float | None = None
     error: str = ""
     code: str = ""  # the provider's own word for an error; not kept in the ledger
+    body: str | None = None  # the reply as it came, without keys (of embeddings a digest); None: there is none
+    wire: str | None = None  # the format it is in
 
 
 NEVER_CLOSED = Outcome("missing")

@@ -21,6 +21,7 @@ from pathlib import Path
 
 from mashq.errors import StoreError
 from mashq.protocol.resources import MEASURES, RATED
+from mashq.runs import chain
 
 AMOUNTS = tuple(f"{name}{part}" for name in MEASURES for part in ("", "_known", "_unknown", "_worst"))
 TABLES = """
@@ -34,7 +35,7 @@ CREATE TABLE IF NOT EXISTS attempts (
   {worst},
   closed REAL, outcome TEXT, status INTEGER, tokens_in INTEGER, tokens_out INTEGER, cached INTEGER,
   reasoning INTEGER, usage TEXT, seconds REAL, waited REAL, {rated}, reply TEXT, stop TEXT, h REAL,
-  retry_after REAL, error TEXT);
+  retry_after REAL, error TEXT, body TEXT, wire TEXT);
 CREATE INDEX IF NOT EXISTS attempts_by_round ON attempts (match, round);
 CREATE TABLE IF NOT EXISTS events (
   seq INTEGER PRIMARY KEY, match TEXT NOT NULL, round INTEGER NOT NULL, player TEXT NOT NULL, kind TEXT NOT NULL,
@@ -72,11 +73,12 @@ CREATE TABLE IF NOT EXISTS learnt (
   model TEXT NOT NULL, field TEXT NOT NULL, most INTEGER, why TEXT NOT NULL, noticed REAL NOT NULL,
   PRIMARY KEY (model, field)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS lost (match TEXT NOT NULL, attempts INTEGER NOT NULL, noticed REAL NOT NULL);
+{chain}
 """
 RATED_COLUMNS = (*(f"worst_{name}" for name in RATED), *RATED)
 ADDED = {
     "items": {"passages": "TEXT", "answerable": "INTEGER", "evidence": "TEXT"},
-    "attempts": dict.fromkeys(RATED_COLUMNS, "REAL"),
+    "attempts": dict.fromkeys(RATED_COLUMNS, "REAL") | {"body": "TEXT", "wire": "TEXT"},
     "results": dict.fromkeys((*AMOUNTS, "abstained"), "NUMERIC NOT NULL DEFAULT 0"),
 }
 SCHEMA = TABLES.format(
@@ -84,6 +86,7 @@ SCHEMA = TABLES.format(
     worst=", ".join(f"worst_{name} REAL" for name in RATED),
     rated=", ".join(f"{name} REAL" for name in RATED),
     amounts=", ".join(f"{name} {kind}" for name, kind in ADDED["results"].items()),
+    chain=chain.TABLE,
 )
 GROUP = 512
 IDLE, PAUSE, SOON = 1.0, 0.25, 0.005
@@ -163,7 +166,9 @@ class Writer:
             _add_columns(self._connection)
             self._connection.execute("PRAGMA wal_autocheckpoint=0")  # the syncing thread does it
             self._cursor = self._connection.cursor()
+            self._chain = chain.Chain(self._connection)
             self._log = os.open(path.with_name(path.name + "-wal"), os.O_RDONLY)
+            self._inode = path.stat().st_ino
         except (sqlite3.Error, UnicodeDecodeError, OSError) as error:
             self._connection.close()
             raise self._told(error) from None
@@ -198,6 +203,16 @@ class Writer:
     def backlog(self) -> int:
         """How much is queued and not yet written."""
         return len(self._queue)
+
+    @property
+    def head(self) -> str:
+        """The head of the run's chain, as committed so far."""
+        return self._chain.head
+
+    @property
+    def chained(self) -> bool:
+        """Whether the file has a chain: one of an earlier version has none yet."""
+        return self._chain.n > 0
 
     def close(self) -> None:
         """Write what is queued and close the file; raises what the writing met."""
@@ -325,11 +340,12 @@ class Writer:
         if self._error is not None or not statements:
             return
         try:
-            execute = self._cursor.execute
-            execute("BEGIN")
-            for statement, values in statements:
-                execute(statement, values)
-            execute("COMMIT")
+            if os.stat(self._path).st_ino != self._inode:
+                raise OSError("another file is in its place")
+            self._cursor.execute("BEGIN")
+            self._chain.write(self._cursor, statements)
+            self._cursor.execute("COMMIT")
+            self._chain.advance()
             self._written += len(statements)
         except Exception as error:  # noqa: BLE001 - whatever it is, those who wait must be told
             self._error = self._told(error)

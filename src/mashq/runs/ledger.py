@@ -12,30 +12,17 @@ import hashlib
 import json
 import sqlite3
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
 from mashq.gateway.types import Call, Clock, Completion, Costs, Entry, Outcome, Request, Usage, Worst
 from mashq.gateway.untrusted import whole
 from mashq.protocol.resources import RATED, UNKNOWN, Unknown
+from mashq.runs.chain import CLOSE, LEARN, OPEN, PROMPT
 from mashq.runs.database import RATED_COLUMNS
 
-OPEN = (
-    "INSERT INTO attempts (id, match, round, player, item, purpose, n, ask, model, prompt, opened, worst_in,"
-    f" worst_out, worst_seconds, {', '.join(f'worst_{name}' for name in RATED)})"
-    f" VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?{',?' * len(RATED)})"
-)
-CLOSE = (
-    "UPDATE attempts SET closed=?, outcome=?, status=?, tokens_in=?, tokens_out=?, cached=?, reasoning=?, usage=?,"
-    f" seconds=?, waited=?, {', '.join(f'{name}=?' for name in RATED)}, reply=?, stop=?, h=?, retry_after=?, error=?"
-    " WHERE id=?"
-)
-
-
-LEARN = "INSERT OR REPLACE INTO learnt VALUES (?,?,?,?,?)"
 MARK = "INSERT OR REPLACE INTO marks VALUES (?,?,?,?)"
-PROMPT = "INSERT OR IGNORE INTO prompts VALUES (?,?)"
 PLAIN = json.JSONEncoder(ensure_ascii=False).encode
 AHEAD, MAX_AHEAD, OFTEN = 128, 4096, 2.0  # attempts; seconds between marks
 LATELY = 256  # prompts
@@ -96,7 +83,7 @@ class RunLedger:
             if len(self._prompts) > LATELY:
                 del self._prompts[next(iter(self._prompts))]
         who = (call.match, call.round, call.player, call.item, call.purpose, call.n, call.ask)
-        reserved = (worst.tokens_in, worst.tokens_out, worst.seconds, *_rated(worst.rated))
+        reserved = (worst.tokens_in, worst.tokens_out, _real(worst.seconds), *_rated(worst.rated))
         self._sink.put(OPEN, (attempt, *who, model, digest, self._clock.now(), *reserved))
         if durable:
             await self._sink.durable()
@@ -129,7 +116,7 @@ class RunLedger:
         """Write down what came of it."""
         usage, reply = outcome.usage, outcome.completion
         tokens = (_null(usage.tokens_in), _null(usage.tokens_out), _null(usage.cached), _null(usage.reasoning))
-        said = (None, None, None) if reply is None else (whole(reply.text), reply.stop, reply.h)
+        said = (None, None, None) if reply is None else (whole(reply.text), whole(reply.stop), _real(reply.h))
         self._sink.put(
             CLOSE,
             (
@@ -137,13 +124,15 @@ class RunLedger:
                 outcome.kind,
                 outcome.status,
                 *tokens,
-                usage.raw,
-                _null(outcome.seconds),
-                waited,
+                whole(usage.raw),
+                _real(outcome.seconds),
+                _real(waited),
                 *_rated(outcome.rated),
                 *said,
-                outcome.retry_after,
+                _real(outcome.retry_after),
                 whole(outcome.error),
+                outcome.body and whole(outcome.body),
+                outcome.wire,
                 attempt,
             ),
         )
@@ -165,10 +154,18 @@ def entries(
     connection: sqlite3.Connection, where: str = "1", values: Sequence[object] = ()
 ) -> list[tuple[Call, Entry]]:
     """The attempts in a run's file, oldest first."""
+    return list(each_entry(connection, where, values))
+
+
+def each_entry(
+    connection: sqlite3.Connection, where: str = "1", values: Sequence[object] = ()
+) -> Iterator[tuple[Call, Entry]]:
+    """The same one by one."""
     cursor = connection.execute(f"SELECT * FROM attempts WHERE {where} ORDER BY id", values)
     names = [column[0] for column in cursor.description]
     lacking = dict.fromkeys(RATED_COLUMNS)  # a file of an earlier version may have fewer: what it lacks is unknown
-    return [_entry(lacking | dict(zip(names, row, strict=True))) for row in cursor]
+    for row in cursor:
+        yield _entry(lacking | dict(zip(names, row, strict=True)))
 
 
 def _entry(row: dict[str, Any]) -> tuple[Call, Entry]:
@@ -196,7 +193,12 @@ def _entry(row: dict[str, Any]) -> tuple[Call, Entry]:
 
 
 def _rated(costs: Costs) -> tuple[float | None, ...]:
-    return tuple(_null(costs.get(name, UNKNOWN)) for name in RATED)
+    return tuple(_real(costs.get(name, UNKNOWN)) for name in RATED)
+
+
+def _real(value: float | Unknown | None) -> float | None:
+    """A number as the file gives it back: a float, and no negative zero."""
+    return None if value is None or isinstance(value, Unknown) else float(value) + 0.0
 
 
 def _null(value: float | Unknown) -> float | None:

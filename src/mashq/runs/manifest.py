@@ -22,7 +22,8 @@ from mashq.tasks import load as tasks
 from mashq.version import __version__
 
 MANIFEST = "manifest.json"
-FORMAT, GATEWAY, DIGEST = 1, "gateway", "digest"
+FORMAT, GATEWAY, DIGEST, ACCEPTED = 1, "gateway", "digest", "accepted"
+LONGEST = 64 * 2**20
 PACKAGES = ("aiohttp", "genai-prices", "numpy", "pydantic", "xllamacpp")
 
 
@@ -102,6 +103,8 @@ def default_out(clock: Clock, root: Path | None = None) -> Path:
 def read_manifest(path: Path) -> dict[str, Any]:
     """The manifest of a run, or a clear error when `path` is none."""
     try:
+        if (path / MANIFEST).stat().st_size > LONGEST:
+            raise ValueError(f"it is longer than {LONGEST} bytes")
         document: Any = json.loads((path / MANIFEST).read_text("utf-8"))
         json.dumps(document, ensure_ascii=False).encode()  # half a surrogate pair could not be written again
     except (FileNotFoundError, NotADirectoryError):
@@ -146,5 +149,9 @@ def config_of(manifest: Mapping[str, Any], run: str) -> Config:
 
 def manifest_digest(manifest: Mapping[str, Any]) -> str:
     """A fingerprint of all that a manifest says, but for the fingerprint itself."""
-    said = {name: value for name, value in manifest.items() if name != DIGEST}
-    return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
+    return hashlib.sha256(json.dumps(without_digest(manifest), sort_keys=True).encode()).hexdigest()
+
+
+def without_digest(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """What a manifest says, but for the fingerprint of it."""
+    return {name: value for name, value in manifest.items() if name != DIGEST}

@@ -19,9 +19,10 @@ from mashq.protocol.moves import Move
 from mashq.protocol.replay import BadMove, Delta
 from mashq.protocol.results import PlayerResult, results_of
 from mashq.protocol.state import MatchState
+from mashq.runs import chain
 from mashq.runs.contents import Floors, floors_of, has_texts, of_state
 from mashq.runs.contents import read as read_contents
-from mashq.runs.manifest import config_of, read_match, rules_of_play
+from mashq.runs.manifest import config_of, manifest_digest, read_match, rules_of_play
 from mashq.runs.reading import (
     check_record,
     read_attempts,
@@ -157,11 +158,25 @@ def items_in(path: Path, manifest: Mapping[str, Any]) -> tuple[Item, ...]:
 
 def sound(path: Path) -> None:
     """See that a run that was not closed agrees with itself: its files may be torn, or of two moments."""
-    from mashq.runs.verify import verify  # it is made of what is here
+    from mashq.runs.verify import END, verify  # it is made of what is here
 
-    wrong = next((finding for finding in verify(path) if finding.wrong), None)
+    wrong = next((finding for finding in verify(path) if finding.wrong and finding.check != END), None)
     if wrong is not None:
         raise StoreError(f"{path} is damaged ({wrong.check}: {wrong.wrong}): restore it from a copy")
+
+
+def changed_since(path: Path, manifest: Mapping[str, Any]) -> list[str]:
+    """The parts of a run's manifest that are not those it was begun, or openly changed, with.
+
+    A process that died while it wrote a new manifest has left the one before it: that is no change.
+    """
+    with reading(path) as connection:
+        told = chain.notes(connection, chain.MANIFEST)
+    if not told:
+        return []
+    same = manifest_digest(manifest) in [entry[1] for entry in told[-2:]]
+    items = [] if manifest["digests"].get("items", "") in ("", digest(read_items(path))) else ["items"]
+    return items if same else [*chain.differing(told, manifest), *items]
 
 
 def fitted(path: Path, fixture: Fixture, found: Sequence[PlayerResult]) -> tuple[PlayerResult, ...]:

@@ -18,7 +18,7 @@ from mashq.protocol import moves
 from mashq.protocol.items import Item
 from mashq.protocol.resources import RATED
 from mashq.protocol.results import PlayerResult
-from mashq.runs import charges, items, results
+from mashq.runs import chain, charges, items, results
 from mashq.runs.database import columns_of, connect
 from mashq.runs.ledger import entries
 from mashq.runs.schema import check_file
@@ -61,6 +61,13 @@ def check_record(path: Path) -> None:
     """See that every cell of a run's file holds what its column can; a StoreError names the first that does not."""
     with reading(path) as connection:
         check_file(connection, path / DATABASE)
+
+
+def read_head(path: Path) -> str | None:
+    """The head of the run's chain; None of a run of an earlier version, which has none."""
+    with reading(path) as connection:
+        links, head = chain.last(connection)
+    return head if links else None
 
 
 def read_items(path: Path) -> tuple[Item, ...]:

@@ -89,6 +89,8 @@ class AttemptBase(Row):
     h: Share | None
     retry_after: float | None
     error: str | None
+    body: str | None
+    wire: str | None
 
 
 class EventRow(Row):
@@ -230,6 +232,14 @@ class LostRow(Row):
     noticed: Measure
 
 
+class LinkRow(Row):
+    """A link of the hash chain."""
+
+    n: Place
+    covers: Json
+    head: str
+
+
 _AMOUNTS = {
     f"{name}{part}": (kind, ...)
     for name in MEASURES
@@ -258,6 +268,7 @@ ROWS: Mapping[str, type[Row]] = {
     "marks": MarkRow,
     "learnt": LearntRow,
     "lost": LostRow,
+    "chain": LinkRow,
 }
 
 
@@ -324,6 +335,14 @@ class Digests(Part):
     package: str = ""
 
 
+class PriceRow(Part):
+    """Dollars a million tokens."""
+
+    input: float
+    output: float
+    cached: float
+
+
 class Model(Part):
     """How a model was reached."""
 
@@ -331,7 +350,15 @@ class Model(Part):
     base_url: str | None
     simulated: bool
     price: str | None = None
+    price_row: PriceRow | None = None
     energy: str | None = None
+
+
+class Accepted(Part):
+    """A change of the manifest that was gone on with openly: when, and of which parts."""
+
+    time: float
+    changed: list[str]
 
 
 class Played(Part):
@@ -345,6 +372,7 @@ class Played(Part):
     config: dict[str, Any]
     models: dict[str, Model] = {}
     digest: str = ""
+    accepted: list[Accepted] = []
 
 
 class MatchManifest(Played):

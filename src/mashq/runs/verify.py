@@ -3,40 +3,57 @@
 results   the rows written when a match ended are the fold of its moves
 costs     what the moves say they cost is what the attempts in the ledger cost
 items     their digest is the manifest's
+replies   what each says, with its tokens, is in the body that came; its dollars are what the tokens come to
+answers   what a player wrote is in a reply that it got
+H         each is what the detector says of the answer (with `rescore`)
 prompts   the text of every attempt's prompt is there, under its own digest
 file      SQLite finds the file whole
 manifest  it is as it was written
+chain     every head follows from the rows that it covers, and every row is covered; the manifest is the chain's
+end       a run whose chain has its end has one that says so
+head      the last head is the one that was published
 """
 
 import hashlib
-from collections.abc import Iterator
+import math
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from mashq.gateway.types import REFEREE, spend_of
 from mashq.protocol.game import to_move
-from mashq.protocol.resources import Spend
+from mashq.protocol.resources import MEASURES, Spend
 from mashq.protocol.results import results_of
-from mashq.runs.charges import worked_out
-from mashq.runs.ledger import entries
-from mashq.runs.manifest import DIGEST, manifest_digest, read_match
+from mashq.runs import chain, rederive, results
+from mashq.runs.charges import Charges, worked_out
+from mashq.runs.database import AMOUNTS, columns_of
+from mashq.runs.ledger import each_entry
+from mashq.runs.manifest import DIGEST, GATEWAY, manifest_digest, read_manifest
 from mashq.runs.open import Played, read_season
-from mashq.runs.reading import read_items, read_matches, read_moves, read_results, reading
+from mashq.runs.reading import check_record, read_items, read_matches, read_moves, read_results, reading
 from mashq.tasks import load as tasks
 
-KEPT = """SELECT player, purpose, opened, closed, unresolved, failed, tokens FROM spent WHERE match = ?
-  ORDER BY player, purpose"""
+KEPT = """SELECT player, purpose, opened, closed, unresolved, failed, tokens, seconds, waited FROM spent
+  WHERE match = ? ORDER BY player, purpose"""
 MADE = """SELECT player, purpose, count(*), count(outcome), sum(outcome IS NULL),
   sum(outcome IS NOT NULL AND outcome NOT IN ('ok', 'refused')),
-  sum(coalesce(tokens_in, 0) + coalesce(tokens_out, 0)) FROM attempts WHERE match = ?
-  GROUP BY player, purpose ORDER BY player, purpose"""
+  sum(coalesce(tokens_in, 0) + coalesce(tokens_out, 0)), sum(coalesce(seconds, 0)), sum(coalesce(waited, 0))
+  FROM attempts WHERE match = ? GROUP BY player, purpose ORDER BY player, purpose"""
+MARKED = """SELECT base, upto, (SELECT position FROM matches WHERE id = m.match),
+  (SELECT max(id) FROM attempts a WHERE a.match = m.match) FROM marks m WHERE match = ?"""
+CHARGED = """SELECT player, item, measure, charged, attempts FROM charges WHERE match = ?
+  ORDER BY player, item, measure"""
 BY_ROUND = """SELECT charged.player, charged.round, calls, coalesce(made, 0) FROM
   (SELECT player, round, sum(coalesce(json_extract(move, '$.spend.calls'), 0)) AS calls FROM events
     WHERE match = :match GROUP BY player, round) AS charged
   LEFT JOIN (SELECT player, round, count(outcome) AS made FROM attempts
     WHERE match = :match GROUP BY player, round) AS own
   ON own.player = charged.player AND own.round = charged.round WHERE calls > coalesce(made, 0)"""
+
+
+END = "end"
+Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,21 +64,81 @@ class Finding:
     wrong: str = ""
 
 
-def verify(path: Path) -> Iterator[Finding]:
-    """Check a run, one finding at a time."""
-    read_match(path)
+def verify(
+    path: Path, *, head: str | None = None, rescore: bool = False, progress: Progress | None = None
+) -> Iterator[Finding]:
+    """Check a run, one finding at a time; `head` is the one that was published, `rescore`: every H, too."""
+    manifest = read_manifest(path)
     yield Finding("file", _file(path))
+    if manifest.get("kind") == GATEWAY:
+        check_record(path)
+        yield Finding("manifest", _manifest(manifest))
+        yield Finding("prompts", _prompts(path))
+        yield from _chain(path, manifest, head, progress)
+        yield Finding("replies", rederive.replies(path) or rederive.dollars(path, manifest))
+        return
     season = read_season(path)
     yield Finding("manifest", _manifest(season.manifest))
-    digest = season.manifest["digests"].get("items")
-    yield Finding("items", "" if tasks.digest(read_items(path)) == digest else "their digest is not the manifest's")
+    yield Finding("items", _items(path, season.manifest))
     yield Finding("prompts", _prompts(path))
-    there = read_matches(path)
+    yield from _chain(path, season.manifest, head, progress)
+    yield Finding("replies", rederive.replies(path) or rederive.dollars(path, season.manifest))
+    there, known = read_matches(path), list[str]()
     for fixture in season.fixtures():
+        known.append(fixture.id)
         if fixture.id in there or season.finished:
             yield Finding(f"match {fixture.id}: costs", _costs(path, fixture.id) or _tally(path, fixture.id))
+            yield Finding(f"match {fixture.id}: answers", rederive.answers(path, fixture.id, fixture.config))
+            if rescore:
+                yield Finding(f"match {fixture.id}: H", rederive.scores(path, fixture.id, fixture.config))
             if there.get(fixture.id) or season.finished:
                 yield Finding(f"match {fixture.id}: results", _results(season.played(fixture)))
+    stray = _stray(path, known)
+    if stray:
+        yield Finding("matches", stray)
+
+
+def _chain(path: Path, manifest: dict[str, Any], head: str | None, progress: Progress | None) -> Iterator[Finding]:
+    """A run of an earlier version has no chain until it is gone on with."""
+    with reading(path) as connection:
+        links, _ = chain.last(connection)
+        found = chain.check(connection, progress) if links else chain.Check()
+    if links:
+        said, pending = [entry[1] for entry in found.manifests], False
+        if not found.wrong and said[-1:] != [manifest_digest(manifest)]:
+            pending = found.last == chain.MANIFEST and said[-2:-1] == [manifest_digest(manifest)]
+            if not pending:
+                parts = chain.differing(found.manifests[-1:], manifest)
+                found.wrong = f"{', '.join(parts)} of the manifest is not what the chain says"
+        yield Finding("chain", found.wrong)
+        said_so = "the chain has a later manifest than the directory: run 'mashq resume'" if pending else ""
+        yield Finding(END, said_so)
+    if head is not None:
+        same = links and found.head == head.strip().lower()
+        yield Finding("head", "" if same else f"the run's head is {found.head}, not {head.strip()[:80]}")
+
+
+def _items(path: Path, manifest: dict[str, Any]) -> str:
+    if tasks.digest(read_items(path)) != manifest["digests"].get("items"):
+        return "their digest is not the manifest's"
+    with reading(path) as connection:
+        places = [place for (place,) in connection.execute("SELECT position FROM items ORDER BY position")]
+    return (
+        "" if places == list(range(len(places))) == list(range(manifest["items"])) else "their places are not theirs"
+    )
+
+
+def _stray(path: Path, known: Sequence[str]) -> str:
+    """Rows of matches that the run does not have."""
+    with reading(path) as connection:
+        for table in ("matches", "attempts", "events", "seats", "results", "spent", "charges", "marks", "lost"):
+            name = "id" if table == "matches" else "match"
+            if connection.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (table,)).fetchone():
+                query = f"SELECT DISTINCT {name} FROM {table}"
+                odd = [match for (match,) in connection.execute(query) if match not in set(known)]
+                if odd:
+                    return f"{table} has rows of a match {odd[0]!r:.40}, which the run has not"
+    return ""
 
 
 def _file(path: Path) -> str:
@@ -102,7 +179,7 @@ def _costs(path: Path, match: str) -> str:
     ended = read_matches(path).get(match, False)
     spent: dict[str, Spend] = {}
     with reading(path) as connection:
-        for call, entry in entries(connection, "match = ?", (match,)):
+        for call, entry in each_entry(connection, "match = ?", (match,)):
             if call.player != REFEREE:
                 spent[call.player] = spent.get(call.player, Spend()) + spend_of(entry)
     for player, cost in spent.items():
@@ -125,7 +202,20 @@ def _tally(path: Path, match: str) -> str:
             return ""
         kept = connection.execute(KEPT, (match,)).fetchall()
         made = connection.execute(MADE, (match,)).fetchall()
-    return "the counts of its attempts are not those of the ledger" if kept and kept != made else ""
+        marked = connection.execute(MARKED, (match,)).fetchone()
+    if kept and not (len(kept) == len(made) and all(map(_alike, kept, made))):
+        return "the counts of its attempts are not those of the ledger"
+    if marked is not None and (marked[0] != marked[2] << 32 or marked[1] < (marked[3] or 0)):
+        return "the mark of its attempts is not where they are"
+    return ""
+
+
+def _alike(one: Sequence[Any], other: Sequence[Any]) -> bool:
+    """Whether two rows are the same, sums of seconds to the last digits."""
+    return len(one) == len(other) and all(
+        math.isclose(a, b, rel_tol=1e-9, abs_tol=1e-9) if isinstance(a, float) and isinstance(b, float) else a == b
+        for a, b in zip(one, other, strict=True)
+    )
 
 
 def _results(played: Played) -> str:
@@ -134,11 +224,47 @@ def _results(played: Played) -> str:
     stored, folded = read_results(played.path, played.fixture.id), charges.on(results_of(played.state))
     if to_move(played.state):
         return "its moves do not come to an end"
-    if stored is None or stored == folded:  # one of an earlier version has no rows
+    if stored is None:  # one of an earlier version has no rows
         return ""
+    if stored == folded:
+        return _rows(played) or _charged(played.path, played.fixture.id, charges)
     for row, own in zip(stored or (), folded, strict=False):
         for one, other in zip(row.items, own.items, strict=False):
             if one != other:
                 what = "moves come" if replace(one, charge=other.charge) != other else "attempts of unknown cost come"
                 return f"{own.name}, item {other.item}: the row is not what its {what} to"
     return "the rows are not what the moves come to"
+
+
+def _rows(played: Played) -> str:
+    """The rows themselves are those that the fold would write, no more and no less."""
+    match = played.fixture.id
+    due: dict[str, list[tuple[Any, ...]]] = {results.SEAT: [], results.RESULT: []}
+    for statement, values in results.statements(match, results_of(played.state)):
+        due[statement].append(tuple(values))
+    with reading(played.path) as connection:
+        written = (*results.COLUMNS, *AMOUNTS)
+        if not columns_of(connection, "results").issuperset(written):  # of an earlier version
+            return ""
+        columns = ", ".join(("match", "seat", "position", *written))
+        seats = connection.execute("SELECT * FROM seats WHERE match = ? ORDER BY seat", (match,)).fetchall()
+        rows = connection.execute(f"SELECT {columns} FROM results WHERE match = ? ORDER BY seat, position", (match,))
+        same = seats == due[results.SEAT] and rows.fetchall() == due[results.RESULT]
+    return "" if same else "the rows are not what the moves come to"
+
+
+def _charged(path: Path, match: str, charges: Charges) -> str:
+    """The charges kept of a match are those of its attempts, row by row."""
+    with reading(path) as connection:
+        if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'charges'").fetchone():
+            return ""
+        kept = connection.execute(CHARGED, (match,)).fetchall()
+    owed = [
+        (player, item, measure, float(amount.total), amount.known)
+        for (player, item), spend in charges.by.items()
+        for measure in MEASURES
+        if (amount := spend.measured(measure)).known
+    ]
+    owed.sort(key=lambda row: (row[0], row[1] or "", row[2]))
+    same = len(kept) == len(owed) and all(map(_alike, kept, owed))
+    return "" if same else "the charges are not what its attempts of unknown cost come to"

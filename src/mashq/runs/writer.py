@@ -6,11 +6,12 @@ One process writes a run at a time, held by a lock; any number may read it, also
 
 import contextlib
 import fcntl
+import itertools
 import json
 import os
+import sqlite3
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import astuple, dataclass
-from itertools import chain
 from pathlib import Path
 from typing import IO, Any
 
@@ -21,22 +22,20 @@ from mashq.protocol import moves
 from mashq.protocol.game import Ruling
 from mashq.protocol.items import Item
 from mashq.protocol.results import PlayerResult
-from mashq.runs import charges, results
+from mashq.runs import chain, charges, results
 from mashq.runs import items as stored_items
-from mashq.runs.database import Statement, Writer
+from mashq.runs.chain import BEGUN, ENDED, EVENT, LOSE, NOTE, REFUSAL
+from mashq.runs.database import Statement, Writer, connect
 from mashq.runs.ledger import RunLedger, Sink, boot_id
-from mashq.runs.manifest import DIGEST, MANIFEST, manifest_digest, read_manifest
+from mashq.runs.manifest import ACCEPTED, DIGEST, MANIFEST, manifest_digest, read_manifest, without_digest
 from mashq.runs.reading import DATABASE, TALLY, Left, has_table, reading, unclosed
 
 LOCK = "lock"
 LEFTOVERS = {LOCK, MANIFEST + ".new", *(DATABASE + end for end in ("", "-wal", "-shm"))}
 TABLES = ("items", "prompts", "attempts", "events")  # of every version
 RELEASE = "UPDATE marks SET upto = coalesce((SELECT max(id) FROM attempts a WHERE a.match = marks.match), base)"
-ENDED = "UPDATE matches SET ended = ? WHERE id = ?"
 COUNTED = f"INSERT OR REPLACE INTO spent {TALLY.replace('WHERE 1', 'WHERE match = ?')}"
 STRICT = json.JSONEncoder(allow_nan=False).encode
-REFUSAL = "INSERT INTO refusals (time, player, method, path, status, reason) VALUES (?,?,?,?,?,?)"
-EVENT = "INSERT INTO events (match, round, player, kind, item, move, ruling, time) VALUES (?,?,?,?,?,?,?,?)"
 
 
 class Run:
@@ -62,6 +61,9 @@ class Run:
             raise StoreError(f"{path} is already used: choose another --out, or run 'mashq resume {path}'")
         lock = _locked(path)
         if (path / MANIFEST).exists():  # another process began it between the look and the lock
+            lock.close()
+            raise StoreError(f"{path} is already used: choose another --out, or run 'mashq resume {path}'")
+        if not _begun_by_us(path / DATABASE):
             lock.close()
             raise StoreError(f"{path} is already used: choose another --out, or run 'mashq resume {path}'")
         for name in LEFTOVERS - {LOCK}:  # of a run that died before it began: nothing was asked, nothing is lost
@@ -93,7 +95,26 @@ class Run:
         except StoreError:
             lock.close()
             raise
-        return cls(path, clock, lock)
+        run = cls(path, clock, lock)
+        if not run.writer.chained:
+            run._begin_chain()
+        return run
+
+    def _begin_chain(self) -> None:
+        """The chain of a run of an earlier version begins with a digest of what it holds."""
+        with reading(self.path) as connection:
+            self.writer.put(NOTE, chain.held(connection))
+        manifest = read_manifest(self.path)
+        self.writer.put(NOTE, (chain.MANIFEST, manifest_digest(manifest), chain.parts(without_digest(manifest))))
+        self.writer.flush()
+
+    def accept(self, manifest: dict[str, Any], changed: Sequence[str]) -> dict[str, Any]:
+        """Go on from a manifest that was changed, openly: the chain and the manifest say so for good."""
+        accepted = {"time": self._clock.now(), "changed": list(changed)}
+        self.writer.put(NOTE, (chain.ACCEPTED, accepted["time"], accepted["changed"]))
+        said = manifest | {ACCEPTED: [*manifest.get(ACCEPTED, []), accepted]}
+        self.write_manifest(said)
+        return said
 
     def record(self, match: str, position: int = 0) -> "MatchRecord":
         """The record of one match of the run."""
@@ -107,14 +128,16 @@ class Run:
             found = connection.execute(query, (boot_id(),)).fetchall()
         for match, missing in found:
             if missing > 0:
-                self.writer.put("INSERT INTO lost VALUES (?,?,?)", (match, missing, self._clock.now()))
+                self.writer.put(LOSE, (match, missing, self._clock.now()))
         self.writer.put(RELEASE, ())
 
     def write_manifest(self, manifest: dict[str, Any]) -> None:
-        """Replace the manifest in one step."""
+        """Replace the manifest in one step; what it says is in the chain before."""
+        self.writer.put(NOTE, (chain.MANIFEST, manifest_digest(manifest), chain.parts(without_digest(manifest))))
+        self.writer.flush()
         target, fresh = self.path / MANIFEST, self.path / (MANIFEST + ".new")
         try:
-            with fresh.open("w", encoding="utf-8") as file:
+            with os.fdopen(_own_file(fresh, os.O_WRONLY | os.O_TRUNC), "w", encoding="utf-8") as file:
                 sealed = {**manifest, DIGEST: manifest_digest(manifest)}
                 json.dump(sealed, file, indent=2, ensure_ascii=False, sort_keys=False)
                 file.flush()
@@ -144,9 +167,7 @@ class MatchRecord:
 
     def begin(self) -> None:
         """Say that the match is being played."""
-        self.sink.put(
-            "INSERT OR IGNORE INTO matches VALUES (?,?,?,NULL)", (self.match, self.position, self.clock.now())
-        )
+        self.sink.put(BEGUN, (self.match, self.position, self.clock.now()))
 
     def ledger(self, left: Left | None = None) -> RunLedger:
         """The ledger, knowing what a crashed process left."""
@@ -171,7 +192,7 @@ class MatchRecord:
 
     async def end(self, found: Sequence[PlayerResult], more: Iterable[Statement] = ()) -> None:
         """Write the results, `more` rows that go with them, and that the match is over, all on disk."""
-        for statement, values in chain(results.statements(self.match, found), more):
+        for statement, values in itertools.chain(results.statements(self.match, found), more):
             self.sink.put(statement, values)
         self.sink.put(COUNTED, (self.match,))
         for statement, values in charges.statements(self.match):
@@ -184,7 +205,7 @@ class MatchRecord:
 def _locked(path: Path) -> IO[str]:
     """Hold the run for this process; the kernel lets go when it dies."""
     try:
-        lock = (path / LOCK).open("w")
+        lock = os.fdopen(_own_file(path / LOCK, os.O_RDWR), "r+")
     except OSError as error:
         raise StoreError(f"{path} cannot be locked ({error.strerror}): is it writable?") from None
     try:
@@ -193,3 +214,21 @@ def _locked(path: Path) -> IO[str]:
         lock.close()
         raise StoreError(f"{path} is being played by another process: wait for it, or stop it") from None
     return lock
+
+
+def _own_file(path: Path, how: int) -> int:
+    """A file of the run opened to write, made when it is not there; never one that a link leads to elsewhere."""
+    return os.open(path, how | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
+
+
+def _begun_by_us(database: Path) -> bool:
+    """Whether what stands where a run's file goes is nothing, or that of a run of ours that never asked anything."""
+    if not database.exists() or not database.stat().st_size:
+        return not database.is_symlink()
+    try:
+        with contextlib.closing(connect(database, readonly=True)) as connection:
+            if not all(has_table(connection, table) for table in TABLES):
+                return False
+            return connection.execute("SELECT 1 FROM attempts LIMIT 1").fetchone() is None
+    except (StoreError, sqlite3.Error):
+        return False

@@ -19,7 +19,7 @@ from mashq.protocol.resources import UNKNOWN, Spend
 from mashq.protocol.rules import Budget
 from mashq.testing import FakeProvider
 from tests.gateway.fakes import FakeClock, FakeLedger, Script, http_error, replied
-from tests.gateway.proxy.metered import CALL, CHAT, KEY, table
+from tests.gateway.proxy.metered import CALL, CHAT, KEY, Table, table
 
 TOOLS = [
     {
@@ -166,19 +166,58 @@ async def test_a_stream_comes_as_it_is_made(provider: FakeProvider) -> None:
         assert at.outcomes() == ["ok"]
 
 
-async def test_an_agent_that_leaves_a_stream_is_told_apart_from_a_lost_connection(provider: FakeProvider) -> None:
-    provider.configure(script=["slow_drip"], drip=0.002)
+async def leave_early(at: Table, gone: asyncio.Event | None = None) -> Outcome:
+    """Read one event of a stream and go; what the ledger says of it."""
+    headers = {"Authorization": f"Bearer {at.seat.token}"}
+    body = {**CHAT, "stream": True}
+    response = await at.session.post(at.seat.base_url + "/chat/completions", json=body, headers=headers)
+    await response.content.readuntil(b"\n\n")
+    response.close()
+    if gone is not None:
+        gone.set()
+    await until(lambda: at.ledger.closed)
+    return at.ledger.closed[0][0]
+
+
+async def test_an_agent_that_leaves_a_stream_pays_for_all_of_it(provider: FakeProvider) -> None:
+    provider.configure(script=["slow_drip", "slow_drip"], drip=0.002)
     async with table(provider.base_url) as at:
-        headers = {"Authorization": f"Bearer {at.seat.token}"}
-        asked = {**CHAT, "stream": True}
-        response = await at.session.post(at.seat.base_url + "/chat/completions", json=asked, headers=headers)
-        await response.content.readuntil(b"\n\n")
-        response.close()
-        await until(lambda: at.ledger.closed)
-        outcome = at.ledger.closed[0][0]
-        assert (outcome.kind, outcome.usage) == ("left", Usage())
-        assert "agent left" in outcome.error
-        assert at.grant.spend.unknown == 1
+        early = await leave_early(at)
+        await at.ask({**CHAT, "stream": True})
+        assert at.outcomes() == ["ok", "ok"]
+        assert early.usage == at.ledger.closed[1][0].usage != Usage(), "read on to the usage event"
+        assert at.grant.spend.unknown == 0
+
+
+async def test_an_agent_that_leaves_a_stream_whose_usage_never_comes_is_told_apart() -> None:
+    gone = asyncio.Event()
+
+    async def breaks_off(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        chunk = {"choices": [{"index": 0, "delta": {"content": "x"}, "finish_reason": None}]}
+        head = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: 99999\r\n\r\n"
+        writer.write(head + f"data: {json.dumps(chunk)}\n\n".encode())
+        await gone.wait()
+        for _ in range(20):
+            writer.write(f"data: {json.dumps(chunk)}\n\n".encode())
+            await asyncio.sleep(0.01)
+        writer.transport.abort()
+
+    async with await asyncio.start_server(breaks_off, "127.0.0.1") as provider:
+        port = provider.sockets[0].getsockname()[1]
+        async with table(f"http://127.0.0.1:{port}/v1") as at:
+            outcome = await leave_early(at, gone)
+            assert (outcome.kind, outcome.usage) == ("left", Usage())
+            assert "agent left" in outcome.error
+            assert at.grant.spend.unknown == 1
+
+
+@pytest.mark.parametrize("stream", [1, "true", 0, [], {}])
+async def test_whether_a_reply_is_a_stream_is_true_or_false(provider: FakeProvider, stream: object) -> None:
+    async with table(provider.base_url) as at:
+        status, body, _ = await at.ask({**CHAT, "stream": stream})
+        assert status == 400 and "must be true or false" in str(body)
+        assert not at.ledger.closed
 
 
 async def test_an_agent_that_leaves_without_a_stream_still_pays(provider: FakeProvider) -> None:

@@ -1,7 +1,7 @@
 """What an executor is: a place where the matches of a season are played, and who is told how it goes."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from mashq.arena.context import RunContext
 from mashq.protocol.moves import Move
@@ -23,6 +23,15 @@ class Shown(Protocol):
 
     def ended(self, fixture: Fixture) -> None:
         """A match is over."""
+        ...
+
+
+@runtime_checkable
+class Worried(Protocol):
+    """Someone who is also told, every few seconds, what is wrong with the models; nothing when all is well."""
+
+    def trouble(self, said: str) -> None:
+        """What is wrong now."""
         ...
 
 

@@ -22,6 +22,7 @@ from mashq.gateway.wire.spoken import FILTERED, filtered
 
 MAX_BYTES = 32 * 1024 * 1024
 LINE = 300
+BOM = "\ufeff"
 PRIVATE = re.compile("key|auth|token|secret|cookie", re.IGNORECASE)
 NOTHING = Usage(0, 0, 0, 0)
 NEVER_SENT = (
@@ -86,6 +87,7 @@ class HttpBackend:
         options: Options,
         timeout: float,
         headers: Mapping[str, str] | None = None,
+        secret_headers: Mapping[str, str] | None = None,
         also: Sequence[tuple[Wire, str]] = (),
     ) -> None:
         self._pool, self._clock, self.wire = pool, clock, wire
@@ -93,8 +95,10 @@ class HttpBackend:
         self._timeout, self._path = timeout, wire.path(model)
         self._proxy = proxy_of(base_url)  # found once: looking it up for every request takes a thread
         private = [value for name, value in (headers or {}).items() if PRIVATE.search(name) and len(value) > 7]
-        self._redaction = Redaction([key or "", *private])
-        sent = {**(headers or {}), "Content-Type": "application/json"}
+        secret = secret_headers or {}
+        bare = [value.partition(" ")[2].strip() for value in secret.values()]  # after the word Bearer
+        self._redaction = Redaction([key or "", *private, *secret.values(), *bare])
+        sent = {**(headers or {}), **secret, "Content-Type": "application/json"}
         self._own, *others = [
             Address(one, url.rstrip("/"), sent | one.headers(key)) for one, url in ((wire, base_url), *also)
         ]
@@ -132,8 +136,8 @@ class HttpBackend:
             return Outcome("unreachable", usage=NOTHING, seconds=seconds, error=self._line(str(error)))
         except TimeoutError:
             return self.lost("timeout", f"no complete reply within {self._timeout:g} s", started)
-        except aiohttp.ClientResponseError as error:  # its repr would show every header that was sent
-            return self.lost("unparsable", f"the reply is not HTTP: {error.message}", started)
+        except aiohttp.ClientResponseError as error:  # it quotes what came, cut: half a key could not be told from it
+            return self.lost("unparsable", f"the reply is not HTTP ({_told(error)})", started)
         except aiohttp.ClientPayloadError as error:
             kind = "unparsable" if "decode" in str(error).lower() else "dropped"
             return self.lost(kind, f"the body broke off: {error}", started)
@@ -151,7 +155,8 @@ class HttpBackend:
             return Outcome("unparsable", seconds=seconds, status=response.status, error=error), None
         said = response.headers.get("Retry-After")
         retry_after = None if said is None else parse_retry_after(said, self._clock.now())
-        return self._outcome(response.status, data, seconds, retry_after, decode, wire), data
+        outcome = self._outcome(response.status, data, seconds, retry_after, decode, wire)
+        return outcome, data
 
     def _outcome(
         self,
@@ -162,28 +167,39 @@ class HttpBackend:
         decode: Decode,
         wire: Wire | None = None,
     ) -> Outcome:
+        """The outcome of a whole body, which is cleared of keys before anything is read from it."""
         read = (wire or self.wire).usage
-        try:
-            document: object = json.loads(data)
-        except (ValueError, RecursionError):
-            document = None
+        text, document = self._text(data)
+        form = format_of(wire or self.wire)
         if status >= 300:
             usage = read(document)
             billed = usage if usage != Usage() else NOTHING
-            error = self._line(f"HTTP {status}: {_words(document, data)}")
+            error = self._line(f"HTTP {status}: {_words(document, text)}")
             if status == 400 and (words := filtered(document)) is not None:
                 said = Completion(self._line(words), FILTERED, True)
                 return Outcome("refused", said, billed, seconds, status=status)
             code = self._line(_code(document))
             return Outcome("http", None, billed, seconds, {}, status, retry_after, error, code)
         if document is None:
-            return Outcome("unparsable", seconds=seconds, status=status, error="the reply is not JSON")
+            return Outcome(
+                "unparsable", seconds=seconds, status=status, error="the reply is not JSON", body=text, wire=form
+            )
         decoded = decode(document)
         if isinstance(decoded, str):
             usage = read(document)
-            return Outcome("unparsable", None, usage, seconds, status=status, error=self._line(decoded))
+            error = self._line(decoded)
+            return Outcome("unparsable", None, usage, seconds, status=status, error=error, body=text, wire=form)
         completion, usage = self.without_key(*decoded)
-        return Outcome("refused" if completion.refused else "ok", completion, usage, seconds, status=status)
+        kind = "refused" if completion.refused else "ok"
+        return Outcome(kind, completion, usage, seconds, status=status, body=text, wire=form)
+
+    def _text(self, data: bytes) -> tuple[str, object]:
+        """A body as text without the key, and the JSON in it; None where it is none."""
+        try:
+            text = self.redacted(data.decode(json.detect_encoding(data)))
+            return text, json.loads(text.removeprefix(BOM))
+        except (ValueError, RecursionError):
+            return self.redacted(data.decode("utf-8", "replace")), None
 
     def lost(self, kind: Kind, error: str, started: float) -> Outcome:
         """The outcome of an attempt that began at `started` and brought no reply."""
@@ -229,9 +245,20 @@ def _code(document: object) -> str:
     return next((word for word in words if isinstance(word, str) and not word.isdigit()), "")
 
 
-def _words(document: object, data: bytes) -> str:
+def _told(error: aiohttp.ClientResponseError) -> str:
+    """What is wrong with a reply that is no HTTP, without a word of it."""
+    words = re.match(r"[A-Za-z ]*(\d+ bytes)?", error.message.partition(":")[0])
+    return (words[0].strip() if words else "") or type(error).__name__
+
+
+def format_of(wire: Wire) -> str:
+    """The name under which the ledger keeps replies of a wire."""
+    return type(wire).__name__ if wire.served is None else wire.served.format
+
+
+def _words(document: object, text: str) -> str:
     """The provider's own words about an error."""
     first = next(iter(as_list(document) or []), document)  # Gemini's streams hold an error in a list
     inner = (as_object(first) or {}).get("error")
     words = (as_object(inner) or {}).get("message", inner)
-    return words if isinstance(words, str) else data.decode("utf-8", "replace")
+    return words if isinstance(words, str) else text

@@ -184,9 +184,11 @@ class Grant:
         ledger, durable = self.model.ledger, endpoint.backend.durable
         attempt = await ledger.open(call, request, endpoint.name, worst, durable=durable)
         started = self.model.clock.tick()
+        if endpoint is self.endpoint:
+            endpoint.experience.health.sent(started)
         outcome = endpoint.rated(await send(call))
         if endpoint is self.endpoint:
-            endpoint.note(outcome, foreign=True)
+            endpoint.note(outcome, self.model.clock.tick(), foreign=True)
         ledger.close(attempt, outcome, waited)
         self.spend += spend_of(Entry(attempt, endpoint.name, worst, outcome, waited))
         if outcome.completion is not None:

@@ -2,12 +2,14 @@
 
 A reply is passed on whatever it is, errors with their status and Retry-After included, so that the agent's own client
 decides what to do next. What the agent never sees is a key: every body is cleared of it. A stream is forwarded event
-by event as it comes; when either side leaves before its end the other is cut off, and the attempt is recorded as
-dropped, or as left where it was the agent that went.
+by event as it comes. When the model leaves before its end the agent is cut off, and the attempt is recorded as
+dropped. When the agent leaves, the stream is read to its end, where its usage stands; only if that does not come is
+the attempt recorded as left, and its unknown cost charged at its worst case.
 """
 
+import hashlib
 import json
-from collections.abc import Awaitable, Mapping
+from collections.abc import Coroutine, Mapping
 from dataclasses import replace
 from functools import partial
 
@@ -21,16 +23,23 @@ from mashq.gateway.prices import context_of
 from mashq.gateway.profiles import Experience, Lesson, turned_down
 from mashq.gateway.proxy.grants import Grant
 from mashq.gateway.types import LEFT, Call, Outcome, Request, Worst
-from mashq.gateway.wire.base import Answered, Asked, BadRequest, Options, Served, StreamReader
+from mashq.gateway.wire.base import (
+    DIGESTED,
+    PASSED,
+    STREAMED,
+    Answered,
+    Asked,
+    BadRequest,
+    Options,
+    Served,
+    StreamReader,
+)
 from mashq.gateway.wire.sse import Cutter, TooLong
+from mashq.protocol.resources import Unknown
 
 PASSED_ON = ("Content-Type", "Retry-After", "Retry-After-Ms", "X-Should-Retry", "X-Request-Id")
 ROOM = 64  # bytes that a limit may add to a body
 EVENTS = {"Content-Type": "text/event-stream", "Cache-Control": "no-cache"}
-
-
-class AgentLeft(Exception):
-    """The agent closed its connection while it was being answered."""
 
 
 async def answer(grant: Grant, served: Served, asked: Asked, request: web.BaseRequest) -> web.StreamResponse:
@@ -63,6 +72,7 @@ class _Passing:
         self._body, self._worst = self._bounded()
         self._response: web.StreamResponse | None = None
         self._whole = True
+        self._left = False
 
     def _bounded(self) -> tuple[bytes, Worst]:
         """The body and what it could cost; under a budget of tokens or dollars it gets a limit that can be paid."""
@@ -119,49 +129,77 @@ class _Passing:
 
     async def _send(self, call: Call) -> Outcome:
         path = self._served.target(self._asked, self._backend.model)
-        return await self._backend.exchange(path, self._body, self._take, self._address)
+        outcome = await self._backend.exchange(path, self._body, self._take, self._address)
+        usage = outcome.usage
+        if self._left and (isinstance(usage.tokens_in, Unknown) or isinstance(usage.tokens_out, Unknown)):
+            return replace(outcome, kind="left", completion=None, error=LEFT)
+        return outcome
 
     async def _take(self, response: aiohttp.ClientResponse, started: float) -> Outcome:
         if self._asked.stream and response.status < 300 and response.content_type == "text/event-stream":
             return await self._stream(response, started)
         decode = partial(self._served.decode, self._asked)
         outcome, data = await self._backend.received(response, started, decode, self._address.wire)
+        outcome = self._noted(outcome)
         if data is not None:
             headers = _headers(response, self._backend)
             self._response = web.Response(status=response.status, body=self._cleared(data), headers=headers)
         return outcome
 
     async def _stream(self, response: aiohttp.ClientResponse, started: float) -> Outcome:
-        """Forward a stream; until it has come to its end it is not whole."""
+        """Forward a stream; until it has come to its end it is not whole. When the agent leaves, the rest is read
+        all the same, as it is billed: what the reply cost stands at its end."""
         out = self._response = web.StreamResponse(headers=EVENTS)
         reader, cutter, self._whole = self._served.reader(self._asked), Cutter(), False
-        clock, size = self._grant.model.clock, 0
+        size, kept = 0, list[bytes]()
         try:
-            await _told(out.prepare(self._request))
+            await self._tell(out.prepare(self._request))
             async for data in response.content.iter_any():
                 size += len(data)
                 if size > MAX_BYTES:
                     raise TooLong("the stream never ended")
                 for event in cutter.feed(data):
-                    await self._forward(out, reader, event)
+                    await self._forward(out, reader, event, kept)
             if cutter.rest.strip():
-                await self._forward(out, reader, cutter.rest)
-        except AgentLeft:
-            return self._backend.lost("left", LEFT, started)
+                await self._forward(out, reader, cutter.rest, kept)
         except TooLong as error:
             return self._backend.lost("unparsable", str(error), started)
-        self._whole = True
+        self._whole = not self._left
         kind, completion, error = reader.ending()
-        usage = reader.usage
+        usage, seconds = reader.usage, self._grant.model.clock.tick() - started
+        body, wire = b"".join(kept).decode("utf-8", "replace"), f"{self._served.format}{STREAMED}"
         if completion is not None:
+            said = completion
             completion, usage = self._backend.without_key(completion, usage)
-        seconds = clock.tick() - started
+            if said != completion:  # a key came in pieces: they are not to be kept
+                body, wire = hashlib.sha256(body.encode()).hexdigest(), f"{self._served.format}{DIGESTED}"
         wrong = self._backend.redacted(error)[:300]
-        return Outcome(kind, completion, usage, seconds, status=response.status, error=wrong)
+        return Outcome(kind, completion, usage, seconds, status=response.status, error=wrong, body=body, wire=wire)
 
-    async def _forward(self, out: web.StreamResponse, reader: StreamReader, event: bytes) -> None:
-        if reader.take(event):
-            await _told(out.write(self._cleared(event)))
+    def _noted(self, outcome: Outcome) -> Outcome:
+        """How the ledger has the reply: as it was passed on, of embeddings a digest."""
+        if outcome.body is None:
+            return outcome
+        if self._asked.kind == "embeddings":
+            digest = hashlib.sha256(outcome.body.encode("utf-8", "replace")).hexdigest()
+            return replace(outcome, body=digest, wire=f"{outcome.wire}{DIGESTED}")
+        return replace(outcome, wire=f"{outcome.wire}{PASSED}")
+
+    async def _forward(self, out: web.StreamResponse, reader: StreamReader, event: bytes, kept: list[bytes]) -> None:
+        clear = self._cleared(event)
+        kept.append(clear)
+        if reader.take(clear):
+            await self._tell(out.write(clear))
+
+    async def _tell(self, writing: Coroutine[object, object, object]) -> None:
+        """Write to the agent, unless it has left."""
+        if self._left:
+            writing.close()
+            return
+        try:
+            await writing
+        except ConnectionError:
+            self._left = True
 
     def _cleared(self, data: bytes) -> bytes:
         """`data` without the key; Latin-1 gives every byte a character and back."""
@@ -221,11 +259,3 @@ def _headers(response: aiohttp.ClientResponse, backend: HttpBackend) -> dict[str
     """The headers an agent's client acts on; no others are passed on."""
     found = {name: response.headers[name] for name in PASSED_ON if name in response.headers}
     return {name: backend.redacted(text) for name, text in found.items() if text.isascii() and text.isprintable()}
-
-
-async def _told(writing: Awaitable[object]) -> None:
-    """Write to the agent, or learn that it has left."""
-    try:
-        await writing
-    except ConnectionError:
-        raise AgentLeft from None

@@ -16,6 +16,7 @@ from mashq.gateway.wire.foreign import (
     bounded,
     drawing,
     entries,
+    flag,
     noted_messages,
     number,
     one_model,
@@ -91,7 +92,7 @@ class AnthropicMessagesServed:
         document = body_of(body)
         one_model(document)
         limit = None if document.get("max_tokens") is None else bounded(document, "max_tokens")
-        named, stream = document.get("model"), document.get("stream") is True
+        named, stream = document.get("model"), flag(document, "stream")
         model = named if isinstance(named, str) else ""
         return Asked(kind, document, limit, model, stream, groups=groups, draws_on=_draws_on(document))
 

@@ -13,6 +13,11 @@ from mashq.gateway.types import Completion, Kind, Request, Usage
 
 Decoded = tuple[Completion, Usage] | str
 RouteKind = Literal["chat", "embeddings", "models"]
+PASSED, STREAMED, DIGESTED = (
+    " passed",
+    " stream",
+    " digest",
+)  # after a format's name: how the ledger has a reply in it
 
 
 @dataclass(frozen=True, slots=True)

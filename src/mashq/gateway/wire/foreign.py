@@ -61,6 +61,14 @@ def bounded(document: Mapping[str, object], name: str) -> int:
     return value
 
 
+def flag(document: Mapping[str, object], name: str) -> bool:
+    """What the request says is so, or BadRequest when a provider could take it for something else than we do."""
+    value = document.get(name)
+    if value is not None and not isinstance(value, bool):
+        raise BadRequest(f"{name} is {str(value)[:40]!r}, must be true or false")
+    return value is True
+
+
 def number(value: object, otherwise: float | None) -> float | None:
     """A number, or what to take otherwise."""
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else otherwise

@@ -18,6 +18,7 @@ from mashq.gateway.wire.foreign import (
     bounded,
     drawing,
     entries,
+    flag,
     noted_messages,
     number,
     one_model,
@@ -105,8 +106,8 @@ class OpenAIChatServed:
             document,
             max(given) * choices if given else None,
             model,
-            document.get("stream") is True,
-            child(document, "stream_options").get("include_usage") is True,
+            flag(document, "stream"),
+            flag(child(document, "stream_options"), "include_usage"),
             choices=choices,
             draws_on=drawing(document, DRAWING),
         )

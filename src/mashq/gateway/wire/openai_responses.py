@@ -18,6 +18,7 @@ from mashq.gateway.wire.foreign import (
     bounded,
     drawing,
     entries,
+    flag,
     noted_messages,
     number,
     one_model,
@@ -88,7 +89,7 @@ class OpenAIResponsesServed:
         document = body_of(body)
         one_model(document)
         limit = None if document.get("max_output_tokens") is None else bounded(document, "max_output_tokens")
-        named, stream = document.get("model"), document.get("stream") is True
+        named, stream = document.get("model"), flag(document, "stream")
         model = named if isinstance(named, str) else ""
         return Asked(kind, document, limit, model, stream, usage_wanted=True, draws_on=_draws_on(document))
 

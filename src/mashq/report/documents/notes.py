@@ -10,7 +10,7 @@ from mashq.config import Config
 from mashq.players.registry import recorded_spec, sees_rivals
 from mashq.protocol.results import Results
 from mashq.report.documents import earlier
-from mashq.runs.manifest import config_of, rules_of_play
+from mashq.runs.manifest import ACCEPTED, config_of, rules_of_play
 from mashq.runs.reading import (
     read_advice,
     read_billed,
@@ -61,6 +61,11 @@ def notes_on_run(path: Path, manifest: Mapping[str, Any], match: str | None = No
     yield from _models(path, manifest, match)
     yield from _gateway(path)
     yield from earlier.note(path, manifest)
+    for accepted in manifest.get(ACCEPTED, []):
+        yield (
+            f"The run was changed after it was begun ({', '.join(accepted['changed'])}) and gone on with openly: its "
+            "figures before and after that are not of one run."
+        )
 
 
 def advice(path: Path, config: Config, match: str | None) -> dict[str, tuple[int, int]]:

@@ -11,6 +11,7 @@ from mashq.report.text.formatting import safe
 from mashq.report.text.score import relative_to
 from mashq.report.text.tables import Grid
 from mashq.runs.open import Season
+from mashq.runs.reading import read_head
 from mashq.runs.setup import score_rules_of
 
 PAPER = "MAS-HQ, arXiv 2607.24063"
@@ -24,7 +25,7 @@ def methods(season: Season, resamples: str) -> Section:
     blocks: list[Block] = [
         Prose(list(_told(season, resamples))),
         Table("players", _players(config, manifest), "Players: what each was and what it was made of."),
-        Table("manifest", Grid(["", ""], list(_rows(manifest)), left=2), "The manifest of the run."),
+        Table("manifest", Grid(["", ""], [*_rows(manifest), *_chained(season)], left=2), "The manifest of the run."),
         Prose(["To cite this run:"]),
         Code(citation(season)),
         Quotes("The whole configuration", [("As JSON", json.dumps(config, indent=1, ensure_ascii=False))], code=True),
@@ -85,6 +86,12 @@ def _players(config: Mapping[str, Any], manifest: Mapping[str, Any]) -> Grid:
             ]
         )
     return Grid(["player", "agent", "model", "policy", "T", "R", "order", "prompts (digest)"], rows, left=8)
+
+
+def _chained(season: Season) -> Iterator[list[str]]:
+    head = read_head(season.path)
+    if head is not None:
+        yield ["head of the chain", head]
 
 
 def _rows(manifest: Mapping[str, Any]) -> Iterator[list[str]]:

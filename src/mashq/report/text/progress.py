@@ -1,11 +1,13 @@
 """Live progress on standard error: a table in a terminal, plain lines elsewhere."""
 
 import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Self
 
 from rich import box
-from rich.console import Console
+from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
@@ -17,6 +19,8 @@ from mashq.protocol.state import MatchState, PlayerState
 from mashq.report.text.formatting import dollars, duration, number, safe
 from mashq.runs.seasons import Fixture
 
+WORRY = 60.0  # seconds between lines about the same trouble
+
 
 class Progress:
     """Shows a match as it goes on, or how far a season of many is."""
@@ -27,6 +31,8 @@ class Progress:
         self._started = self._shown = time.monotonic()
         self._at_start = 0
         self._matches = self._done = self._before = 0
+        self._trouble, self._worried = "", self._started
+        self._last: RenderableType | None = None
 
     def __enter__(self) -> Self:
         if self._live is not None:
@@ -60,9 +66,22 @@ class Progress:
             return
         self._shown = now
         if self._live is not None:
-            self._live.update(self._table(state, now), refresh=True)
+            self._last = self._table(state, now)
+            self._live.update(self._last, refresh=True)
         elif move is not None:
             self._console.print(Text(self._line(state, now)), soft_wrap=True)
+
+    def trouble(self, said: str) -> None:
+        """What is wrong with the models: under the table in a terminal, elsewhere a line now and then."""
+        now = time.monotonic()
+        if self._live is not None:
+            if said or self._trouble:
+                shown = [self._last, Text(safe(said, 400))] if said else [self._last]
+                self._live.update(Group(*(part for part in shown if part is not None)), refresh=True)
+        elif said and (not self._trouble or now - self._worried >= WORRY):
+            self._worried = now
+            self._console.print(Text(f"[{duration(now - self._started)} gone] {safe(said, 400)}"), soft_wrap=True)
+        self._trouble = said
 
     def _many(self, fixture: Fixture, now: float) -> None:
         """How far a season of many matches is."""
@@ -74,7 +93,8 @@ class Progress:
         marked = "simulated, " if self._simulated else ""
         line = f"[{marked}{left} left] {self._done:,} of {self._matches:,} matches; playing {safe(fixture.id, 60)}"
         if self._live is not None:
-            self._live.update(Text(line), refresh=True)
+            self._last = Text(line)
+            self._live.update(self._last, refresh=True)
         else:
             self._console.print(Text(line), soft_wrap=True)
 
@@ -108,6 +128,24 @@ class Progress:
             players.append(f"{safe(player.name, 24)}: {shown}")
         marked = "simulated, " if self._simulated else ""
         return f"[{marked}{self._left(state, now)} left] {' | '.join(players)}"
+
+
+@contextmanager
+def told(what: str, *, hidden: bool = False) -> Generator[Callable[[int, int], None]]:
+    """How far something is that goes through a whole run: shown in a terminal, after a second."""
+    console = Console(stderr=True)
+    began = shown = time.monotonic()
+
+    def show(done: int, whole: int) -> None:
+        nonlocal shown
+        now = time.monotonic()
+        if not hidden and console.is_terminal and now - began > 1 and now - shown > 0.2:
+            shown = now
+            console.print(Text(f"{what}: {100 * done // max(whole, 1)}%"), end="\r")
+
+    yield show
+    if shown > began:
+        console.print(" " * (len(what) + 6), end="\r")
 
 
 def _handled(state: MatchState) -> int:

@@ -1,0 +1,223 @@
+"""What `mashq verify` works out anew: replies from their bodies, dollars from tokens, answers from replies, H from
+answers.
+
+Each function says what is wrong, or nothing. What cannot be worked out again is left alone: a reply without a body
+(simulated, recorded and local models, and runs of earlier versions), a price with tiers, the answer of a program of
+anyone's, and, of a judge that is a model, a verdict that is not in the ledger.
+"""
+
+import hashlib
+import json
+import math
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from mashq.config import Config
+from mashq.detectors import base as detectors
+from mashq.detectors import verdicts
+from mashq.detectors.base import Pair
+from mashq.detectors.llm_judge import model_of
+from mashq.errors import DetectorError, MashqError
+from mashq.extensions import PLAYERS, WIRES
+from mashq.gateway.replies import cut_string, json_object
+from mashq.gateway.types import REFEREE, Completion, Usage
+from mashq.gateway.untrusted import whole
+from mashq.gateway.wire.base import DIGESTED, PASSED, STREAMED, Asked, Wire
+from mashq.gateway.wire.sse import Cutter
+from mashq.protocol.moves import Answer, Rewrite, from_json
+from mashq.protocol.resources import Unknown
+from mashq.runs.database import columns_of
+from mashq.runs.reading import read_items, reading
+
+EXACT, NEURAL = 1e-6, 0.01
+AT_ONCE = 256
+KEYS = ("summary", "answer")
+BODIES = """SELECT id, outcome, reply, stop, tokens_in, tokens_out, cached, reasoning, usage, body, wire FROM attempts
+  WHERE body IS NOT NULL AND outcome IN ('ok', 'refused') ORDER BY id"""
+PRICED = """SELECT id, model, tokens_in, tokens_out, cached, usage, dollars FROM attempts
+  WHERE dollars IS NOT NULL AND tokens_in IS NOT NULL ORDER BY id"""
+TEXTS = """SELECT e.seq, e.match, e.round, e.player, e.item, e.kind, e.move FROM events e
+  WHERE e.kind IN ('answer', 'rewrite') AND e.match = ? ORDER BY e.seq"""
+REPLIES = """SELECT reply FROM attempts WHERE match = ? AND round = ? AND player = ? AND item IS ?
+  AND outcome = 'ok'"""
+
+
+def replies(path: Path) -> str:
+    """Every reply is what its body says, with the usage that its body states."""
+    wires = _wires()
+    with reading(path) as connection:
+        if "body" not in columns_of(connection, "attempts"):
+            return ""
+        for id_, outcome, *stored, body, wire in connection.execute(BODIES):
+            read = _read(wires, wire or "", body)
+            if read is None:
+                continue
+            told, usage = read
+            said = (
+                whole(told.text), whole(told.stop), *map(_null, (usage.tokens_in, usage.tokens_out, usage.cached)),
+                _null(usage.reasoning), whole(usage.raw),
+            )  # fmt: skip
+            names = ("reply", "stop", "tokens in", "tokens out", "cached", "reasoning", "usage")
+            for name, one, other in zip(names, stored, said, strict=True):
+                if one != other:
+                    return f"attempt {id_}: the {name} is {one!r:.60}, and its body says {other!r:.60}"
+            if told.refused != (outcome == "refused"):
+                return f"attempt {id_} is {outcome}, and its body does not say so"
+    return ""
+
+
+def _wires() -> Mapping[str, Wire]:
+    found: dict[str, Wire] = {}
+    for name in WIRES.names():
+        try:
+            wire = WIRES.create(name)
+        except MashqError:  # an installed one that cannot be loaded: its replies cannot be read here
+            continue
+        if wire.served is not None:
+            found[wire.served.format] = wire
+    return found
+
+
+def _read(wires: Mapping[str, Wire], named: str, body: str) -> tuple[Completion, Usage] | None:
+    """A body read again as it was read first; None where that cannot be done here."""
+    if named.endswith(DIGESTED):
+        return None
+    name = named.removesuffix(PASSED).removesuffix(STREAMED)
+    wire = wires.get(name)
+    if wire is None or wire.served is None:
+        return None
+    asked = Asked("chat", {}, None)
+    if named.endswith(STREAMED):
+        reader, cutter = wire.served.reader(replace(asked, stream=True)), Cutter()
+        for event in (*cutter.feed(body.encode()), cutter.rest):
+            if event.strip():
+                reader.take(event)
+        _, completion, _ = reader.ending()
+        return None if completion is None else (completion, reader.usage)
+    try:
+        document: object = json.loads(body)
+    except (ValueError, RecursionError):
+        return Completion(""), Usage()
+    decoded = wire.served.decode(asked, document) if named.endswith(PASSED) else wire.decode(document)
+    return (Completion(""), Usage()) if isinstance(decoded, str) else decoded
+
+
+def dollars(path: Path, manifest: Mapping[str, Any]) -> str:
+    """Every cost in dollars is what its tokens come to by the prices that the manifest keeps."""
+    rows = {name: said["price_row"] for name, said in manifest.get("models", {}).items() if said.get("price_row")}
+    if not rows:
+        return ""
+    with reading(path) as connection:
+        for id_, model, tokens_in, tokens_out, cached, usage, cost in connection.execute(PRICED):
+            row = rows.get(model)
+            if row is None or any(word in (usage or "") for word in ("cost", "cache_creation", "audio", "search")):
+                continue  # as billed, or with parts that have prices of their own
+            read = min(cached or 0, tokens_in)
+            due = ((tokens_in - read) * row["input"] + read * row["cached"] + tokens_out * row["output"]) / 1e6
+            if not math.isclose(due, cost, rel_tol=1e-9, abs_tol=1e-12):
+                return (
+                    f"attempt {id_}: {tokens_in} tokens in and {tokens_out} out come to ${due:.6g}, not ${cost:.6g}"
+                )
+    return ""
+
+
+def answers(path: Path, match: str, config: Config) -> str:
+    """Every answer of a player of ours is in a reply that it got for that item in that round."""
+    ours = {player.name for player in config.players if player.agent in PLAYERS.built_in}
+    with reading(path) as connection:
+        for seq, *place, kind, body in connection.execute(TEXTS, (match,)):
+            move = from_json(kind, json.loads(body))
+            if place[2] not in ours or not isinstance(move, Answer | Rewrite) or move.status != "ok":
+                continue
+            got = [reply for (reply,) in connection.execute(REPLIES, place)]
+            if got and not any(move.text == text for reply in got for text in _texts(reply or "")):
+                return f"move {seq}: the {kind} of {place[2]} is in none of the replies that it got for it"
+    return ""
+
+
+def _texts(reply: str) -> Iterator[str]:
+    """What an agent can have made of a reply."""
+    yield reply.strip()
+    for key in KEYS:
+        found = json_object(reply, key)
+        if found is not None:
+            yield from (value.strip() for value in found.values() if isinstance(value, str))
+        yield (cut_string(reply, key) or "").strip()
+
+
+def scores(path: Path, match: str, config: Config) -> str:
+    """Every H is what its detector says of the answer; of a model that judges, what its verdicts say."""
+    items = {item.id: item for item in read_items(path)}
+    asked: list[tuple[int, str, Pair, float, str]] = []
+    with reading(path) as connection:
+        for seq, _, _, _, item, kind, body in connection.execute(TEXTS, (match,)):
+            move = from_json(kind, json.loads(body))
+            if not isinstance(move, Answer | Rewrite) or move.status != "ok" or move.simulated or item not in items:
+                continue
+            about = items[item]
+            for text, h, judged in _drafts(move):
+                pair = Pair(about.text, text, about.reference)
+                asked += [(seq, name, pair, said, kind) for name, said in _said(config, h, judged)]
+            if len(asked) >= AT_ONCE:
+                wrong = _scored(connection, match, asked)
+                if wrong:
+                    return wrong
+                asked = []
+        return _scored(connection, match, asked)
+
+
+def _drafts(move: Answer | Rewrite) -> Iterator[tuple[str, float | None, float | None]]:
+    yield move.text, move.h, move.judged
+    if isinstance(move, Answer) and move.text_first is not None:
+        yield move.text_first, move.h_first, move.judged_first
+
+
+def _said(config: Config, h: float | None, judged: float | None) -> Iterator[tuple[str, float]]:
+    """Which detector said which score."""
+    if config.guided_by in ("judge", "confidence"):
+        own = h if config.guided_by == "judge" else judged
+        if own is not None:
+            yield config.judge, own
+        return
+    if h is not None:
+        yield config.guided_by, h
+    if judged is not None:
+        yield config.judge, judged
+
+
+def _scored(connection: sqlite3.Connection, match: str, asked: Sequence[tuple[int, str, Pair, float, str]]) -> str:
+    for name in dict.fromkeys(row[1] for row in asked):
+        own = [row for row in asked if row[1] == name]
+        if model_of(name) is not None:
+            found = [_verdict(connection, match, pair, said) for _, _, pair, said, _ in own]
+            near = EXACT
+        else:
+            detector = detectors.load(name)
+            try:
+                found: list[float] = detector.score([pair for _, _, pair, _, _ in own])
+            except DetectorError as error:
+                return f"{name} cannot score the answers: {error}"
+            near = NEURAL if ".neural." in type(detector).__module__ else EXACT
+        for (seq, _, _, said, kind), h in zip(own, found, strict=True):
+            if abs(h - said) > near:
+                return f"move {seq}: the {kind} has H {said:.6f}, and {name} says {h:.6f}"
+    return ""
+
+
+def _verdict(connection: sqlite3.Connection, match: str, pair: Pair, said: float) -> float:
+    """The verdict on a pair that is in the ledger: the one that was taken, where there are several."""
+    if not pair.answer.strip():
+        return 0.0
+    prompt, _ = verdicts.question(pair)
+    digest = hashlib.sha256(prompt.encode("utf-8", "replace")).hexdigest()[:16]
+    query = "SELECT reply FROM attempts WHERE match = ? AND player = ? AND purpose = ? AND outcome = 'ok'"
+    rows = connection.execute(query, (match, REFEREE, f"judge {digest}")).fetchall()
+    found = [h for (reply,) in rows if (h := verdicts.verdict(pair, reply or "")) is not None]
+    return min(found, key=lambda h: abs(h - said), default=math.inf)
+
+
+def _null(value: float | Unknown) -> float | None:
+    return None if isinstance(value, Unknown) else value
