@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from mashq.config import Config
     from mashq.report.documents.plan import PlanDocument, PlannedCost
 
-PLAYING_ONLY = ("out", "executor", "ray_address")
+PLAYING_ONLY = ("out", "executor", "ray_address", "conditions", "junit", "summary")
 
 
 class Planning(Playing):

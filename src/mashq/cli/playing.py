@@ -58,8 +58,8 @@ class Playing:
 
         return configuration.load(self.config, self.overrides)
 
-    def play(self, settings: "Config", season: "Mapping[str, Any]") -> None:
-        """Play a season under a progress display and print its result."""
+    def play(self, settings: "Config", season: "Mapping[str, Any]") -> Path | None:
+        """Play a season under a progress display and print its result; where it is."""
         from mashq.arena import match
         from mashq.gateway.clock import RealClock
         from mashq.runs.manifest import default_out
@@ -75,6 +75,9 @@ class Playing:
         if not self.as_json:
             click.echo(f"run: {place}", err=True)
         show_result(result, as_json=self.as_json)
+        if not self.as_json:
+            click.echo(next_step(result.kind, place), err=True)
+        return place
 
     def join(self, settings: "Config", tournament: Path) -> None:
         """Let the new players of the configuration into a tournament and print its result."""
@@ -83,6 +86,12 @@ class Playing:
         base = self.config.parent
         joined = played(tournament, settings, lambda show: match.join(tournament, settings, base=base, show=show))
         show_result(joined, as_json=self.as_json)
+
+
+def next_step(kind: str, place: Path) -> str:
+    """What to do with a run that was just played."""
+    more = f" · mashq score {place}" if kind == "match" else ""
+    return f"Next: mashq report {place} -o report.html{more} · mashq view"
 
 
 def play_options(command: "Callable[..., None]") -> "Callable[..., None]":
