@@ -8,16 +8,16 @@
     mashq.score(run, beta=0.05).headline
     mashq.report(run, out="report.html")
 
-Each function does what the command of its name does, and returns an object with attributes that displays itself in a
-notebook; `result["winner"]` is what `--json` prints. They work inside a running event loop; those that wait for models
-have twins to be awaited: `play_async`, `resume_async`, `detect_async`. Nothing heavy is imported before it is used.
+Each function does what the command of its name does, and returns an object with attributes that displays itself in
+a notebook; `result["winner"]` is what `--json` prints. They work inside a running event loop; those that wait for
+models have twins to be awaited: `play_async`, `resume_async`, `detect_async`. Nothing heavy is imported before use.
 """
 
 import sys
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-import mashq.report
+import mashq.report as _package
 from mashq.errors import ConfigError, DataError, DetectorError, MashqError, ProviderError, Stopped, StoreError
 from mashq.version import __version__
 
@@ -105,4 +105,4 @@ class _Callable(ModuleType):
         return report(*runs, **options)
 
 
-sys.modules["mashq.report"].__class__ = _Callable
+sys.modules[_package.__name__].__class__ = _Callable

@@ -24,7 +24,7 @@ from mashq.web.app import build
 from mashq.web.library import checked
 
 VERSION = __version__
-COLUMNS = 80
+COLUMNS = 100
 
 
 @dataclass(frozen=True, slots=True)

@@ -118,8 +118,8 @@ def score(
 ) -> Score:
     """Score a run, a file of results (CSV, TSV, JSONL, Parquet), a data frame or rows, as `mashq score` does.
 
-    `columns` says which column is which, such as {"h": "hhem_score"}; `reference` has totals, or with `per_item` costs
-    per item, that costs are relative to instead of the largest. The rules are the run's where none are given.
+    `columns` says which column is which, such as {"h": "hhem_score"}; `reference` has totals, or with `per_item`
+    costs per item, that costs are relative to instead of the largest. The rules are the run's where none are given.
     """
     from mashq.report.documents.source import changed_rules, read_source, rows_source
 
@@ -192,7 +192,7 @@ def plan(config: Config, *, trials: int = 1, changes: Mapping[str, Any] | None =
 
 
 def detect(pairs: Pairs, *, detector: str = "grounding", cache: bool = True) -> Detections:
-    """H of each pair of source and answer (and reference), as `mashq detect` does; scores are remembered by content."""
+    """H of each pair of source and answer (and reference), as `mashq detect` says; `cache` remembers scores."""
     from mashq.detectors.base import load
     from mashq.gateway.backends.weights import cache_dir
     from mashq.runs.rescore import cache_file

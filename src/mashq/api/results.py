@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar, cast, overload
 
 from mashq.analysis.conditions import Checked as Check
 from mashq.analysis.parts import Costs, Lead
@@ -138,7 +138,7 @@ class Result(Generic[D]):
             return self._values == cast("Result[Any]", other).to_dict()
         return self._values == other if isinstance(other, Mapping) else NotImplemented
 
-    __hash__ = None  # pyright: ignore[reportAssignmentType]
+    __hash__: ClassVar[None]  # pyright: ignore[reportIncompatibleMethodOverride]
 
     def __str__(self) -> str:
         """What the command prints."""
@@ -362,17 +362,23 @@ class Detections(Sequence[Detection]):
 
     def __init__(self, found: Sequence[Detection], detector: str, version: str) -> None:
         self._found = tuple(found)
-        self.detector = detector
-        self.version = version
+        self.detector: str = detector
+        self.version: str = version
 
     @property
     def h(self) -> tuple[float, ...]:
         """H of each pair."""
         return tuple(one.h for one in self._found)
 
-    def __getitem__(self, at: Any) -> Any:
+    @overload
+    def __getitem__(self, index: int) -> Detection: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Detection, ...]: ...
+
+    def __getitem__(self, index: int | slice) -> Detection | tuple[Detection, ...]:
         """One of them, or several."""
-        return self._found[at]
+        return self._found[index]
 
     def __len__(self) -> int:
         return len(self._found)

@@ -90,9 +90,13 @@ class RunContext:
         if getattr(self.judge.detector, "needs_reference", False):
             for item in self.items:
                 if item.reference is None:
+                    field = self.config.task.answer
                     raise ConfigError(
                         f"the detector {self.judge.name!r} needs a reference answer and item {item.id!r} has none: "
                         "name the field that holds it with task.answer"
+                        if field is None
+                        else f"the detector {self.judge.name!r} needs a reference answer and item {item.id!r} has "
+                        f"none under {field!r}, which task.answer names: name the right field, or fill it"
                     )
         for config in configs:
             await self._check_players(config, prompts)

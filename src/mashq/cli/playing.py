@@ -1,6 +1,8 @@
 """What the commands that play share: their options, playing with progress, printing the result."""
 
 import asyncio
+import os
+import sys
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from functools import wraps
@@ -156,34 +158,34 @@ def show_result(season: "Season", *, as_json: bool) -> None:
     elif isinstance(found, Match):
         print_table(found, review_spend(next(season.fixtures_played())))
     else:
-        click.echo(text(found))
+        say(text(found))
 
 
 def print_table(found: "Match", reviews: "Mapping[str, ReviewSpend]") -> None:
-    """The result for a person, as wide as the terminal but never too narrow for its columns."""
-    from rich.console import Console
+    """The result for a person."""
+    from mashq.report.text.match import text
 
-    from mashq.report.text.match import NARROWEST, result, table_width
-
-    console = Console(highlight=False, emoji=False, markup=False)
-    shown = result(found, reviews)
-    needed = console.measure(shown, options=console.options.update(width=1000)).maximum
-    console.width = max(console.width, min(needed, NARROWEST), table_width(found))
-    console.print(shown)
+    say(text(found, reviews))
 
 
 def show_metered(run: Path, *, as_json: bool) -> None:
     """What was spent through a gateway."""
-    from rich.console import Console
-
     from mashq.report.documents.base import as_json as json_of
     from mashq.report.documents.metered import document
-    from mashq.report.text.metered import metered, metered_width
+    from mashq.report.text.metered import text
 
     found = document(run)
     if as_json:
         click.echo(json_of(found))
+    else:
+        say(text(found))
+
+
+def say(text: str) -> None:
+    """Print a result: in a terminal, unless NO_COLOR is set, the winner's line is bold and a warning yellow."""
+    if os.environ.get("NO_COLOR") or not sys.stdout.isatty():
+        click.echo(text)
         return
-    console = Console(highlight=False, emoji=False, markup=False)
-    console.width = max(console.width, metered_width(found))
-    console.print(metered(found))
+    for line in text.split("\n"):
+        warned = line.startswith("SIMULATED")
+        click.secho(line, bold=True if warned or " ★ " in f"{line} " else None, fg="yellow" if warned else None)

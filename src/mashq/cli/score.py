@@ -65,6 +65,7 @@ def score(
       mashq score results.csv --map h=hhem_score --map player=model --resources tokens
       mashq score runs/first --fail-if 'q(mine) < q(baseline) - 0.02' --fail-if 'clear(baseline, mine)'
     """
+    from mashq.cli.playing import say
     from mashq.report.documents.base import as_json as json_of
     from mashq.report.documents.source import read_source
     from mashq.report.text.score import score_text
@@ -72,7 +73,10 @@ def score(
     wanted = checks.read()
     given = read_source(source, pairs("--map", renames)).without(without)
     document = given.scored(rules_said(given.rules, rules), resamples, seed)
-    click.echo(json_of(document) if as_json else score_text(document, form, everyone=everyone, best_set=best_set))
+    if as_json:
+        click.echo(json_of(document))
+    else:
+        say(score_text(document, form, everyone=everyone, best_set=best_set))
     checks.decide(wanted, document, str(source))
 
 
@@ -84,9 +88,7 @@ def rules_said(given: "ScoreRules", said: dict[str, Any]) -> "ScoreRules":
     names = said["resources"]
     return changed_rules(
         given,
-        alpha=said["alpha"],
-        beta=said["beta"],
-        refusals=said["refusals"],
+        **{name: said[name] for name in ("alpha", "beta", "refusals")},
         resources=None if names is None else [name.strip() for name in names.split(",") if name.strip()],
         weights={name: _positive(name, text) for name, text in weights.items()},
         normalise=None if said["normalise"] is None else _reference(said["normalise"]),

@@ -24,6 +24,7 @@ def verify(run: Path, as_json: bool) -> None:
     from mashq.report.documents.base import as_json as json_of
     from mashq.report.documents.verify import document
     from mashq.report.text.formatting import safe
+    from mashq.report.text.tables import prose
     from mashq.runs import verify as checks
 
     found = document(list(checks.verify(run)))
@@ -31,7 +32,7 @@ def verify(run: Path, as_json: bool) -> None:
         click.echo(json_of(found))
     else:
         for finding in found.wrong:
-            click.echo(f"{safe(finding.check)}: {safe(finding.wrong, 400)}")
+            click.echo(prose([f"{safe(finding.check)}: {safe(finding.wrong, 400)}"], "table"))
         wrong = f"{len(found.wrong)} wrong" if found.wrong else "all hold"
         click.echo(f"{found.checks} checks, {wrong}.")
     if found.wrong:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from mashq.analysis.score_report import Options, judge
 from mashq.analysis.score_types import ScoreReport
@@ -10,7 +11,7 @@ from mashq.config import nearest
 from mashq.errors import ConfigError
 from mashq.protocol.resources import RESOURCES
 from mashq.protocol.results import Results
-from mashq.protocol.score import Refusals, ScoreRules
+from mashq.protocol.score import ScoreRules
 from mashq.runs import result_files
 
 DEFAULTS: dict[str, float] = {"tokens": 1.0, "calls": 1.0, "reviews": 1.0, "seconds": 1.0}
@@ -44,28 +45,20 @@ class Source:
 def changed_rules(
     given: ScoreRules,
     *,
-    alpha: float | None = None,
-    beta: float | None = None,
-    refusals: Refusals | None = None,
     resources: Sequence[str] | None = None,
     weights: Mapping[str, float] | None = None,
     normalise: tuple[Mapping[str, float] | None, bool] | None = None,
+    **changes: Any,
 ) -> ScoreRules:
-    """The rules with what is said in their place; `normalise` is the reference, and whether it is per item."""
+    """The rules with what is said in their place; None says nothing. `normalise` is a reference, and whether it is
+    per item; `changes` are other fields of the rules."""
     own = dict(given.weights)
     if resources is not None:
         own = {resource(name): given.weights.get(name, 1.0) for name in resources}
     own |= {resource(name): weight for name, weight in (weights or {}).items()}
     reference, per_item = normalise if normalise is not None else (given.reference, given.per_item)
-    return replace(
-        given,
-        alpha=given.alpha if alpha is None else alpha,
-        beta=given.beta if beta is None else beta,
-        refusals=refusals or given.refusals,
-        weights=own,
-        reference=reference,
-        per_item=per_item,
-    )
+    changed = {name: value for name, value in changes.items() if value is not None}
+    return replace(given, weights=own, reference=reference, per_item=per_item, **changed)
 
 
 def resource(name: str) -> str:
