@@ -187,6 +187,7 @@ def test_trials_seasons_and_changes(tmp_path: Path) -> None:
         mashq.score(sweep)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["tournament", "game", "vision"])
 def test_every_kind_of_season_has_a_frame(kind: str, tmp_path: Path) -> None:
     config = tmp_path / "c.yaml"
@@ -350,6 +351,7 @@ def test_every_public_name_is_documented() -> None:
         assert name in dir(mashq)
 
 
+@pytest.mark.slow
 def test_the_example_runs(tmp_path: Path) -> None:
     pytest.importorskip("altair", reason="the extra 'charts' is not installed")
     pytest.importorskip("pandas")

@@ -90,7 +90,7 @@ def main() -> None:
         sys.exit(BAD_INPUT)
     signal.signal(signal.SIGTERM, _interrupt)
     try:
-        code: object = cli.main(standalone_mode=False)
+        code: object = cli.main(prog_name="mashq", standalone_mode=False)
         sys.exit(code if isinstance(code, int) else 0)
     except MashqError as error:
         click.echo(f"mashq: {_shown(str(error))}", err=True)
