@@ -57,6 +57,13 @@ class Begun:
 class RunContext:
     """What the matches of a run share: models, limits, detectors, items and prompts."""
 
+    config: "Config"
+    items: "tuple[Item, ...]"
+    clock: "Clock"
+    facilities: "Facilities"
+    endpoints: "Endpoints"
+    judges: "dict[str, Judge]"
+
     def __init__(
         self,
         config: Config,

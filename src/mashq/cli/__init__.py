@@ -42,7 +42,7 @@ WINDOWS = "mashq needs Linux, macOS or WSL: on Windows, install WSL (wsl --insta
 
 
 # What --help lists, in groups.
-GROUPS = {
+GROUPS: dict[str, tuple[click.Command, ...]] = {
     "Start": (demo, init, plan, doctor, weights),
     "Play": (run, resume, sweep, tournament, game, vision, gateway),
     "Look": (show, view, report, site, compare),

@@ -20,14 +20,18 @@ if TYPE_CHECKING:
     from mashq.report.text.progress import Progress
     from mashq.runs.open import Season
 
-
-executor_option = click.option(
+Decorator = Callable[[Any], Any]
+executor_option: Decorator = click.option(
     "--executor",
     metavar="NAME",
     help="Where matches run: local, processes, ray or an installed one; by default here, as is quickest.",
 )
-address_option = click.option("--ray-address", metavar="HOST:PORT", help="A Ray cluster; a local one by default.")
-json_option = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON and nothing else.")
+address_option: Decorator = click.option(
+    "--ray-address", metavar="HOST:PORT", help="A Ray cluster; a local one by default."
+)
+json_option: Decorator = click.option(
+    "--json", "as_json", is_flag=True, help="Print the result as JSON and nothing else."
+)
 OPTIONS = (
     click.argument("config", type=click.Path(path_type=Path)),
     click.option("--trials", default=1, show_default=True, type=click.IntRange(1), help="Repeats with other seeds."),

@@ -40,6 +40,9 @@ EVENT = "INSERT INTO events (match, round, player, kind, item, move, ruling, tim
 class Run:
     """A run directory opened for writing."""
 
+    path: "Path"
+    writer: "Writer"
+
     def __init__(self, path: Path, clock: Clock, lock: IO[str]) -> None:
         self.path, self._clock, self._lock = path, clock, lock
         try:

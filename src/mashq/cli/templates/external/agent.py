@@ -22,7 +22,13 @@ def ask(text: str) -> str:
         return json.load(reply)["choices"][0]["message"]["content"]
 
 
-for line in sys.stdin:
-    task = json.loads(line)
-    sys.stdout.write(json.dumps({"answer": ask(task["text"])}) + "\n")
-    sys.stdout.flush()
+def main() -> None:
+    """Answer every item."""
+    for line in sys.stdin:
+        task = json.loads(line)
+        sys.stdout.write(json.dumps({"answer": ask(task["text"])}) + "\n")
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()
