@@ -7,15 +7,11 @@ from importlib.resources import files
 import numpy as np
 import pytest
 
-from mashq.analysis.conditions import holds, parse
 from mashq.analysis.flips import envelope, simplex_shares
 from mashq.analysis.intervals import draws
 from mashq.analysis.paper import paper
 from mashq.analysis.results import Row, from_rows
 from mashq.analysis.score_report import Options, judge
-from mashq.analysis.score_types import ScoredPlayer
-from mashq.errors import ConfigError
-from mashq.protocol.resources import RESOURCES
 from mashq.protocol.score import ScoreRules, figures, view
 from mashq.report.documents.base import dumped
 
@@ -175,42 +171,6 @@ def test_chances_along_beta_go_from_the_factual_to_the_frugal() -> None:
     assert along[-1]["p"]["poor"] > 0.99
     climbing = [row["p"]["poor"] for row in along]
     assert climbing == sorted(climbing)
-
-
-@pytest.mark.parametrize(
-    ("condition", "true"),
-    [
-        ("q(A) < q(B)", False),
-        ("q(A)>=q(B)", True),
-        ("h( A ) < 0.9", True),
-        ("p_win(A) < 0.5", False),
-        ("tokens(A (x)) == 7", True),
-        ("0.1 != h(A)", True),
-    ],
-)
-def test_conditions_are_decided(condition: str, true: bool) -> None:
-    players = [player("A", q=0.5, h=0.8, p_win=0.9), player("B", q=0.4), player("A (x)", tokens=7)]
-    assert holds(parse(condition), players) is true
-
-
-def player(name: str, **known: float) -> ScoredPlayer:
-    """A player of which little is known."""
-    nothing: dict[str, float | None] = dict.fromkeys(
-        (
-            *("h", "h_before_review", "answer_rate", "penalty", "q", "q_min", "q_max", "q_low", "q_high", "p_win"),
-            "dollars_per_faithful",
-        )
-    )
-    costs = {resource: known.pop(resource, None) for resource in RESOURCES}
-    return ScoredPlayer(name=name, costs=costs, charged={}, unknown_attempts=0, **(nothing | known))
-
-
-@pytest.mark.parametrize(
-    "condition", ["q(A)", "q(A) ~ 3", "z(A) < 1", "q(C) < 1", "dollars(A) < 1", "__import__('os') < 1"]
-)
-def test_bad_conditions_are_one_sentence(condition: str) -> None:
-    with pytest.raises(ConfigError, match="--fail-if"):
-        holds(parse(condition), [player("A", q=0.5)])
 
 
 def test_the_papers_scores_follow() -> None:

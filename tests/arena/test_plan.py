@@ -11,9 +11,9 @@ from click.testing import CliRunner
 import mashq
 from mashq.arena import endpoints
 from mashq.arena.plan_costs import NAMES, NOTHING, Cost, Planned
+from mashq.arena.plan_document import documented
 from mashq.arena.plan_season import PlayerPlan, SeasonPlan, plan
 from mashq.cli import cli
-from mashq.cli.plan import documented
 from mashq.config import check
 from mashq.errors import ConfigError
 from mashq.gateway.backends.simulated import SimulatedBackend

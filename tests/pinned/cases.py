@@ -15,7 +15,7 @@ from typing import Any, cast
 from urllib.parse import urlencode
 
 from tests.pinned import stage
-from tests.pinned.door import VERSION, Dashboard, Said, command
+from tests.pinned.door import COLUMNS, VERSION, Dashboard, Said, command
 from tests.pinned.pages import page, spec
 
 MATCHES = (
@@ -76,7 +76,7 @@ class Case:
     play: Callable[[Found], None]
 
 
-def steps(*lines: str, columns: int = 80) -> Callable[[Found], None]:
+def steps(*lines: str, columns: int = COLUMNS) -> Callable[[Found], None]:
     """Commands as they would be typed, one after the other."""
 
     def play(found: Found) -> None:
@@ -96,7 +96,7 @@ def both(*parts: Callable[[Found], None]) -> Callable[[Found], None]:
     return play
 
 
-def step(found: Found, arguments: Sequence[str], columns: int = 80, *, fresh: bool = True) -> Said:
+def step(found: Found, arguments: Sequence[str], columns: int = COLUMNS, *, fresh: bool = True) -> Said:
     """One command: what it printed and every file that it left under out/."""
     if fresh:
         shutil.rmtree(OUT, ignore_errors=True)
@@ -104,7 +104,7 @@ def step(found: Found, arguments: Sequence[str], columns: int = 80, *, fresh: bo
     there = set(OUT.rglob("*"))
     done = command(arguments, columns)
     said = Said(done.code, neutral(done.out), neutral(done.err))
-    name = "mashq " + " ".join(arguments) + ("" if columns == 80 else f"  [{columns} columns]")
+    name = "mashq " + " ".join(arguments) + ("" if columns == COLUMNS else f"  [{columns} columns]")
     shown = [f"exit {said.code}"]
     if "--json" in arguments and said.out[:1] in ("{", "["):
         found.data[name] = json.loads(said.out)

@@ -25,7 +25,7 @@ from mashq.web.app import build
 from mashq.web.library import checked
 
 VERSION = __version__
-COLUMNS = 80
+COLUMNS = 100
 HEAD = re.compile("head: [0-9a-f]{64}")  # it covers times
 
 

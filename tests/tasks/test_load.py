@@ -33,6 +33,8 @@ def test_jsonl_csv_and_tsv_hold_the_same(tmp_path: Path) -> None:
 def test_items_without_ids_get_their_line(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text('{"text": "x"}\n\n{"text": "y"}\n')
     assert [item.id for item in load("a.jsonl", base=tmp_path)] == ["1", "3"]
+    (tmp_path / "a.csv").write_text('text\n"one\nmore"\ntwo\n')
+    assert [item.id for item in load("a.csv", base=tmp_path)] == ["1", "2"]
 
 
 def test_odd_text_is_kept_as_it_is(tmp_path: Path) -> None:

@@ -1,72 +1,331 @@
-"""Conditions such as `q(A) < q(B)` or `p_win(A) < 0.95`, read and decided without evaluating anything."""
+"""Conditions such as `q(A) < q(B) + 0.02` or `not clear(A, B)`, read by a grammar of their own: nothing is evaluated.
 
+    condition  = [ "not" ] ( "clear" "(" name "," name ")"  |  sum sign sum )
+    sign       = "<" | "<=" | ">" | ">=" | "==" | "!="
+    sum        = product { ("+" | "-") product }
+    product    = factor { ("*" | "/") factor }
+    factor     = number  |  "-" factor  |  "(" sum ")"  |  figure "(" name ")"
+
+A name stands as it is (parentheses in it in pairs) or in quotes. `clear(A, B)` is true when the 95% confidence
+interval of Q(A) - Q(B), the one that holds for all differences together, lies above 0.
+"""
+
+import math
 import operator
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
+from mashq.analysis.parts import Lead
 from mashq.analysis.score_types import ScoredPlayer
 from mashq.errors import ConfigError
-from mashq.protocol.resources import RESOURCES
+from mashq.protocol.results import COST_NAMES
 
-FIGURES = ("q", "h", "penalty", "p_win", "answer_rate", "words", "coverage", "copied", *RESOURCES)
-OPERATORS: dict[str, Callable[[float, float], bool]] = {
+FIGURES = (
+    *("q", "h", "penalty", "p_win", "answer_rate", "q_low", "q_high", "q_min", "q_max", "h_before_review"),
+    *("words", "coverage", "copied", "dollars_per_faithful", *COST_NAMES),
+)
+COMPARED: dict[str, Callable[[float, float], bool]] = {
     "<=": operator.le,
     ">=": operator.ge,
-    "<": operator.lt,
-    ">": operator.gt,
     "==": operator.eq,
     "!=": operator.ne,
+    "<": operator.lt,
+    ">": operator.gt,
 }
-_FIGURE = re.compile(r"\s*([a-z_]+)\s*\((.+)\)\s*", re.DOTALL)
+COUNTED: dict[str, Callable[[float, float], float]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": lambda left, right: left / right,
+}
+LONGEST, DEEPEST = 1000, 40
+_NUMBER = re.compile(r"(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
+_WORD = re.compile(r"[A-Za-z_]\w*")
+
+
+class Scored(Protocol):
+    """What conditions are about."""
+
+    @property
+    def players(self) -> Sequence[ScoredPlayer]: ...
+
+    @property
+    def differences(self) -> Sequence[Lead]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A figure of a player."""
+
+    figure: str
+    player: str
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """Two terms and the sign between them."""
+
+    left: "Term"
+    sign: str
+    right: "Term"
+
+
+Term = float | Figure | Counted
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Two terms compared."""
+
+    left: Term
+    sign: str
+    right: Term
+
+
+@dataclass(frozen=True, slots=True)
+class Clear:
+    """Whether one player is ahead of another beyond chance."""
+
+    a: str
+    b: str
 
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """Two terms and what stands between them."""
+    """A condition as it was written, and what it says."""
 
     text: str
-    left: str
-    operator: str
-    right: str
+    says: Comparison | Clear
+    negated: bool = False
+
+    @property
+    def players(self) -> list[str]:
+        """The players that it names."""
+        if isinstance(self.says, Clear):
+            return [self.says.a, self.says.b]
+        return [term.player for side in (self.says.left, self.says.right) for term in _figures(side)]
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A condition, whether it is true, and the values that this was decided by."""
+
+    condition: str
+    true: bool
+    values: str
 
 
 def parse(text: str) -> Condition:
-    """A condition from its text; the operator is looked for outside of parentheses."""
-    depth = 0
-    for at, character in enumerate(text):
-        depth += (character == "(") - (character == ")")
-        if depth == 0 and character in "<>=!":
-            sign = text[at : at + 2] if text[at : at + 2] in OPERATORS else character
-            if sign in OPERATORS:
-                return Condition(text, text[:at], sign, text[at + len(sign) :])
-    raise ConfigError(f"--fail-if {text!r}: write it as q(A) < q(B) or p_win(A) < 0.95")
+    """A condition from its text."""
+    return _Reader(text).condition()
 
 
-def holds(condition: Condition, players: Sequence[ScoredPlayer]) -> bool:
-    """Whether the condition is true of the players of a score."""
-    left, right = (_value(term, condition.text, players) for term in (condition.left, condition.right))
-    return OPERATORS[condition.operator](left, right)
+def check_names(conditions: Sequence[Condition], players: Collection[str]) -> None:
+    """ConfigError where a condition names somebody who does not play."""
+    for condition in conditions:
+        for name in condition.players:
+            if name not in players:
+                raise ConfigError(_nobody(condition.text, name, list(players)))
 
 
-def _value(term: str, text: str, players: Sequence[ScoredPlayer]) -> float:
-    try:
-        return float(term)
-    except ValueError:
-        pass
-    found = _FIGURE.fullmatch(term)
-    if found is None or found[1] not in FIGURES:
+def holds(condition: Condition, scored: Scored) -> bool:
+    """Whether the condition is true of a score."""
+    return check(condition, scored).true
+
+
+def check(condition: Condition, scored: Scored) -> Checked:
+    """Decide a condition; ConfigError where something that it names is unknown."""
+    says = condition.says
+    if isinstance(says, Clear):
+        true, values = _clear(says, condition.text, scored)
+    else:
+        left, right = (_value(side, condition.text, scored) for side in (says.left, says.right))
+        true = COMPARED[says.sign](left, right)
+        named = {f"{own.figure}({own.player})": own for side in (says.left, says.right) for own in _figures(side)}
+        parts = [f"{name} = {_number(_value(own, condition.text, scored))}" for name, own in named.items()]
+        sums = any(isinstance(side, Counted) for side in (says.left, says.right))
+        shown = [f"{_number(left)} {says.sign} {_number(right)}"] if sums or not parts else []
+        values = "; ".join([*([", ".join(parts)] if parts else []), *shown])
+    return Checked(condition.text, true != condition.negated, values)
+
+
+def _figures(term: Term) -> Iterator[Figure]:
+    if isinstance(term, Figure):
+        yield term
+    elif isinstance(term, Counted):
+        yield from _figures(term.left)
+        yield from _figures(term.right)
+
+
+def _value(term: Term, text: str, scored: Scored) -> float:
+    if isinstance(term, int | float):
+        return term
+    if isinstance(term, Figure):
+        return _figure(term, text, scored.players)
+    left, right = _value(term.left, text, scored), _value(term.right, text, scored)
+    value = math.nan if term.sign == "/" and right == 0 else COUNTED[term.sign](left, right)
+    if not math.isfinite(value):
+        raise ConfigError(f"--fail-if {text!r}: it divides by 0 or is too large to be decided: compare otherwise")
+    return value
+
+
+def _figure(term: Figure, text: str, players: Sequence[ScoredPlayer]) -> float:
+    own = _player(term.player, text, players)
+    value: float | None = own.costs[term.figure] if term.figure in own.costs else getattr(own, term.figure)
+    if value is None:
         raise ConfigError(
-            f"--fail-if {text!r}: {term.strip()!r} is neither a number nor one of {', '.join(FIGURES)} of a player"
+            f"--fail-if {text!r}: {term.figure} of {term.player!r} is unknown, so it cannot be decided: use another"
         )
-    name = found[2].strip()
+    return float(value)
+
+
+def _player(name: str, text: str, players: Sequence[ScoredPlayer]) -> ScoredPlayer:
     for player in players:
         if player.name == name:
-            value: float | None = player.costs[found[1]] if found[1] in player.costs else getattr(player, found[1])
-            if value is None:
-                raise ConfigError(
-                    f"--fail-if {text!r}: {found[1]} of {name!r} is unknown, so it cannot be decided: use another"
-                )
-            return float(value)
-    names = ", ".join(player.name for player in players[:10])
-    raise ConfigError(f"--fail-if {text!r}: there is no player {name!r} (there are {names})")
+            return player
+    raise ConfigError(_nobody(text, name, [player.name for player in players]))
+
+
+def _nobody(text: str, name: str, players: Sequence[str]) -> str:
+    return f"--fail-if {text!r}: there is no player {name!r} (there are {', '.join(players[:10])})"
+
+
+def _clear(says: Clear, text: str, scored: Scored) -> tuple[bool, str]:
+    for name in (says.a, says.b):
+        _player(name, text, scored.players)
+    for lead in scored.differences:
+        if {lead.a, lead.b} == {says.a, says.b} and lead.all_low is not None and lead.all_high is not None:
+            ahead = lead.a == says.a
+            value, low, high = (
+                (lead.dq, lead.all_low, lead.all_high) if ahead else (-lead.dq, -lead.all_high, -lead.all_low)
+            )
+            values = f"q({says.a}) - q({says.b}) = {_number(value)}, 95% CI {_number(low)} to {_number(high)}"
+            return low > 0, values
+    raise ConfigError(
+        f"--fail-if {text!r}: the interval between {says.a!r} and {says.b!r} is unknown (too few items, or too "
+        "many players to compare all pairs), so it cannot be decided: use more items, or fewer players"
+    )
+
+
+def _number(value: float) -> str:
+    return f"{value:.6g}" if math.isfinite(value) else "?"
+
+
+class _Reader:
+    """A condition's text and how far it has been read."""
+
+    def __init__(self, text: str) -> None:
+        if len(text) > LONGEST:
+            raise ConfigError(f"--fail-if {text[:40]!r}…: it is longer than {LONGEST} characters: write several")
+        self._text, self._at, self._depth = text, 0, 0
+
+    def condition(self) -> Condition:
+        negated = self._word("not")
+        says = self._clear() if self._word("clear") else self._comparison()
+        if self._next():
+            raise self._wrong(f"{self._text[self._at :].strip()!r} is left over")
+        return Condition(self._text, says, negated)
+
+    def _clear(self) -> Clear:
+        self._take("(")
+        a = self._name(",")
+        self._take(",")
+        b = self._name(")")
+        self._take(")")
+        return Clear(a, b)
+
+    def _comparison(self) -> Comparison:
+        left = self._sum()
+        for sign in COMPARED:
+            if self._sign(sign):
+                return Comparison(left, sign, self._sum())
+        raise self._wrong("there is nothing compared")
+
+    def _sum(self) -> Term:
+        return self._chain(("+", "-"), lambda: self._chain(("*", "/"), self._factor))
+
+    def _chain(self, signs: Sequence[str], part: "Callable[[], Term]") -> Term:
+        found = part()
+        while sign := next((sign for sign in signs if self._sign(sign)), None):
+            found = Counted(found, sign, part())
+        return found
+
+    def _factor(self) -> Term:
+        self._depth += 1
+        if self._depth > DEEPEST:
+            raise self._wrong("its parentheses are too deep")
+        found = self._atom()
+        self._depth -= 1
+        return found
+
+    def _atom(self) -> Term:
+        if self._sign("-"):
+            return Counted(0.0, "-", self._factor())
+        if self._sign("("):
+            found = self._sum()
+            self._take(")")
+            return found
+        self._next()
+        if number := _NUMBER.match(self._text, self._at):
+            self._at = number.end()
+            return float(number[0])
+        word = _WORD.match(self._text, self._at)
+        if word is None or word[0] not in FIGURES:
+            raise ConfigError(
+                f"--fail-if {self._text!r}: {self._text[self._at :].strip()!r} does not begin with a number or one "
+                f"of {', '.join(FIGURES)}, as in q(A)"
+            )
+        self._at = word.end()
+        self._take("(")
+        name = self._name(")")
+        self._take(")")
+        return Figure(word[0], name)
+
+    def _name(self, end: str) -> str:
+        """A name in quotes, or up to what ends it outside of its own parentheses."""
+        quote = self._next()
+        if quote and quote in "'\"" and (close := self._text.find(quote, self._at + 1)) > 0:
+            name, self._at = self._text[self._at + 1 : close], close + 1
+            return name
+        depth, start = 0, self._at
+        while self._at < len(self._text) and (depth or self._text[self._at] != end):
+            depth += {"(": 1, ")": -1}.get(self._text[self._at], 0)
+            if depth < 0:
+                break
+            self._at += 1
+        name = self._text[start : self._at].strip()
+        if not name:
+            raise self._wrong("a player's name is missing")
+        return name
+
+    def _next(self) -> str:
+        """The next character that is not a space, not taken; nothing at the end."""
+        while self._at < len(self._text) and self._text[self._at].isspace():
+            self._at += 1
+        return self._text[self._at : self._at + 1]
+
+    def _sign(self, sign: str) -> bool:
+        self._next()
+        if not self._text.startswith(sign, self._at):
+            return False
+        self._at += len(sign)
+        return True
+
+    def _take(self, sign: str) -> None:
+        if not self._sign(sign):
+            raise self._wrong(f"{sign!r} is missing")
+
+    def _word(self, word: str) -> bool:
+        self._next()
+        found = _WORD.match(self._text, self._at)
+        if found is None or found[0] != word:
+            return False
+        self._at = found.end()
+        return True
+
+    def _wrong(self, why: str) -> ConfigError:
+        return ConfigError(
+            f"--fail-if {self._text!r}: {why}: write it as q(A) < q(B) + 0.02, dollars(A) > 1 or not clear(A, B)"
+        )

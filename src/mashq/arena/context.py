@@ -61,6 +61,13 @@ class Begun:
 class RunContext:
     """What the matches of a run share: models, limits, detectors, items and prompts."""
 
+    config: "Config"
+    items: "tuple[Item, ...]"
+    clock: "Clock"
+    facilities: "Facilities"
+    endpoints: "Endpoints"
+    judges: "dict[str, Judge]"
+
     def __init__(
         self,
         config: Config,
@@ -100,9 +107,13 @@ class RunContext:
         if getattr(self.judge.detector, "needs_reference", False):
             for item in self.items:
                 if item.reference is None and item.answerable is not False:
+                    field = self.config.task.answer
                     raise ConfigError(
                         f"the detector {self.judge.name!r} needs a reference answer and item {item.id!r} has none: "
                         "name the field that holds it with task.answer"
+                        if field is None
+                        else f"the detector {self.judge.name!r} needs a reference answer and item {item.id!r} has "
+                        f"none under {field!r}, which task.answer names: name the right field, or fill it"
                     )
         for config in configs:
             await self._check_players(config, prompts)

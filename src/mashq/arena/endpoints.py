@@ -36,6 +36,10 @@ class Facilities:
     """What the matches of a run share: connections, limits, the models that are loaded or connected, and what was
     learnt of them; and by which rules of play they are asked."""
 
+    ending: "Ending"
+    environment: dict[str, str]
+    pool: "Pool"
+
     def __init__(self, environment: Mapping[str, str] | None = None, *, rules_of_play: int = RULES_OF_PLAY) -> None:
         self.rules_of_play = rules_of_play
         self.ending = Ending()

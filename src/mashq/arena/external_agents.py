@@ -28,6 +28,9 @@ GIVEN = ("PATH", "HOME", "LANG")
 class ExternalAgents:
     """Where the foreign agents of a match sit."""
 
+    server: "MeteringServer"
+    players: "dict[str, External]"
+
     def __init__(self, config: Config, clock: Clock, environment: Mapping[str, str] | None = None) -> None:
         self.server = MeteringServer(clock)
         there = dict(os.environ if environment is None else environment)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from mashq.arena.endpoints import concurrency_of, output_limit_of, per_minute_of, place_of, rates_of
-from mashq.config import Config
+from mashq.config import Config, ModelConfig
 from mashq.gateway.backends import simulated
 from mashq.gateway.backends.simulated import Parameters
 from mashq.gateway.prices import Rate
@@ -138,6 +138,11 @@ def loaded(parts: Iterable[Loads]) -> dict[str, Load]:
 
 class Priced:
     """A model, what attempts at it can take, and what they come to."""
+
+    name: str
+    settings: ModelConfig
+    longest: int
+    provider: str
 
     def __init__(self, config: Config, name: str) -> None:
         self.name, self.settings = name, config.model(name)

@@ -38,9 +38,31 @@ from mashq.errors import MashqError, Stopped
 from mashq.version import __version__
 
 BAD_INPUT, STOPPED = 2, 3
+WINDOWS = "mashq needs Linux, macOS or WSL: on Windows, install WSL (wsl --install) and run it there"
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+# What --help lists, in groups.
+GROUPS: dict[str, tuple[click.Command, ...]] = {
+    "Start": (demo, init, plan, doctor, weights),
+    "Play": (run, resume, sweep, tournament, game, vision, gateway),
+    "Look": (show, view, report, site, compare),
+    "Score and check": (score, rescore, detect, detectors, verify, power, validate, calibrate),
+    "Exchange": (export, import_, schema, paper),
+}
+
+
+class Grouped(click.Group):
+    """Commands in groups, each with its whole first sentence."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands by group."""
+        width = max(map(len, self.commands))
+        for title, commands in GROUPS.items():
+            with formatter.section(title):
+                formatter.write_dl([(f"{own.name:<{width}}", own.get_short_help_str(1000)) for own in commands])
+
+
+@click.group(cls=Grouped, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, package_name="mashq")
 def cli() -> None:
     """What does a factual answer cost?
@@ -53,48 +75,22 @@ def cli() -> None:
     mashq init                    a commented configuration to start from
     mashq plan mashq.yaml         what it would cost, before anything is paid
     mashq run mashq.yaml          play it
+    mashq COMMAND --help          what a command takes, with examples
     """
 
 
-for command in (
-    demo,
-    run,
-    sweep,
-    tournament,
-    game,
-    vision,
-    resume,
-    show,
-    view,
-    score,
-    compare,
-    rescore,
-    report,
-    site,
-    export,
-    import_,
-    detect,
-    detectors,
-    plan,
-    gateway,
-    paper,
-    init,
-    doctor,
-    weights,
-    validate,
-    verify,
-    schema,
-    calibrate,
-    power,
-):
-    cli.add_command(command)
+for _command in (command for commands in GROUPS.values() for command in commands):
+    cli.add_command(_command)
 
 
 def main() -> None:
     """Run a command; errors are one sentence and an exit code, never a traceback."""
+    if sys.platform == "win32":
+        click.echo(f"mashq: {WINDOWS}", err=True)
+        sys.exit(BAD_INPUT)
     signal.signal(signal.SIGTERM, _interrupt)
     try:
-        code: object = cli.main(standalone_mode=False)
+        code: object = cli.main(prog_name="mashq", standalone_mode=False)
         sys.exit(code if isinstance(code, int) else 0)
     except MashqError as error:
         click.echo(f"mashq: {_shown(str(error))}", err=True)

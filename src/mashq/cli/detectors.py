@@ -26,6 +26,7 @@ def _list() -> None:
 
     from mashq.detectors.base import load
     from mashq.extensions import DETECTORS
+    from mashq.report.text.tables import listed
     from mashq.testing.conformance import check_detector
 
     os.environ["HF_HUB_OFFLINE"] = "1"  # to list what is here, nothing is fetched
@@ -34,11 +35,11 @@ def _list() -> None:
             found = load(name)
             check_detector(found)
         except MashqError as error:
-            click.echo(f" no  {name}  ({error})")
+            click.echo(listed(" no", f"{name}  ({error})"))
         except AssertionError as error:
-            click.echo(f"BAD  {name}  ({error})")
+            click.echo(listed("BAD", f"{name}  ({error})"))
         else:
-            click.echo(f"yes  {name} {found.version}")
+            click.echo(listed("yes", f"{name} {found.version}"))
     click.echo("  -  llm-judge:PROVIDER/MODEL asks a model, in a match")
 
 

@@ -108,5 +108,7 @@ def runs(path: Path) -> Iterator[Said]:
 
 
 def _line(there: bool | None, what: str, fix: str = "") -> None:
+    from mashq.report.text.tables import listed
+
     mark = {True: "yes", False: " no", None: "  -"}[there]
-    click.echo(f"{mark}  {what}" + (f"  ({fix})" if there is False and fix else ""))
+    click.echo(listed(mark, what + (f"  ({fix})" if there is False and fix else "")))

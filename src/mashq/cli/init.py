@@ -1,39 +1,76 @@
 """`mashq init`: a configuration to start from."""
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-TEMPLATES = {"summarise": "starter.yaml", "rag": "starter-rag.yaml"}
+if TYPE_CHECKING:
+    from importlib.resources.abc import Traversable
+
+MAIN = "mashq.yaml"
+# By template, what it is and the command that plays it; its files are in the folder of its name.
+TEMPLATES = {
+    "match": ("summaries, every setting explained", "run"),
+    "qa": ("questions with reference answers", "run"),
+    "rag": ("answers over documents", "run"),
+    "external": ("a program of your own", "run"),
+    "tournament": ("every player against every other", "tournament"),
+    "ci": ("a check of pull requests, with a workflow for GitHub", "run"),
+}
 
 
 @click.command()
-@click.argument("path", type=click.Path(path_type=Path), default=Path("mashq.yaml"))
+@click.argument("path", type=click.Path(path_type=Path), default=Path(MAIN))
 @click.option(
     "--template",
     type=click.Choice(list(TEMPLATES)),
-    default="summarise",
+    default="match",
     show_default=True,
-    help="What is played: summaries of texts, or answers over documents.",
+    help="What to start from: " + "; ".join(f"{name}, {what}" for name, (what, _) in TEMPLATES.items()) + ".",
 )
 def init(path: Path, template: str) -> None:
     """Write a commented configuration to PATH (mashq.yaml by default); an existing file is never replaced.
+
+    Every template runs as it is; what it needs beside the configuration is written into the same folder.
 
     \b
     Examples:
       mashq init && mashq plan mashq.yaml
       mashq init --template rag documents.yaml && mashq run documents.yaml
+      mashq init --template qa
+      mashq init --template ci
     """
     from importlib.resources import files
 
     from mashq.errors import ConfigError
 
-    text = files("mashq.cli").joinpath(TEMPLATES[template]).read_text("utf-8")
-    try:
-        with path.open("x", encoding="utf-8") as file:
-            file.write(text)
-    except FileExistsError:
-        raise ConfigError(f"{path} is already there: name another file") from None
-    except OSError as error:
-        raise ConfigError(f"{path} cannot be written ({error.strerror}): choose another place") from None
-    click.echo(f"{path} is written: edit it, then 'mashq plan {path}' and 'mashq run {path}'")
+    folder = files("mashq.cli").joinpath("templates", template)
+    found = {path if name == MAIN else path.parent / name: text for name, text in _files(folder)}
+    for place in found:
+        if place.exists():
+            raise ConfigError(f"{place} is already there: name another file")
+    for place, text in found.items():
+        try:
+            place.parent.mkdir(parents=True, exist_ok=True)
+            with place.open("x", encoding="utf-8") as file:
+                file.write(text)
+        except OSError as error:
+            raise ConfigError(f"{place} cannot be written ({error.strerror}): choose another place") from None
+    beside = [str(place) for place in found if place != path]
+    if beside:
+        click.echo(f"{', '.join(beside)} {'is' if len(beside) == 1 else 'are'} written")
+    command = TEMPLATES[template][1]
+    planned = f"mashq plan {path}" if command == "run" else f"mashq plan {command} {path}"
+    click.echo(f"{path} is written: edit it, then '{planned}' and 'mashq {command} {path}'")
+
+
+def _files(folder: "Traversable", before: str = "") -> Iterator[tuple[str, str]]:
+    """The files of a template, by their names in it."""
+    for entry in sorted(folder.iterdir(), key=lambda entry: entry.name):
+        if entry.is_dir():
+            if entry.name != "__pycache__":
+                yield from _files(entry, f"{before}{entry.name}/")
+        else:
+            yield before + entry.name, entry.read_text("utf-8")

@@ -13,12 +13,9 @@ from mashq.cli.sweep import sweep
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from mashq.arena.plan_costs import Cost
-    from mashq.arena.plan_season import SeasonPlan
     from mashq.config import Config
-    from mashq.report.documents.plan import PlanDocument, PlannedCost
 
-PLAYING_ONLY = ("out", "executor", "ray_address")
+PLAYING_ONLY = ("out", "executor", "ray_address", "conditions", "junit", "summary")
 
 
 class Planning(Playing):
@@ -42,6 +39,7 @@ class Planning(Playing):
     def _show(
         self, settings: "Config", season: "Mapping[str, Any]", done: "Collection[str]" = frozenset[str]()
     ) -> None:
+        from mashq.arena.plan_document import documented
         from mashq.arena.plan_season import plan as planned
         from mashq.report.documents.base import as_json as json_of
         from mashq.report.text.plan import text
@@ -92,73 +90,3 @@ for _command in (run, sweep, tournament, game, vision):
             help=f"What `mashq {_command.name}` would cost with the same options.",
         )
     )
-
-
-def documented(season: "SeasonPlan") -> "PlanDocument":
-    """A plan as the document has it."""
-    from mashq.arena.plan import ASSUMED
-    from mashq.report.documents.plan import (
-        PlanDocument,
-        PlannedPart,
-        PlannedPlayer,
-        PlannedReferee,
-        Repeats,
-        WallTime,
-    )
-
-    hours = [None if (seconds := _known(lasts)) is None else seconds / 3600 for lasts in season.lasts]
-    return PlanDocument(
-        season=season.kind,
-        items=season.items,
-        trials=season.trials,
-        matches=season.matches,
-        paired_later=season.paired_later,
-        players=[
-            PlannedPlayer(
-                name=own.name,
-                model=own.model,
-                matches=own.matches,
-                expected=_cost(own.expected),
-                worst=_cost(own.worst),
-                repeats=None if own.repeats is None else Repeats(asks=own.repeats[0], attempts=own.repeats[1]),
-            )
-            for own in season.players
-        ],
-        referee=season.referee and PlannedReferee(expected=_cost(season.referee[0]), worst=_cost(season.referee[1])),
-        parts=[
-            PlannedPart(
-                name=part.name,
-                matches=part.matches,
-                expected=_cost(part.expected),
-                worst=_cost(part.worst),
-            )
-            for part in season.parts
-        ],
-        expected=_cost(season.expected),
-        worst=_cost(season.worst),
-        wall_hours=WallTime(expected=hours[0], worst=hours[1]),
-        assumed=ASSUMED,
-    )
-
-
-def _cost(cost: "Cost") -> "PlannedCost":
-    """Tokens as whole numbers, other counts to a tenth; the rest as it is."""
-    from mashq.protocol.resources import TABLE
-    from mashq.report.documents.base import COSTS
-    from mashq.report.documents.plan import PlannedCost
-
-    known = {name: _known(cost[name]) for name in COSTS}
-    counts = {
-        name: _count(name, value) for name, value in known.items() if value is not None and not TABLE[name].digits
-    }
-    seconds = known["seconds"]
-    return PlannedCost(costs={**known, **counts}, service_hours=None if seconds is None else seconds / 3600)
-
-
-def _count(name: str, value: float) -> float:
-    tenths = round(value, 0 if name == "tokens" else 1)
-    return int(tenths) if tenths == int(tenths) else tenths
-
-
-def _known(amount: object) -> float | None:
-    return amount if isinstance(amount, int | float) else None

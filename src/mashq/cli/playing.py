@@ -1,7 +1,9 @@
 """What the commands that play share: their options, playing with progress, printing the result."""
 
 import asyncio
+import os
 import signal
+import sys
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from functools import wraps
@@ -19,14 +21,18 @@ if TYPE_CHECKING:
     from mashq.report.text.progress import Progress
     from mashq.runs.open import Season
 
-
-executor_option = click.option(
+Decorator = Callable[[Any], Any]
+executor_option: Decorator = click.option(
     "--executor",
     metavar="NAME",
     help="Where matches run: local, processes, ray or an installed one; by default here, as is quickest.",
 )
-address_option = click.option("--ray-address", metavar="HOST:PORT", help="A Ray cluster; a local one by default.")
-json_option = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON and nothing else.")
+address_option: Decorator = click.option(
+    "--ray-address", metavar="HOST:PORT", help="A Ray cluster; a local one by default."
+)
+json_option: Decorator = click.option(
+    "--json", "as_json", is_flag=True, help="Print the result as JSON and nothing else."
+)
 OPTIONS = (
     click.argument("config", type=click.Path(path_type=Path)),
     click.option("--trials", default=1, show_default=True, type=click.IntRange(1), help="Repeats with other seeds."),
@@ -65,8 +71,8 @@ class Playing:
         fields = [f"task.map.{ours}={theirs}" for ours, theirs in pairs("--map", self.renames).items()]
         return configuration.load(self.config, (*self.overrides, *fields))
 
-    def play(self, settings: "Config", season: "Mapping[str, Any]") -> None:
-        """Play a season under a progress display and print its result."""
+    def play(self, settings: "Config", season: "Mapping[str, Any]") -> Path | None:
+        """Play a season under a progress display and print its result; where it is."""
         from mashq.arena import match
         from mashq.gateway.clock import RealClock
         from mashq.runs.manifest import default_out
@@ -83,6 +89,9 @@ class Playing:
             click.echo(f"run: {place}", err=True)
         show_result(result, as_json=self.as_json)
         show_head(place, as_json=self.as_json)
+        if not self.as_json:
+            click.echo(next_step(result.kind, place), err=True)
+        return place
 
     def join(self, settings: "Config", tournament: Path) -> None:
         """Let the new players of the configuration into a tournament and print its result."""
@@ -92,6 +101,12 @@ class Playing:
         joined = played(tournament, settings, lambda show: match.join(tournament, settings, base=base, show=show))
         show_result(joined, as_json=self.as_json)
         show_head(tournament, as_json=self.as_json)
+
+
+def next_step(kind: str, place: Path) -> str:
+    """What to do with a run that was just played."""
+    more = f" · mashq score {place}" if kind == "match" else ""
+    return f"Next: mashq report {place} -o report.html{more} · mashq view"
 
 
 def play_options(command: "Callable[..., None]") -> "Callable[..., None]":
@@ -157,7 +172,7 @@ def show_result(season: "Season", *, as_json: bool) -> None:
     elif isinstance(found, Match):
         print_table(found, review_spend(next(season.fixtures_played())))
     else:
-        click.echo(text(found))
+        say(text(found))
 
 
 def show_head(run: Path, *, as_json: bool) -> None:
@@ -170,30 +185,30 @@ def show_head(run: Path, *, as_json: bool) -> None:
 
 
 def print_table(found: "Match", reviews: "Mapping[str, ReviewSpend]") -> None:
-    """The result for a person, as wide as the terminal but never too narrow for its columns."""
-    from rich.console import Console
+    """The result for a person."""
+    from mashq.report.text.match import text
 
-    from mashq.report.text.match import NARROWEST, result, table_width
-
-    console = Console(highlight=False, emoji=False, markup=False)
-    shown = result(found, reviews)
-    needed = console.measure(shown, options=console.options.update(width=1000)).maximum
-    console.width = max(console.width, min(needed, NARROWEST), table_width(found))
-    console.print(shown)
+    say(text(found, reviews))
 
 
 def show_metered(run: Path, *, as_json: bool) -> None:
     """What was spent through a gateway."""
-    from rich.console import Console
-
     from mashq.report.documents.base import as_json as json_of
     from mashq.report.documents.metered import document
-    from mashq.report.text.metered import metered, metered_width
+    from mashq.report.text.metered import text
 
     found = document(run)
     if as_json:
         click.echo(json_of(found))
+    else:
+        say(text(found))
+
+
+def say(text: str) -> None:
+    """Print a result: in a terminal, unless NO_COLOR is set, the winner's line is bold and a warning yellow."""
+    if os.environ.get("NO_COLOR") or not sys.stdout.isatty():
+        click.echo(text)
         return
-    console = Console(highlight=False, emoji=False, markup=False)
-    console.width = max(console.width, metered_width(found))
-    console.print(metered(found))
+    for line in text.split("\n"):
+        warned = line.startswith("SIMULATED")
+        click.secho(line, bold=True if warned or " ★ " in f"{line} " else None, fg="yellow" if warned else None)

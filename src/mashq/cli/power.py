@@ -57,18 +57,18 @@ def power(
     """
     from mashq.analysis.power import Effect, Options
     from mashq.analysis.power import power as analysed
-    from mashq.cli.score import pairs, read_source, rules_said
+    from mashq.cli.score import pairs, rules_said
     from mashq.report.documents.base import as_json as json_of
     from mashq.report.documents.power import Power
+    from mashq.report.documents.source import read_source
     from mashq.report.text.power import power_text
 
     options = Options(level=level, power=wanted, seed=seed)
-    given = read_source(source, pairs("--map", renames))
+    given = read_source(source, pairs("--map", renames)).without(without)
     results, notes = given.results, given.notes
     drawn_already = any(note.startswith("SIMULATED") for note in notes)
     notes = [note for note in notes if not note.startswith("SIMULATED")]
     config = rules_said(given.rules, {"alpha": None, "weights": None, "normalise": None} | rules)
-    results = _without(results, without)
     pair = None if players is None else _pair(players, results.players)
     found = analysed(results, config, pair, options, notes)
     document = Power(found=found, simulated=drawn_already, drawn=False, recorded_needed=None, source=str(source))
@@ -77,18 +77,6 @@ def power(
         drawn = analysed(_simulated(source, without), config, best, options, notes, effect)
         document = replace(document, found=drawn, simulated=True, drawn=True, recorded_needed=found.needed)
     click.echo(json_of(document) if as_json else power_text(document, form))
-
-
-def _without(results: "Results", names: tuple[str, ...]) -> "Results":
-    from mashq.config import nearest
-
-    for name in names:
-        if name not in results.players:
-            raise ConfigError(f"--without {name!r}: there is no such player{nearest(name, results.players)}")
-    kept = [name for name in results.players if name not in names]
-    if not kept:
-        raise ConfigError("--without leaves no player: keep two of them")
-    return results.only(kept) if names else results
 
 
 def _pair(said: str, players: tuple[str, ...]) -> tuple[str, str]:

@@ -1,11 +1,10 @@
 """`mashq report`: runs as one HTML page, figures and tables."""
 
-from importlib.util import find_spec
 from pathlib import Path
 
 import click
 
-from mashq.errors import ConfigError, StoreError
+from mashq.errors import StoreError
 
 
 @click.command()
@@ -30,6 +29,8 @@ def report(
       mashq report runs/a runs/b -o both.html --figures figures --tables tables
       mashq report runs/first --detector hhem
     """
+    from mashq.report.html.extra import needed
+
     needed()
     from mashq.report.html.figures import write_figures, write_tables
     from mashq.report.html.report import report as made
@@ -49,10 +50,3 @@ def report(
     if tables is not None:
         count = len(write_tables(tables, found.chapters, found.comparison))
         click.echo(f"{count} files in {tables}", err=True)
-
-
-def needed() -> None:
-    """Say in one sentence what to install where the extra is missing."""
-    for name in ("altair", "jinja2", "vl_convert"):
-        if find_spec(name) is None:
-            raise ConfigError(f"Reports need the extra: pip install 'mashq[charts]' ({name} is not installed).")

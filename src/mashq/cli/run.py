@@ -2,12 +2,14 @@
 
 import click
 
+from mashq.cli.checks import Checks, check_options
 from mashq.cli.playing import Playing, play_options
 
 
 @click.command()
 @play_options
-def run(playing: Playing) -> None:
+@check_options
+def run(playing: Playing, checks: Checks) -> None:
     """Play the match that CONFIG describes.
 
     \b
@@ -15,5 +17,16 @@ def run(playing: Playing) -> None:
       mashq run examples/quickstart.yaml
       mashq run match.yaml --trials 100
       mashq run match.yaml --out runs/first --set rules.R=2 --set players.0.policy=rule
+      mashq run match.yaml --fail-if 'q(mine) < q(baseline) - 0.02' --junit mashq.xml
     """
-    playing.play(playing.settings(), {"kind": "match"})
+    from mashq.analysis.conditions import check_names
+
+    settings, wanted = playing.settings(), checks.read()
+    check_names(wanted, [player.name for player in settings.players])
+    place = playing.play(settings, {"kind": "match"})
+    if checks and place is not None:
+        from mashq.cli.score import RESAMPLES
+        from mashq.report.documents.source import read_source
+
+        given = read_source(place, {})
+        checks.decide(wanted, given.scored(given.rules, RESAMPLES, 0), str(place))

@@ -19,9 +19,10 @@ def schema(name: str | None) -> None:
       mashq schema match > match.schema.json
     """
     from mashq.report.documents.schema import DOCUMENTS, document_type, schema_of
+    from mashq.report.text.tables import listed
 
     if name is not None:
         click.echo(json.dumps(schema_of(name), indent=2, ensure_ascii=False))
         return
     for kind in DOCUMENTS:
-        click.echo(f"{kind:<14}{(document_type(kind).__doc__ or '').splitlines()[0]}")
+        click.echo(listed(f"{kind:<14}", (document_type(kind).__doc__ or "").splitlines()[0]))

@@ -20,7 +20,7 @@ def site(folder: Path, out: Path) -> None:
     Example:
       mashq site runs -o public
     """
-    from mashq.cli.report import needed
+    from mashq.report.html.extra import needed
 
     needed()
     from mashq.report.site import write_site

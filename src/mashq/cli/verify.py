@@ -29,6 +29,7 @@ def verify(run: Path, head: str | None, rescore: bool, as_json: bool) -> None:
     from mashq.report.documents.verify import document
     from mashq.report.text.formatting import safe
     from mashq.report.text.progress import told
+    from mashq.report.text.tables import prose
     from mashq.runs import verify as checks
 
     with told("verifying", hidden=as_json) as progress:
@@ -37,7 +38,7 @@ def verify(run: Path, head: str | None, rescore: bool, as_json: bool) -> None:
         click.echo(json_of(found))
     else:
         for finding in found.wrong:
-            click.echo(f"{safe(finding.check)}: {safe(finding.wrong, 400)}")
+            click.echo(prose([f"{safe(finding.check)}: {safe(finding.wrong, 400)}"], "table"))
         wrong = f"{len(found.wrong)} wrong" if found.wrong else "all hold"
         click.echo(f"{found.checks} checks, {wrong}.")
     if found.wrong:

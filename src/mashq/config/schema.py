@@ -1,7 +1,7 @@
 """Every setting of a configuration, with its type, its default and what it may be."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, cast
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, cast
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model, field_validator, model_validator
 
@@ -17,7 +17,7 @@ NO_MODEL = "none/none"  # of a player that asks nobody
 class Strict(BaseModel):
     """No unknown keys, no silent conversions."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
+    model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
 
 
 class PassagesConfig(Strict):

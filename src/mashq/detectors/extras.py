@@ -14,12 +14,13 @@ from mashq.errors import ConfigError
 __all__ = ["need"]
 
 
-def need(module: str, who: str = "hhem", extra: str = "hhem") -> Any:
+def need(module: str, who: str | None = None, extra: str = "hhem") -> Any:
     """The module, or a ConfigError that names the extra."""
     try:
         return importlib.import_module(module)
     except ImportError as error:
         missing = error.name or module
+        whose = "A neural detector (hhem, minicheck)" if who is None else f"The detector {who!r}"
         raise ConfigError(
-            f"The detector {who!r} needs the extra: pip install 'mashq[{extra}]' ({missing} is not installed)."
+            f"{whose} needs the extra: pip install 'mashq[{extra}]' ({missing} is not installed)."
         ) from error

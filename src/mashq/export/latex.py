@@ -27,7 +27,7 @@ MAX_NAMED = 6
 class Latex:
     """The result table of a run."""
 
-    suffixes = (".tex",)
+    suffixes: tuple[str, ...] = (".tex",)
     holds: tuple[What, ...] = ("results",)
 
     def write(self, run: Path, out: Path | None, options: Options) -> list[str]:

@@ -42,7 +42,7 @@ Span = dict[str, Any]
 class Otel:
     """Spans in OTLP's JSON lines."""
 
-    suffixes = (".otlp.jsonl",)
+    suffixes: tuple[str, ...] = (".otlp.jsonl",)
     holds: tuple[What, ...] = ("attempts",)
 
     def write(self, run: Path, out: Path | None, options: Options) -> list[str]:

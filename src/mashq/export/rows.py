@@ -58,16 +58,19 @@ def _how_scored(season: Season, matches: Sequence[str], out: Path) -> str:
 class Csv(Rows):
     """Comma-separated values."""
 
-    form, suffixes = "csv", (".csv",)
+    form: files.Form = "csv"
+    suffixes: tuple[str, ...] = (".csv",)
 
 
 class Jsonl(Rows):
     """One JSON object on each line."""
 
-    form, suffixes = "jsonl", (".jsonl", ".ndjson")
+    form: files.Form = "jsonl"
+    suffixes: tuple[str, ...] = (".jsonl", ".ndjson")
 
 
 class Parquet(Rows):
     """A Parquet file, with the extra of that name."""
 
-    form, suffixes = "parquet", (".parquet",)
+    form: files.Form = "parquet"
+    suffixes: tuple[str, ...] = (".parquet",)

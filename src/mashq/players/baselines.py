@@ -15,7 +15,7 @@ from mashq.protocol.state import Observation
 class Plain:
     """Answers and goes on."""
 
-    spec = AgentSpec(
+    spec: AgentSpec = AgentSpec(
         "one answer, no policy",
         "1",
         calls=lambda work: Calls(work.items),
@@ -44,7 +44,7 @@ class Plain:
 class Retry:
     """Asks again where the guide's score is below T; the question is the same, and the old answer is not shown."""
 
-    spec = AgentSpec(
+    spec: AgentSpec = AgentSpec(
         "the same question again until H reaches T or R is used up; a resample counts as a review",
         "1 + reviews",
         calls=answers_and_reviews,
@@ -82,7 +82,7 @@ def _has_stronger_model(player: PlayerConfig) -> None:
 class Escalate(Retry):
     """Does the same, and its reviews are asked of a stronger model, which is the arena's doing."""
 
-    spec = replace(
+    spec: AgentSpec = replace(
         Retry.spec,
         about="asks the stronger model `to` where H is below T (R is 1 unless set)",
         max_reviews=1,

@@ -37,7 +37,7 @@ def _calls(work: Workload) -> Calls:
 class BestOfN:
     """Plays every item N times over."""
 
-    spec = AgentSpec(
+    spec: AgentSpec = AgentSpec(
         "`n` full plays (answer, decision, reviews), the guide picks the best, every play is charged",
         "n × (2 + reviews); n × (1 + reviews) with `policy: rule`",
         calls=_calls,

@@ -22,7 +22,7 @@ def _calls(work: Workload) -> Calls:
 class QAgent:
     """The reference player of the protocol."""
 
-    spec = AgentSpec(
+    spec: AgentSpec = AgentSpec(
         "the reference: policy, answer and review agents over one model",
         "2 + reviews; 1 + reviews with `policy: rule` or `bayes`; in `turn: single` 2 × (1 + reviews), and 1 to end",
         calls=_calls,

@@ -38,7 +38,7 @@ def _at_most(work: Workload) -> Calls:
 class React:
     """Thinks, acts, observes."""
 
-    spec = AgentSpec(
+    spec: AgentSpec = AgentSpec(
         "one loop of thought, action (answer, end) and observation per item",
         "1 + reviews, and 1 where it ends by itself",
         calls=answers_and_reviews,

@@ -20,6 +20,10 @@ from mashq.protocol.state import ItemState, MatchState, Phase, PlayerState, Snap
 class BadMove(ValueError):
     """A recorded move that the match as it stood does not allow; moves are counted from 1."""
 
+    number: int
+    player: str
+    why: str
+
     def __init__(self, number: int, player: str, why: str) -> None:
         super().__init__(f"its move {number}, of {player!r:.80}, cannot follow those before it ({why})")
         self.number, self.player, self.why = number, player, why

@@ -4,7 +4,7 @@ Columns: `player`, `h` and, for results by item, `item`; any of `trial`, `tokens
 `calls`, `reviews`, `seconds`, `dollars`, `status`. Others are ignored, with a note. An empty cell is unknown.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, cast
 
@@ -13,6 +13,7 @@ from mashq.config import nearest
 from mashq.errors import ConfigError, DataError
 from mashq.protocol.resources import RESOURCES
 from mashq.protocol.results import Results
+from mashq.tasks.rows import Row as FileRow
 from mashq.tasks.rows import read_rows
 
 COSTS = ("tokens", "tokens_in", "tokens_out", *(name for name in RESOURCES if name != "tokens"))
@@ -21,11 +22,21 @@ KNOWN = ("player", "item", "h", "trial", "status", *COSTS)
 
 def read(path: Path, renamed: Mapping[str, str] | None = None) -> tuple[Results, list[str]]:
     """The results in a file, with notes on what was left aside. `renamed` says which column stands for which."""
-    rows = list(read_rows(path, "give a run directory or a file of results"))
+    return _results(str(path), list(read_rows(path, "give a run directory or a file of results")), renamed or {})
+
+
+def from_cells(
+    source: str, cells: Iterable[Mapping[str, object]], renamed: Mapping[str, str] | None = None
+) -> tuple[Results, list[str]]:
+    """The same from rows in memory; `source` is what errors call them."""
+    return _results(source, [(f"row {number}", row) for number, row in enumerate(cells, 1)], renamed or {})
+
+
+def _results(path: str, rows: list[FileRow], renamed: Mapping[str, str]) -> tuple[Results, list[str]]:
     if not rows:
         raise DataError(f"{path} is empty: it needs a row for each player and item")
     there = list(dict.fromkeys(column for _, cells in rows for column in cells))
-    names = _columns(path, there, renamed or {})
+    names = _columns(path, there, renamed)
     totals = "item" not in names
     kept = [_row(f"{path} {where}", cells, names, totals=totals) for where, cells in rows]
     ignored = [column for column in there if column and column not in names.values()]
@@ -34,7 +45,7 @@ def read(path: Path, renamed: Mapping[str, str] | None = None) -> tuple[Results,
     return results, notes
 
 
-def _columns(path: Path, there: list[str], renamed: Mapping[str, str]) -> dict[str, str]:
+def _columns(path: str, there: list[str], renamed: Mapping[str, str]) -> dict[str, str]:
     """Which column of the file holds which of ours."""
     names = {name: name for name in KNOWN if name in there}
     for ours, theirs in renamed.items():

@@ -9,7 +9,7 @@ import math
 import sqlite3
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, ClassVar, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, create_model
 
@@ -35,7 +35,7 @@ STATUSES, OUTCOMES, FIELDS = get_args(ResultStatus), get_args(Kind), get_args(Op
 class Row(BaseModel):
     """A row of a table."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+    model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
 class ItemRow(Row):
@@ -249,9 +249,9 @@ _RATED: dict[str, Any] = {
     **dict.fromkeys(RATED, (Count | None, ...)),
     **dict.fromkeys((f"worst_{name}" for name in RATED), (Bound | None, ...)),
 }
-AttemptRow = create_model("AttemptRow", __base__=AttemptBase, **_RATED)
+AttemptRow: type[AttemptBase] = create_model("AttemptRow", __base__=AttemptBase, **_RATED)
 _COSTS: Any = dict.fromkeys(COUNTS, (Place, ...)) | _AMOUNTS
-ResultRow = create_model("ResultRow", __base__=ResultBase, **_COSTS)
+ResultRow: type[ResultBase] = create_model("ResultRow", __base__=ResultBase, **_COSTS)
 ROWS: Mapping[str, type[Row]] = {
     "items": ItemRow,
     "prompts": PromptRow,
@@ -316,7 +316,7 @@ def _condition(name: str, kind: Mapping[str, Any]) -> str:
 class Part(BaseModel):
     """A part of a manifest. Keys that this version does not know are left alone."""
 
-    model_config = ConfigDict(extra="allow", strict=True, frozen=True, allow_inf_nan=False)
+    model_config: ClassVar[ConfigDict] = ConfigDict(extra="allow", strict=True, frozen=True, allow_inf_nan=False)
 
 
 class Detector(Part):

@@ -19,6 +19,8 @@ SCHEMA = "CREATE TABLE IF NOT EXISTS scores (key TEXT PRIMARY KEY, h REAL NOT NU
 class Cached:
     """A detector that looks its scores up first."""
 
+    hits: int
+
     def __init__(self, detector: Detector, path: Path) -> None:
         self._detector, self._path = detector, path
         self.hits = 0

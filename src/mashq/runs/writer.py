@@ -41,6 +41,9 @@ STRICT = json.JSONEncoder(allow_nan=False).encode
 class Run:
     """A run directory opened for writing."""
 
+    path: "Path"
+    writer: "Writer"
+
     def __init__(self, path: Path, clock: Clock, lock: IO[str]) -> None:
         self.path, self._clock, self._lock = path, clock, lock
         try:

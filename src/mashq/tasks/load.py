@@ -1,6 +1,7 @@
 """Items from JSONL, CSV, TSV or Parquet files, a folder of text files, a hub data set, or the built-in sets.
 
-Every item needs text and an id that no other has; data without ids get their line numbers (files: their names).
+Every item needs text and an id that no other has; data without ids get their line numbers (rows of a
+CSV file: their own, from 1; files: their names).
 """
 
 import hashlib
@@ -117,9 +118,11 @@ def _hub(name: str, source: str) -> Iterator[Row]:
 def _items(rows: Iterator[Row], fields: Fields, source: str, limit: int | None) -> tuple[Item, ...]:
     items: list[Item] = []
     seen: dict[str, str] = {}
+    headed = source.lower().removesuffix(".gz").endswith((".csv", ".tsv"))
     for where, row in rows:
         if limit is not None and len(items) == limit:
             break
+        number = str(len(items) + 1)
         text = _first(row, fields.text)
         if not isinstance(text, str) or not text.strip():
             known = ", ".join(str(key) for key in row if key)
@@ -128,7 +131,7 @@ def _items(rows: Iterator[Row], fields: Fields, source: str, limit: int | None) 
                 "right field with task.text"
             )
         given = row.get(fields.id)
-        name = whole(str(given)) if given not in (None, "") else where.removeprefix("line ").removeprefix("row ")
+        name = whole(str(given)) if given not in (None, "") else number if headed else where.rpartition(" ")[2]
         if name in seen:
             raise DataError(f"{source} {where}: the id {name!r} is also on {seen[name]}; ids must differ")
         seen[name] = where

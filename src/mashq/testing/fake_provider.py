@@ -31,6 +31,8 @@ _SOURCE = Path(__file__).resolve().parents[2]
 class FakeProvider:
     """A model provider on 127.0.0.1, in a process of its own. Started again, it keeps its port."""
 
+    port: int
+
     def __init__(
         self,
         *,

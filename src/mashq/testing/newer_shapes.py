@@ -129,6 +129,8 @@ class Responses(OpenAI):
 class Gemini:
     """POST /v1beta/models/MODEL:generateContent and :streamGenerateContent, as events or as a list."""
 
+    as_events: bool
+
     filter_is_error = False
 
     def __init__(self, model: str, streamed: bool, events: bool) -> None:

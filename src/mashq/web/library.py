@@ -47,6 +47,8 @@ class Found:
 class Library:
     """The runs under one directory."""
 
+    root: "Path"
+
     def __init__(self, root: Path) -> None:
         self.root = root.resolve()
         self._found: dict[str, Found] = {}

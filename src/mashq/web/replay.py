@@ -80,6 +80,9 @@ class _Changes:
 class MatchReplay:
     """The columns of one match, its state after the last move taken, and its story as far as it is known."""
 
+    state: "MatchState"
+    story: "Story"
+
     def __init__(self, first: MatchState, rules: ScoreRules) -> None:
         self.first = self.state = first
         self.rules = rules

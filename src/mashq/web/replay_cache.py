@@ -21,6 +21,13 @@ CHUNK, MAX_MATCHES, MAX_MOVES = 500, 64, 500_000
 class LiveReplay:
     """One match and how far it is read; safe to be asked by many threads."""
 
+    view: "RunView"
+    match: str
+    replay: "MatchReplay"
+    total: int
+    ended: bool
+    lock: "threading.RLock"
+
     def __init__(self, view: RunView, match: str) -> None:
         self.view, self.match = view, match
         self.replay = MatchReplay(view.first_state(match), view.rules(match))

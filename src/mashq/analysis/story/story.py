@@ -43,6 +43,8 @@ def most_important(highlights: Sequence[Highlight], most: int) -> list[Highlight
 class Story:
     """Hears the moves of a match one by one and says what came of them so far."""
 
+    state: "MatchState"
+
     def __init__(self, first: MatchState, rules: ScoreRules) -> None:
         self.state = first
         self._rules = rules

@@ -90,6 +90,11 @@ def _start(model: Model, batches: Batches, texts: Sequence[Sequence[int]]) -> li
 class Neural(ABC):
     """A detector around one model."""
 
+    device: str
+    shift: float
+    precision: str
+    version: str
+
     name = ""
 
     def __init__(

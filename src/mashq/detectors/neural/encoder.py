@@ -54,6 +54,17 @@ class Packed:
 class Encoder:
     """The encoder in one precision on one device."""
 
+    device: str
+    kind: Any
+    mixing: Any
+    scale: float
+    embedding: Any
+    heads: int
+    ops: Any
+    table: Any
+    blocks: list[_Block]
+    final: Any
+
     def __init__(self, tensors: Mapping[str, Any], precision: str, device: str) -> None:
         self.device, self.kind, self.mixing = device, dtype(precision), dtype(tails(precision))
         self.scale = gate_scale(precision)

@@ -21,6 +21,12 @@ torch: Any = need("torch")
 class Classifier:
     """Token ids in, the chance of 'supported' out."""
 
+    device: str
+    precision: str
+    encoder: Encoder
+    weight: Any
+    bias: Any
+
     def __init__(self, tensors: Mapping[str, Any], precision: str, device: str) -> None:
         self.device, self.precision = device, precision
         plain = {name.removeprefix("t5.").removeprefix("transformer."): tensor for name, tensor in tensors.items()}

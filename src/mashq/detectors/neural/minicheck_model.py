@@ -36,6 +36,12 @@ class _Block:
 class FirstStep:
     """Token ids in, the chance of 'supported' out."""
 
+    device: str
+    precision: str
+    encoder: Encoder
+    blocks: list[_Block]
+    head: Any
+
     def __init__(self, tensors: Mapping[str, Any], precision: str, device: str) -> None:
         self.device, self.precision = device, precision
         self.encoder = Encoder(tensors, precision, device)

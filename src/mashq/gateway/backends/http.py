@@ -72,6 +72,10 @@ class HttpBackend:
     """A model behind an HTTP endpoint. `also` are further formats in which it can be asked, each with its base URL:
     agents that speak one of them are passed on as they are."""
 
+    wire: "Wire"
+    model: str
+    options: "Options"
+
     durable = True
     simulated = False
 

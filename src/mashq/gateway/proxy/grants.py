@@ -62,6 +62,11 @@ class Queue:
 class Grant:
     """The right of one player to ask one model for the length of a turn."""
 
+    active: bool
+    spend: "Spend"
+    last_error: tuple[float, str]
+    recalled: "Spend"
+
     def __init__(self, model: Model) -> None:
         self.model = model
         self.active = True

@@ -78,6 +78,9 @@ class _Way:
 class TurnedAway(Exception):
     """A request that goes no further."""
 
+    status: int
+    hang_up: bool
+
     def __init__(self, status: int, reason: str, *, hang_up: bool = False) -> None:
         super().__init__(reason)
         self.status, self.hang_up = status, hang_up

@@ -46,6 +46,8 @@ ERRORS = {
 class AnthropicMessages:
     """POST messages, as a client."""
 
+    served: "AnthropicMessagesServed"
+
     def __init__(self) -> None:
         self.served = AnthropicMessagesServed()
 
@@ -81,9 +83,9 @@ class AnthropicMessagesServed:
     """POST messages, as the metering endpoint serves it."""
 
     format = "anthropic-messages"
-    routes = (Route("chat", "POST", "/v1/messages", ("beta",)),)
-    token_headers = ("x-api-key", "Authorization")
-    passed_headers = ("anthropic-version", "anthropic-beta")
+    routes: tuple[Route, ...] = (Route("chat", "POST", "/v1/messages", ("beta",)),)
+    token_headers: tuple[str, ...] = ("x-api-key", "Authorization")
+    passed_headers: tuple[str, ...] = ("anthropic-version", "anthropic-beta")
 
     def variables(self, address: str, token: str) -> dict[str, str]:
         return {"ANTHROPIC_BASE_URL": address, "ANTHROPIC_API_KEY": token}

@@ -42,6 +42,8 @@ ERRORS = {400: "INVALID_ARGUMENT", 401: "UNAUTHENTICATED", 404: "NOT_FOUND", 429
 class Gemini:
     """POST models/M:generateContent, as a client."""
 
+    served: "GeminiServed"
+
     def __init__(self) -> None:
         self.served = GeminiServed()
 
@@ -84,12 +86,12 @@ class GeminiServed:
     """POST models/M:generateContent and :streamGenerateContent, as the metering endpoint serves them."""
 
     format = "gemini"
-    routes = (
+    routes: tuple[Route, ...] = (
         Route("chat", "POST", PATH + "(?P<verb>generateContent|streamGenerateContent)", ("alt",)),
         Route("models", "GET", "/v1beta/models"),
     )
-    token_headers = ("x-goog-api-key", "Authorization")
-    passed_headers = ()
+    token_headers: tuple[str, ...] = ("x-goog-api-key", "Authorization")
+    passed_headers: tuple[str, ...] = ()
 
     def variables(self, address: str, token: str) -> dict[str, str]:
         return {"GOOGLE_GEMINI_BASE_URL": address, "GEMINI_API_KEY": token}

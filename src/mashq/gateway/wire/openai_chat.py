@@ -41,6 +41,8 @@ DONE = b"[DONE]"
 class OpenAIChat:
     """POST chat/completions, as a client."""
 
+    served: "OpenAIChatServed"
+
     def __init__(self) -> None:
         self.served = OpenAIChatServed()
 
@@ -81,13 +83,13 @@ class OpenAIChatServed:
     """POST chat/completions and embeddings and GET models, as the metering endpoint serves them."""
 
     format = "openai-chat"
-    routes = (
+    routes: tuple[Route, ...] = (
         Route("chat", "POST", "/v1/chat/completions"),
         Route("embeddings", "POST", "/v1/embeddings"),
         Route("models", "GET", "/v1/models"),
     )
-    token_headers = ("Authorization",)
-    passed_headers = ("OpenAI-Beta",)
+    token_headers: tuple[str, ...] = ("Authorization",)
+    passed_headers: tuple[str, ...] = ("OpenAI-Beta",)
 
     def variables(self, address: str, token: str) -> dict[str, str]:
         return {"OPENAI_BASE_URL": f"{address}/v1", "OPENAI_API_BASE": f"{address}/v1", "OPENAI_API_KEY": token}
@@ -192,6 +194,8 @@ class OpenAIChatServed:
 
 class ChunkReader:
     """What the chunks of a chat stream amount to."""
+
+    usage: "Usage"
 
     def __init__(self, *, usage_wanted: bool) -> None:
         self.usage = Usage()

@@ -41,6 +41,8 @@ TEXTS = frozenset({"input_text", "output_text", "text"})
 class OpenAIResponses:
     """POST responses, as a client."""
 
+    served: "OpenAIResponsesServed"
+
     def __init__(self) -> None:
         self.served = OpenAIResponsesServed()
 
@@ -78,9 +80,9 @@ class OpenAIResponsesServed:
     """POST responses, as the metering endpoint serves it."""
 
     format = "openai-responses"
-    routes = (Route("chat", "POST", "/v1/responses"),)
-    token_headers = ("Authorization",)
-    passed_headers = ("OpenAI-Beta",)
+    routes: tuple[Route, ...] = (Route("chat", "POST", "/v1/responses"),)
+    token_headers: tuple[str, ...] = ("Authorization",)
+    passed_headers: tuple[str, ...] = ("OpenAI-Beta",)
 
     def variables(self, address: str, token: str) -> dict[str, str]:
         return {"OPENAI_BASE_URL": f"{address}/v1", "OPENAI_API_KEY": token}
@@ -173,6 +175,8 @@ class OpenAIResponsesServed:
 
 class EventReader:
     """What the events of a stream of responses amount to."""
+
+    usage: "Usage"
 
     def __init__(self) -> None:
         self.usage = Usage()

@@ -48,6 +48,8 @@ class Agent:
 class External:
     """The player of a foreign agent."""
 
+    agent: "Agent"
+
     spec = EXTERNAL
 
     def __init__(self, name: str, agent: Agent, server: MeteringServer) -> None:

@@ -2,11 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from rich import box
-from rich.console import Console, Group, RenderableType
-from rich.table import Table
-from rich.text import Text
-
 from mashq.config import NO_MODEL
 from mashq.players.registry import recorded_spec
 from mashq.protocol.resources import TABLE
@@ -15,45 +10,43 @@ from mashq.report.documents.match import AttemptCounts, Match, MatchPlayer, Refu
 from mashq.report.text import passages
 from mashq.report.text.formatting import carried_columns, charged, is_shown, number, safe
 from mashq.report.text.score import floors_said, height, leads, relative_to
+from mashq.report.text.tables import Grid, page_width, wrapped, written
 
-NARROWEST = 100
+SHORTEST = 12
 
 
-def result(document: Match, reviews: Mapping[str, ReviewSpend]) -> RenderableType:
+def text(document: Match, reviews: Mapping[str, ReviewSpend]) -> str:
     """The table, the winner, and what must be said with it; `reviews` is what each player's reviews took."""
-    parts: list[RenderableType] = []
     drawn = [safe(player.name) for player in document.players if player.model.startswith("simulated/")]
+    first: list[str] = []
     if drawn:
         real = "no real model answered" if len(drawn) == len(document.players) else f"not real: {', '.join(drawn)}"
-        parts.append(Text(f"SIMULATED, {real}; scores, costs and times are drawn.", style="bold yellow"))
-    parts += [_table(document), *(Text(line) for line in _sentences(document, reviews))]
-    return Group(*parts)
+        first.append(f"SIMULATED, {real}; scores, costs and times are drawn.")
+    width = page_width()
+    said = wrapped(_sentences(document, reviews), width, indent="")
+    return "\n".join(
+        [*([wrapped(first, width, indent="")] if first else []), "", written(table(document), "table"), "", said]
+    )
 
 
-def table_width(document: Match) -> int:
-    """What the table needs so that no number is cut."""
-    return Console(width=1000).measure(_table(document)).maximum
-
-
-def _table(document: Match) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
-    table.add_column("player", no_wrap=True, min_width=12)
+def table(document: Match) -> Grid:
+    """A row for each player."""
     costs = _columns(document.players)
     carried = carried_columns(player.score for player in document.players)
-    for heading in ("H before → after", *carried, *costs.values(), "P", "Q"):
-        table.add_column(heading, justify="right", no_wrap=True)
+    rows: list[list[str]] = []
     for player in document.players:
         won, score = document.finished and player.name == document.winner, player.score
-        table.add_row(
-            Text(safe(player.name, 24) + (" ★" if won else "")),
-            f"{number(score.h_before_review, 4)} → {number(score.h, 4)}",
-            *(number(getattr(score, name), digits) for name, digits in carried.items()),
-            *(_cost(player, name) for name in costs),
-            number(score.penalty, 3),
-            number(score.q, 4),
-            style="bold" if won else "",
+        rows.append(
+            [
+                safe(player.name, 24) + (" ★" if won else ""),
+                f"{number(score.h_before_review, 4)} → {number(score.h, 4)}",
+                *(number(getattr(score, name), digits) for name, digits in carried.items()),
+                *(_cost(player, name) for name in costs),
+                number(score.penalty, 3),
+                number(score.q, 4),
+            ]
         )
-    return table
+    return Grid([f"{'player':<{SHORTEST}}", "H before → after", *carried, *costs.values(), "P", "Q"], rows)
 
 
 def _columns(players: Sequence[MatchPlayer]) -> dict[str, str]:

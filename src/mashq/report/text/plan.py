@@ -1,12 +1,12 @@
-"""What a season would cost, as a person reads it in a terminal of 80 columns."""
+"""What a season would cost, as a person reads it in a terminal."""
 
 from collections.abc import Iterator, Sequence
-from textwrap import fill
 
 from mashq.protocol.resources import TABLE
 from mashq.report.documents.base import COSTS
 from mashq.report.documents.plan import PlanDocument, PlannedCost, PlannedPlayer, Repeats
 from mashq.report.text.formatting import cost, duration, number, safe
+from mashq.report.text.tables import fitting, page_width, wrapped
 
 WIDTH = 80
 LABELS = ("expected", "at worst")
@@ -29,11 +29,11 @@ def text(document: PlanDocument) -> str:
             for part in document.parts
         ]
     columns = _columns([*blocks, *parts])
-    lines = [_title(document), "", *_table(blocks, columns)]
+    lines = [wrapped([_title(document)], _width()), "", *_table(blocks, columns)]
     if parts:
         lines += ["", "Of which:", "", *_table(parts, columns)]
     sentences = [_wall(document), document.assumed, *bounds(document.players)]
-    return "\n".join([*lines, "", *(fill(sentence, WIDTH, subsequent_indent="  ") for sentence in sentences)])
+    return "\n".join([*lines, "", wrapped(sentences, _width())])
 
 
 def bounds(players: Sequence[PlannedPlayer]) -> Iterator[str]:
@@ -90,12 +90,20 @@ def _table(blocks: Sequence[Block], columns: Sequence[str]) -> Iterator[str]:
         max(len(heading), *(len(row[at]) for both in cells for row in both)) for at, heading in enumerate(headings)
     ]
     first = max(map(len, LABELS)) + 2
-    yield _line(" " * first, headings, widths)
-    yield "─" * (first + sum(width + 2 for width in widths))
-    for (name, *_), both in zip(blocks, cells, strict=True):
-        yield fill(name, WIDTH, subsequent_indent="  ")
-        for label, row in zip(LABELS, both, strict=True):
-            yield _line(f"  {label}", row, widths)
+    for group, some in enumerate(fitting(widths, _width() - first)):
+        if group:
+            yield ""
+        own = [widths[at] for at in some]
+        yield _line(" " * first, [headings[at] for at in some], own)
+        yield "─" * (first + sum(width + 2 for width in own))
+        for (name, *_), both in zip(blocks, cells, strict=True):
+            yield wrapped([name], _width())
+            for label, row in zip(LABELS, both, strict=True):
+                yield _line(f"  {label}", [row[at] for at in some], own)
+
+
+def _width() -> int:
+    return min(WIDTH, page_width())
 
 
 def _line(label: str, cells: Sequence[str], widths: Sequence[int]) -> str:

@@ -6,10 +6,8 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import Self
 
-from rich import box
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
-from rich.table import Table
 from rich.text import Text
 
 from mashq.protocol.moves import Move
@@ -17,6 +15,7 @@ from mashq.protocol.resources import Unknown
 from mashq.protocol.score import ScoreRules, standings
 from mashq.protocol.state import MatchState, PlayerState
 from mashq.report.text.formatting import dollars, duration, number, safe
+from mashq.report.text.tables import Grid, written
 from mashq.runs.seasons import Fixture
 
 WORRY = 60.0  # seconds between lines about the same trouble
@@ -106,18 +105,16 @@ class Progress:
             return "?"
         return duration((now - self._started) * (whole - done) / pace)
 
-    def _table(self, state: MatchState, now: float) -> Table:
+    def _table(self, state: MatchState, now: float) -> Text:
         marked = "SIMULATED, " if self._simulated else ""
         gone, left = duration(now - self._started), self._left(state, now)
         title = f"{marked}round {state.round + 1}, {gone} gone, {left} left"
-        table = Table(box=box.SIMPLE, title=title, title_justify="left", padding=(0, 1, 0, 0), pad_edge=False)
-        table.add_column("player", no_wrap=True, min_width=8)
-        for heading in ("items", "H", "calls", "tokens", "reviews", "s", "$", "Q now", "doing"):
-            table.add_column(heading, justify="right", no_wrap=True)
+        rows: list[list[str]] = []
         for player, standing in zip(state.players, standings(state, self._rules), strict=True):
             doing = "stopped" if player.stopped is not None else player.phase
-            table.add_row(Text(safe(player.name, 24)), *_figures(state, player, standing.h, standing.q), doing)
-        return table
+            rows.append([safe(player.name, 24), *_figures(state, player, standing.h, standing.q), doing])
+        headings = ["player", "items", "H", "calls", "tokens", "reviews", "s", "$", "Q now", "doing"]
+        return Text(written(Grid(headings, rows, title), "table"))
 
     def _line(self, state: MatchState, now: float) -> str:
         names = ("items", "H", "calls", "tokens", "reviews", "s", "$", "Q")

@@ -2,11 +2,12 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from shutil import get_terminal_size
 from textwrap import fill
 from typing import Literal
 
 from rich import box
-from rich.cells import cell_len
+from rich.cells import cell_len, set_cell_size
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -16,6 +17,7 @@ from mashq.report.text.formatting import safe
 
 Format = Literal["table", "md", "latex"]
 WIDTH = 100
+SMALLEST = 60
 NARROWEST = 8
 _LATEX = {
     "\\": r"\textbackslash{}",
@@ -43,8 +45,7 @@ _LATEX = {
 class Grid:
     """Headings and rows of text. `bold` cells are the best of their column, `shaded` rows the winner's.
 
-    `left` says how many columns stand to the left; the rest are numbers, which are never cut: a table is rather wider
-    than a page.
+    `left` says how many columns stand to the left; the rest are numbers, which are never cut.
     """
 
     headings: Sequence[str]
@@ -88,36 +89,141 @@ def change(value: Difference | None, digits: int = 4, missing: str = "?") -> str
 def prose(lines: Iterable[str], form: Format) -> str:
     """Sentences: wrapped in a terminal, paragraphs in Markdown, comments in LaTeX."""
     if form == "table":
-        return "\n".join(fill(line, WIDTH, subsequent_indent="  ") for line in lines)
+        return wrapped(lines, min(WIDTH, page_width()))
     if form == "md":
         return "\n\n".join(markdown(line.strip()) for line in lines)  # an indent would make it code
     return "\n".join("% " + line for line in lines)
 
 
+def wrapped(lines: Iterable[str], width: int, indent: str = "  ") -> str:
+    """Sentences on lines that are no longer than that, unless a word is; names and paths stay whole."""
+    return "\n".join(
+        fill(line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False) if line else ""
+        for line in lines
+    )
+
+
+def listed(mark: str, what: str) -> str:
+    """An entry of a list: what it is called, then what it is, wrapped beside it."""
+    lines = wrapped([what], page_width() - len(mark) - 2, indent="").split("\n")
+    return "\n".join((mark if not at else " " * len(mark)) + "  " + line for at, line in enumerate(lines))
+
+
+def page_width() -> int:
+    """How wide the terminal is, though no less than it takes to read a table; where there is none, a page."""
+    return max(SMALLEST, get_terminal_size((WIDTH, 24)).columns)
+
+
 def _terminal(grid: Grid) -> str:
-    """As wide as a page, or wider where a number would be cut: only names are."""
+    """As wide as the terminal: names are cut if need be while they can be told apart, numbers never. What is still
+    too wide is several tables under each other, each with the names; or a line for each cell."""
+    page = page_width()
     rows = [[safe(cell) for cell in row] for row in grid.rows]
     widths = [max(map(cell_len, column)) for column in zip(grid.headings, *rows, strict=True)]
+    parts = _parts(grid, rows, widths, page)
+    title = [fill(safe(grid.title), page), ""] if grid.title else []
+    shown = [_table(grid, rows, part) for part in parts] or [_records(grid, rows, page)]
+    return "\n".join([*title, *("\n\n".join(shown).split("\n"))])
+
+
+Part = dict[int, int]  # columns, with their widths
+
+
+def _parts(grid: Grid, rows: Sequence[Sequence[str]], widths: Sequence[int], page: int) -> list[Part]:
+    """The tables that fit a page, by their columns; none where not even one number fits beside the names."""
+    names, numbers = range(grid.left), range(grid.left, len(widths))
     least = [max(NARROWEST, cell_len(heading)) for heading in grid.headings[: grid.left]]
-    while _line(widths) > WIDTH and any(widths[at] > least[at] for at in range(grid.left)):
-        longest = max(range(grid.left), key=lambda at: widths[at] - least[at])
-        widths[longest] -= 1
-    console = Console(width=max(WIDTH, _line(widths)), highlight=False, emoji=False, markup=False, color_system=None)
+    whole = _cut(widths, least, grid.left, page)
+    if _line(whole) <= page and _distinct(rows, whole[: grid.left]):
+        return [dict(enumerate(whole))]
+    broadest = max((widths[at] for at in numbers), default=0)
+    beside = _cut([*widths[: grid.left], broadest], least, grid.left, page)
+    if not numbers or _line(beside) > page or not _distinct(rows, beside[: grid.left]):
+        return []
+    left = {at: beside[at] for at in names}
+    room = page - _line(list(left.values()))
+    return [
+        left | {grid.left + at: widths[grid.left + at] for at in some} for some in fitting(widths[grid.left :], room)
+    ]
+
+
+def fitting(widths: Sequence[int], room: int) -> list[list[int]]:
+    """Columns in groups, as few as fit into some room and about as wide; each column takes two spaces more."""
+    few = len(_filled(widths, room))
+    smallest = max((width + 2 for width in widths), default=0)
+    return next(
+        found for narrow in range(min(smallest, room), room + 1) if len(found := _filled(widths, narrow)) == few
+    )
+
+
+def _filled(widths: Sequence[int], room: int) -> list[list[int]]:
+    """Columns in groups, each as full as can be."""
+    found: list[list[int]] = []
+    left = 0
+    for at, width in enumerate(widths):
+        if not found or width + 2 > left:
+            found.append([])
+            left = room
+        found[-1].append(at)
+        left -= width + 2
+    return found
+
+
+def _cut(widths: Sequence[int], least: Sequence[int], names: int, page: int) -> list[int]:
+    """The widths with the longest names cut until all fits, or none is left to cut."""
+    found = list(widths)
+    while _line(found) > page and any(found[at] > least[at] for at in range(names)):
+        found[max(range(names), key=lambda at: found[at] - least[at])] -= 1
+    return found
+
+
+def _distinct(rows: Sequence[Sequence[str]], widths: Sequence[int]) -> bool:
+    """Whether rows that differ in their names still do when these are cut."""
+    names = {tuple(row[: len(widths)]) for row in rows}
+    return len({tuple(map(_short, row, widths)) for row in names}) == len(names)
+
+
+def _short(name: str, width: int) -> str:
+    """A name cut to a width; the winner keeps its star."""
+    if cell_len(name) <= width:
+        return name
+    star = " ★" if name.endswith(" ★") else ""
+    return set_cell_size(name.removesuffix(star), width - 1 - len(star)).rstrip() + "…" + star
+
+
+def _table(grid: Grid, rows: Sequence[Sequence[str]], part: Part) -> str:
+    console = Console(
+        width=_line(list(part.values())) + 2, highlight=False, emoji=False, markup=False, color_system=None
+    )
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
-    for at, heading in enumerate(grid.headings):
-        table.add_column(heading, justify="left" if at < grid.left else "right", no_wrap=True, width=widths[at])
+    for at, width in part.items():
+        table.add_column(grid.headings[at], justify="left" if at < grid.left else "right", no_wrap=True, width=width)
     for row in rows:
-        table.add_row(*(Text(cell) for cell in row))
+        table.add_row(*(Text(_short(row[at], part[at])) for at in part))
     with console.capture() as captured:
-        if grid.title:
-            console.print(Text(safe(grid.title)), soft_wrap=True)
         console.print(table)
     return "\n".join(line.rstrip() for line in captured.get().splitlines()).strip("\n")
 
 
+def _records(grid: Grid, rows: Sequence[Sequence[str]], page: int) -> str:
+    """Each row as a list of its cells."""
+    return "\n\n".join(
+        "\n".join(
+            fill(
+                f"{heading}: {cell}" if heading else cell,
+                page,
+                initial_indent="  " * (at > 0),
+                subsequent_indent="    ",
+            )
+            for at, (heading, cell) in enumerate(zip(grid.headings, row, strict=True))
+        )
+        for row in rows
+    )
+
+
 def _line(widths: Sequence[int]) -> int:
-    """How long a line of columns is, with the space around them."""
-    return sum(widths) + 2 * len(widths) + 1
+    """How long a line of columns is: a space before them, and two between them."""
+    return sum(widths) + 2 * len(widths) - 1
 
 
 def markdown(text: str) -> str:

@@ -22,7 +22,7 @@ SETTINGS: Mapping[str, Any] = {
     "players": [{"name": "A", "model": "simulated/a"}, {"name": "B", "model": "simulated/b"}],
 }
 MATCHES, MOVES = 3, 9
-SEASON = {"kind": "match", "trials": MATCHES}
+SEASON: Mapping[str, Any] = {"kind": "match", "trials": MATCHES}
 
 
 async def check_executor(executor: object) -> None:

@@ -26,6 +26,9 @@ WANTED: dict[Step, type[Answer | Decision | Rewrite]] = {"answer": Answer, "deci
 class Canned:
     """A model that always says the same thing, and scores every draft 0.6."""
 
+    reply: "Completion | Failure"
+    asked: int
+
     def __init__(self, reply: Completion | Failure) -> None:
         self.reply, self.asked = reply, 0
 

@@ -24,8 +24,8 @@ class Site:
     """What the requests are answered from."""
 
     def __init__(self, library: Library) -> None:
-        self.cache = ReplayCache(library)
-        self.channels = Channels(self.cache)
+        self.cache: ReplayCache = ReplayCache(library)
+        self.channels: Channels = Channels(self.cache)
 
 
 def runs(site: Site, asked: Request) -> Any:

@@ -1,0 +1,280 @@
+"""The functions of the Python API. Each does what the command of its name does."""
+
+import asyncio
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from os import PathLike, fspath
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from mashq.api.frames import cells_of, is_frame
+from mashq.api.results import Comparison, Detection, Detections, MatchRun, Page, Plan, Run, Score
+from mashq.errors import ConfigError, DataError
+from mashq.protocol.score import Refusals
+
+if TYPE_CHECKING:
+    from mashq import config as configuration
+    from mashq.detectors.base import Pair
+    from mashq.runs.open import Season
+
+Config = Mapping[str, Any] | str | PathLike[str]
+"""What is played: a mapping with what a configuration file holds, or the path of a YAML file."""
+RunLike = Run | str | PathLike[str]
+"""A run, or the path of its directory."""
+SourceLike = RunLike | Iterable[Mapping[str, Any]] | Any
+"""What can be scored: a run, a file of results, a data frame, or rows of names and values."""
+Pairs = Iterable[Sequence[str]] | Iterable[Mapping[str, Any]] | Any
+"""Pairs of source and answer (and reference): tuples, mappings with these names, or a data frame."""
+
+T = TypeVar("T")
+RESAMPLES = 10_000
+BATCH = 256
+
+
+def play(
+    config: Config,
+    out: str | PathLike[str] | None = None,
+    *,
+    trials: int = 1,
+    progress: bool | None = None,
+    changes: Mapping[str, Any] | None = None,
+) -> MatchRun:
+    """Play the match that `config` describes, as `mashq run` does, and return its result.
+
+    It is written to `out`, by default a new directory under runs/. `changes` are settings such as {"rules.T": 0.9}.
+    `progress` shows how it goes; by default where somebody looks, in a terminal or a notebook. Works inside a running
+    event loop, which it blocks; `play_async` does not.
+    """
+    return _done(play_async(config, out, trials=trials, progress=progress, changes=changes))
+
+
+async def play_async(
+    config: Config,
+    out: str | PathLike[str] | None = None,
+    *,
+    trials: int = 1,
+    progress: bool | None = None,
+    changes: Mapping[str, Any] | None = None,
+) -> MatchRun:
+    """The same as `play`, to be awaited."""
+    from mashq.api.progress import shown
+    from mashq.arena import match
+    from mashq.gateway.clock import RealClock
+    from mashq.runs.manifest import default_out
+
+    if trials < 1:
+        raise ConfigError(f"trials is {trials}: it is at least 1")
+    settings, base = _settings(config, changes)
+    place = Path(out) if out is not None else default_out(RealClock())
+    with shown(settings, progress) as show:
+        season = await match.run(settings, place, season={"kind": "match", "trials": trials}, base=base, show=show)
+    return MatchRun(season)
+
+
+def resume(run: RunLike, *, progress: bool | None = None) -> Run:
+    """Go on with a run that stopped, as `mashq resume` does; nothing acknowledged is paid for again."""
+    return _done(resume_async(run, progress=progress))
+
+
+async def resume_async(run: RunLike, *, progress: bool | None = None) -> Run:
+    """The same as `resume`, to be awaited."""
+    from mashq.api.progress import shown
+    from mashq.arena import match
+    from mashq.config import check
+    from mashq.runs.manifest import read_manifest
+
+    place = _path(run)
+    settings = check(read_manifest(place)["config"], f"{place}/manifest.json")
+    with shown(settings, progress) as show:
+        return _run(await match.resume(place, show=show))
+
+
+def open_run(run: RunLike) -> Run:
+    """A run as it stands, finished or not; of a match or its trials, a `MatchRun`."""
+    from mashq.runs.open import load_season
+
+    return _run(load_season(_path(run)))
+
+
+def show(run: RunLike) -> dict[str, Any]:
+    """What `mashq show --json` prints of a run."""
+    return open_run(run).to_dict()
+
+
+def score(
+    source: SourceLike,
+    *,
+    alpha: float | None = None,
+    beta: float | None = None,
+    weights: Mapping[str, float] | None = None,
+    resources: Sequence[str] | None = None,
+    reference: Mapping[str, float] | None = None,
+    per_item: bool = False,
+    refusals: Refusals | None = None,
+    without: Sequence[str] = (),
+    columns: Mapping[str, str] | None = None,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+) -> Score:
+    """Score a run, a file of results (CSV, TSV, JSONL, Parquet), a data frame or rows, as `mashq score` does.
+
+    `columns` says which column is which, such as {"h": "hhem_score"}; `reference` has totals, or with `per_item`
+    costs per item, that costs are relative to instead of the largest. The rules are the run's where none are given.
+    """
+    from mashq.report.documents.source import changed_rules, read_source, rows_source
+
+    renames = dict(columns or {})
+    if isinstance(source, str | PathLike):
+        given = read_source(_path(cast(RunLike, source)), renames)
+    elif is_frame(source) or isinstance(source, Iterable):
+        given = rows_source(cells_of(cast(object, source)), renames)
+    else:
+        raise DataError(f"a {type(source).__name__} cannot be scored: give a run, a file, a data frame or rows")
+    for name, value in (("alpha", alpha), ("beta", beta), *(weights or {}).items(), *(reference or {}).items()):
+        if value is not None and (not 0 <= value < float("inf") or (value == 0 and name != "beta")):
+            raise ConfigError(f"the value of {name} is {str(value)!r}, must be a positive number")
+    rules = changed_rules(
+        given.rules,
+        alpha=alpha,
+        beta=beta,
+        refusals=refusals,
+        resources=resources,
+        weights=weights,
+        normalise=None if reference is None else (reference, per_item),
+    )
+    return Score(given.without(without).scored(rules, resamples, seed))
+
+
+def compare(*runs: RunLike) -> Comparison:
+    """The players that the runs have in common, side by side, as `mashq compare` does."""
+    from mashq.report.documents.compare import document
+    from mashq.runs.open import load_season
+
+    return Comparison(document([load_season(_path(run)) for run in runs]))
+
+
+def report(
+    *runs: RunLike,
+    out: str | PathLike[str] | None = None,
+    figures: str | PathLike[str] | None = None,
+    tables: str | PathLike[str] | None = None,
+    detectors: Sequence[str] = (),
+) -> Page:
+    """The runs as one HTML page, as `mashq report` writes it; to `out` if given. Displays itself in a notebook.
+
+    `figures` and `tables` are folders for every chart (SVG, PNG, PDF) and every table (LaTeX); the answers are also
+    scored by `detectors`. Needs the extra: pip install 'mashq[charts]'.
+    """
+    from mashq.report.html.extra import needed
+
+    needed()
+    from mashq.report.html.figures import write_figures, write_tables
+    from mashq.report.html.report import report as made
+
+    if not runs:
+        raise ConfigError("a report needs a run: name one")
+    found = made([_path(run) for run in runs], detectors)
+    page = Page(found.html())
+    if figures is not None:
+        write_figures(Path(figures), found.chapters, found.comparison)
+    if tables is not None:
+        write_tables(Path(tables), found.chapters, found.comparison)
+    return page if out is None else page.save(fspath(out))
+
+
+def plan(config: Config, *, trials: int = 1, changes: Mapping[str, Any] | None = None) -> Plan:
+    """What playing would cost, expected and at worst, as `mashq plan` says; nothing is asked and nothing is paid."""
+    from mashq.arena.plan_document import documented
+    from mashq.arena.plan_season import plan as planned
+
+    settings, base = _settings(config, changes)
+    return Plan(documented(planned(settings, base, {"kind": "match", "trials": trials})))
+
+
+def detect(pairs: Pairs, *, detector: str = "grounding", cache: bool = True) -> Detections:
+    """H of each pair of source and answer (and reference), as `mashq detect` says; `cache` remembers scores."""
+    from mashq.detectors.base import load
+    from mashq.gateway.backends.weights import cache_dir
+    from mashq.runs.rescore import cache_file
+    from mashq.runs.score_cache import Cached
+
+    listed = _pairs(pairs)
+    found = load(detector)
+    scorer = Cached(found, cache_file(cache_dir())) if cache else found
+    scores = [h for at in range(0, len(listed), BATCH) for h in scorer.score(listed[at : at + BATCH])]
+    spans: Any = getattr(found, "spans", None)
+    return Detections(
+        [
+            Detection(h, None if spans is None else tuple((int(a), int(b)) for a, b in spans(pair)))
+            for pair, h in zip(listed, scores, strict=True)
+        ],
+        found.name,
+        found.version,
+    )
+
+
+async def detect_async(pairs: Pairs, *, detector: str = "grounding", cache: bool = True) -> Detections:
+    """The same as `detect`, to be awaited; it runs in a thread."""
+    return await asyncio.to_thread(detect, pairs, detector=detector, cache=cache)
+
+
+def _pairs(pairs: Pairs) -> "list[Pair]":
+    from mashq.detectors.base import Pair
+
+    given: Iterable[Any] = cells_of(pairs) if is_frame(pairs) else pairs
+    found: list[Pair] = []
+    for number, row in enumerate(given, 1):
+        if isinstance(row, Mapping):
+            named = cast(Mapping[str, Any], row)
+            cells = [named.get("source"), named.get("answer"), named.get("reference")]
+        elif isinstance(row, Sequence) and not isinstance(row, str):
+            cells = [*cast(Sequence[Any], row), None]
+        else:
+            cells = []
+        if len(cells) < 2 or not isinstance(cells[0], str) or not isinstance(cells[1], str):
+            raise DataError(f'pair {number} needs "source" and "answer", both strings')
+        found.append(Pair(cells[0], cells[1], None if cells[2] is None else str(cells[2])))
+    return found
+
+
+def _settings(config: Config, changes: Mapping[str, Any] | None) -> "tuple[configuration.Config, Path]":
+    """The configuration, and what the paths in it are relative to."""
+    from mashq import config as configuration
+
+    if isinstance(config, Mapping):
+        settings, base = configuration.check(config), Path()
+    else:
+        settings, base = configuration.load(Path(config)), Path(config).parent
+    return configuration.changed(settings, changes.items()) if changes else settings, base
+
+
+def _run(season: "Season") -> Run:
+    return MatchRun(season) if season.kind == "match" else Run(season)
+
+
+def _path(run: RunLike) -> Path:
+    return run.path if isinstance(run, Run) else Path(run)
+
+
+def _done(work: Coroutine[Any, Any, T]) -> T:
+    """Run to the end, also from a notebook, whose event loop is already running: then in a thread."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(work)
+    cancel: list[Callable[[], object]] = []
+
+    async def main() -> T:
+        loop, task = asyncio.get_running_loop(), asyncio.current_task()
+        if task is not None:
+            cancel.append(lambda: loop.call_soon_threadsafe(task.cancel))
+        return await work
+
+    with ThreadPoolExecutor(1) as thread:
+        done = thread.submit(asyncio.run, main())
+        try:
+            return done.result()
+        except KeyboardInterrupt:
+            for stop in cancel:
+                stop()
+            raise

@@ -1,0 +1,99 @@
+"""Results to score, from a run, a file or a data frame, with the rules they come with; and their score."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from mashq.analysis.score_report import Options, judge
+from mashq.analysis.score_types import ScoreReport
+from mashq.config import nearest
+from mashq.errors import ConfigError
+from mashq.protocol.resources import RESOURCES
+from mashq.protocol.results import Results
+from mashq.protocol.score import ScoreRules
+from mashq.report.documents.passages import passage_views
+from mashq.runs import result_files
+from mashq.runs.open import Played
+
+DEFAULTS: dict[str, float] = {"tokens": 1.0, "calls": 1.0, "reviews": 1.0, "seconds": 1.0}
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Results, the rules they came with, notes on them, and whether their run is over."""
+
+    results: Results
+    rules: ScoreRules
+    notes: list[str]
+    finished: bool = True
+    trials: Sequence[Played] = ()
+
+    def without(self, players: Sequence[str]) -> "Source":
+        """The same without some of the players."""
+        there = self.results.players
+        for name in players:
+            if name not in there:
+                raise ConfigError(f"--without {name!r}: there is no such player{nearest(name, there)}")
+        kept = [name for name in there if name not in players]
+        if not kept:
+            raise ConfigError("--without leaves no player: keep two of them")
+        return replace(self, results=self.results.only(kept)) if players else self
+
+    def scored(self, rules: ScoreRules, resamples: int, seed: int) -> ScoreReport:
+        """The score under these rules."""
+        found = judge(self.results, Options(rules, resamples, seed, self.finished), self.notes)
+        return replace(found, passages=passage_views(self.trials, found.players, rules.refusals))
+
+
+def changed_rules(
+    given: ScoreRules,
+    *,
+    resources: Sequence[str] | None = None,
+    weights: Mapping[str, float] | None = None,
+    normalise: tuple[Mapping[str, float] | None, bool] | None = None,
+    **changes: Any,
+) -> ScoreRules:
+    """The rules with what is said in their place; None says nothing. `normalise` is a reference, and whether it is
+    per item; `changes` are other fields of the rules."""
+    own = dict(given.weights)
+    if resources is not None:
+        own = {resource(name): given.weights.get(name, 1.0) for name in resources}
+    own |= {resource(name): weight for name, weight in (weights or {}).items()}
+    reference, per_item = normalise if normalise is not None else (given.reference, given.per_item)
+    changed = {name: value for name, value in changes.items() if value is not None}
+    return replace(given, weights=own, reference=reference, per_item=per_item, **changed)
+
+
+def resource(name: str) -> str:
+    """The name of a resource; ConfigError at another one."""
+    if name not in RESOURCES:
+        raise ConfigError(f"{name!r} is not a resource{nearest(name, RESOURCES)}")
+    return name
+
+
+def read_source(source: Path, renames: Mapping[str, str]) -> Source:
+    """The results of a run or of a file."""
+    if not source.is_dir():
+        results, notes = result_files.read(source, renames)
+        return Source(results, ScoreRules(weights=dict(DEFAULTS)), notes)
+    from mashq.report.documents import earlier
+    from mashq.report.documents.columns import season_results, trials_of
+    from mashq.runs.open import load_season
+    from mashq.runs.setup import score_rules_of
+
+    season = load_season(source)
+    if season.kind != "match":
+        raise ConfigError(f"{source} is a {season.kind}, not one match: 'mashq show {source}' has its tables")
+    notes: list[str] = []
+    if season.manifest["simulated"]:
+        notes.append("SIMULATED: no real model answered some of this; those scores, costs and times are drawn.")
+    notes += earlier.note(season.path, season.manifest)
+    trials = trials_of(season)
+    return Source(season_results(trials), score_rules_of(season.config), notes, season.finished, trials)
+
+
+def rows_source(rows: Iterable[Mapping[str, object]], renames: Mapping[str, str]) -> Source:
+    """The results of rows that are in memory."""
+    results, notes = result_files.from_cells("the rows", rows, renames)
+    return Source(results, ScoreRules(weights=dict(DEFAULTS)), notes)
