@@ -83,7 +83,7 @@ async def resume(
     context = RunContext(config, items_in(out, season.manifest), clock, rules_of_play=rules_of_play(season.manifest))
     try:
         begun = season.manifest["detector"]["version"]
-        if context.judge.version != begun:
+        if context.judge.version != begun and not _scores_as(context, begun):
             raise ConfigError(
                 f"{out} was begun with {config.judge} {begun} and this is {context.judge.version}: "
                 "resume it with the version it was begun with"
@@ -192,6 +192,12 @@ def fitting(fixtures: Sequence[Fixture], context: RunContext) -> Executor:
     if drawn and len(fixtures) > 1 and turns >= WORTH_PROCESSES and (os.cpu_count() or 1) > 1:
         return Processes()
     return LocalExecutor()
+
+
+def _scores_as(context: RunContext, version: str) -> bool:
+    """Whether the judge scores these items as an earlier version of it did."""
+    same: Any = getattr(context.judge.detector, "same_scores", None)
+    return same is not None and same(version, [item.source for item in context.items])
 
 
 def _named(context: RunContext, name: str) -> str:

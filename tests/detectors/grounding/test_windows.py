@@ -47,6 +47,11 @@ def test_a_source_that_fits_is_scored_whole(monkeypatch: pytest.MonkeyPatch) -> 
     assert max(map(len, texts)) < FITS
 
 
+def test_an_earlier_version_scored_so_unless_a_source_is_long() -> None:
+    assert Grounding().same_scores("3", ["x" * FITS]) and not Grounding().same_scores("3", ["x", "x" * (FITS + 1)])
+    assert not Grounding().same_scores("2", ["x"])
+
+
 def test_an_irrelevant_passage_costs_a_supported_answer_next_to_nothing() -> None:
     lost: list[float] = []
     for name, answer in SUPPORTED.items():
