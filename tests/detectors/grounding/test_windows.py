@@ -1,6 +1,7 @@
 """Long sources: scored in windows, as right as short ones, and in less time."""
 
 import json
+import time
 from pathlib import Path
 from random import Random
 from statistics import mean
@@ -74,6 +75,19 @@ def test_a_long_context_is_scored_as_right_as_a_short_one() -> None:
             changed.append(h(source, answer) - h(source, wrong))
     assert mean(kept) <= 0.02
     assert len(changed) >= 15 and mean(changed) > 0.2
+
+
+def test_windows_take_at_most_60_percent_of_the_time_of_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    source, answer = long_source(ITEMS["ferry-1"], 100_000), SUPPORTED["ferry-1"]
+
+    def took() -> float:
+        began = time.perf_counter()
+        h(source, answer)
+        return time.perf_counter() - began
+
+    windows = min(took() for _ in range(5))
+    monkeypatch.setattr(detector, "FITS", 10**9)
+    assert windows <= 0.6 * min(took() for _ in range(5))
 
 
 def test_a_sentence_that_rests_on_two_places_has_both() -> None:
