@@ -333,6 +333,29 @@ def test_a_run_can_be_scored_anew_by_another_judge(tmp_path: Path) -> None:
     assert json.loads(again.out)[1]["players"][0]["h"] == before["players"][0]["h"]
 
 
+@pytest.mark.parametrize(
+    ("column", "cell"),
+    [
+        ("passages", "no JSON"),
+        ("passages", "{}"),
+        ("passages", "[]"),
+        ("passages", '["p1"]'),
+        ("passages", '[["p1", "text"]]'),
+        ("passages", '[["p1", 7, ""]]'),
+        ("evidence", '{"p1": 1}'),
+        ("evidence", "[1]"),
+        ("answerable", 7),
+    ],
+)
+def test_damaged_passages_are_one_sentence(tmp_path: Path, column: str, cell: object) -> None:
+    mashq.play(recorded(tmp_path, there=RIGHT), tmp_path / "run")
+    with closing(sqlite3.connect(tmp_path / "run" / "run.db", isolation_level=None)) as file:
+        file.execute(f"UPDATE items SET {column} = ?", (cell,))
+    for words in (["show"], ["score"], ["export", "--format", "csv"]):
+        done = command([words[0], str(tmp_path / "run"), *words[1:]])
+        assert done.code == 2 and "damaged" in done.err and "Traceback" not in done.err, (done.code, done.err)
+
+
 @pytest.mark.slow
 def test_a_record_with_abstentions_can_be_simulated(tmp_path: Path) -> None:
     items = [{**ITEMS[n % 3], "id": f"{n}"} for n in range(12)]

@@ -9,7 +9,6 @@ from mashq.detectors.base import Detector, Pair
 from mashq.detectors.citations import Cited, cited
 from mashq.detectors.exact_match import normalise
 from mashq.detectors.pairs import pair_of
-from mashq.detectors.simpleqa import grade
 from mashq.protocol.items import Item
 
 SUPPORTED = 0.5  # H from which an answer, or a sentence, counts as supported
@@ -88,7 +87,7 @@ class PassagePlayer:
     cost_per_supported: Mapping[str, float | None]
     """By resource, all it spent on the scored items over the number of supported answers."""
     correct: int | None
-    """Answers that hold the reference answer, abstentions aside; null where answers were drawn."""
+    """Answers that hold the reference answer word for word, abstentions aside; null where answers were drawn."""
     referenced: int
     """Answers to items with a reference answer, abstentions counted."""
     citations: Citations | None
@@ -189,7 +188,8 @@ def _parts(given: Iterable[Given], key: Callable[[Given], K]) -> list[tuple[K, P
 
 
 def _is_correct(one: Given) -> bool:
-    return not one.abstained and grade(pair_of(one.item, one.text or "")) == "correct"
+    said = pair_of(one.item, one.text or "")
+    return not one.abstained and f" {normalise(said.reference or '')} " in f" {normalise(said.answer)} "
 
 
 def _citations(given: Sequence[Given], detector: Detector) -> Citations:

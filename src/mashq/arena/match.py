@@ -98,7 +98,7 @@ async def resume(
     try:
         _same_places(season, context)
         begun = season.manifest["detector"]["version"]
-        if context.judge.version != begun:
+        if context.judge.version != begun and not _scores_as(context, begun):
             raise ConfigError(
                 f"{out} was begun with {config.judge} {begun} and this is {context.judge.version}: "
                 "resume it with the version it was begun with"
@@ -257,6 +257,12 @@ def fitting(fixtures: Sequence[Fixture], context: RunContext) -> Executor:
     if drawn and len(fixtures) > 1 and turns >= WORTH_PROCESSES and (os.cpu_count() or 1) > 1:
         return Processes()
     return LocalExecutor()
+
+
+def _scores_as(context: RunContext, version: str) -> bool:
+    """Whether the judge scores these items as an earlier version of it did."""
+    same: Any = getattr(context.judge.detector, "same_scores", None)
+    return same is not None and same(version, [item.source for item in context.items])
 
 
 def _named(context: RunContext, name: str) -> str:

@@ -1,6 +1,7 @@
 """Long sources: scored in windows, as right as short ones, and in less time."""
 
 import json
+import time
 from pathlib import Path
 from random import Random
 from statistics import mean
@@ -47,6 +48,11 @@ def test_a_source_that_fits_is_scored_whole(monkeypatch: pytest.MonkeyPatch) -> 
     assert max(map(len, texts)) < FITS
 
 
+def test_an_earlier_version_scored_so_unless_a_source_is_long() -> None:
+    assert Grounding().same_scores("3", ["x" * FITS]) and not Grounding().same_scores("3", ["x", "x" * (FITS + 1)])
+    assert not Grounding().same_scores("2", ["x"])
+
+
 def test_an_irrelevant_passage_costs_a_supported_answer_next_to_nothing() -> None:
     lost: list[float] = []
     for name, answer in SUPPORTED.items():
@@ -69,6 +75,19 @@ def test_a_long_context_is_scored_as_right_as_a_short_one() -> None:
             changed.append(h(source, answer) - h(source, wrong))
     assert mean(kept) <= 0.02
     assert len(changed) >= 15 and mean(changed) > 0.2
+
+
+def test_windows_take_at_most_60_percent_of_the_time_of_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    source, answer = long_source(ITEMS["ferry-1"], 100_000), SUPPORTED["ferry-1"]
+
+    def took() -> float:
+        began = time.perf_counter()
+        h(source, answer)
+        return time.perf_counter() - began
+
+    windows = min(took() for _ in range(5))
+    monkeypatch.setattr(detector, "FITS", 10**9)
+    assert windows <= 0.6 * min(took() for _ in range(5))
 
 
 def test_a_sentence_that_rests_on_two_places_has_both() -> None:

@@ -11,7 +11,7 @@ in any order and batch.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -52,6 +52,10 @@ class Grounding:
             for i in group:
                 scores[i] = _score(source, pairs[i].answer)
         return scores
+
+    def same_scores(self, version: str, sources: Iterable[str]) -> bool:
+        """Whether an earlier version scored answers to these sources just so: 3 had no windows."""
+        return version == "3" and all(len(source) <= FITS for source in sources)
 
     def spans(self, pair: Pair) -> list[tuple[int, int]]:
         """Character spans of the answer that its source speaks against, neighbours merged.

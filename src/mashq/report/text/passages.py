@@ -69,8 +69,13 @@ def _part(part: Part) -> str:
 
 
 def _supported(player: PassagePlayer) -> str:
-    each = [f"{cost(name, value)} {name}" for name, value in player.cost_per_supported.items() if value is not None]
+    costs = player.cost_per_supported.items()
+    each = [f"{_each(name, value)} {name}" for name, value in costs if value is not None and value > 0]
     return f"{player.supported}" + (f", each for {', '.join(each)}" if each else "")
+
+
+def _each(name: str, value: float) -> str:
+    return number(value, 1) if name != "dollars" and value < 100 else cost(name, value)
 
 
 def _correct(player: PassagePlayer) -> str:

@@ -31,7 +31,7 @@ const spent = (spend) => {
 
 // The passages of a question; what kept answers cite is lit as their checks come in.
 const lit = new Map(), passages = new Map();
-const overlaps = (spans) => spans.toSorted((a, b) => a[0] - b[0]).filter(([start], at, all) => !at || start >= all[at - 1][1]);
+const overlaps = (spans) => [...spans].sort((a, b) => a[0] - b[0]).filter(([start], at, all) => !at || start >= all[at - 1][1]);
 const light = (found) => {
   for (const [id, spans] of Object.entries(found)) {
     lit.set(id, overlaps([...(lit.get(id) ?? []), ...spans]));
