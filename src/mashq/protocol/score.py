@@ -33,6 +33,7 @@ Height = Literal["faithful", "adequate"]
 Bounds = Literal["value", "low", "high"]
 HEIGHTS: tuple[Height, ...] = ("faithful", "adequate")
 REFUSALS: tuple[Refusals, ...] = ("intersection", "penalised", "answered")
+CARRIED = ("words", "coverage", "copied")
 TIE = 1e-9
 CRUMBS = 1e-12  # of a sum: what rounding may leave of it
 
@@ -319,7 +320,7 @@ def score(results: Results | Match, rules: ScoreRules) -> Score:
     bounds = _bounds(table, rules, seen, now)
     cells = scored_units(table, rules.refusals)[1]
     costs, charged = _totals(table, cells)
-    carried = {name: _carried(table, rules.refusals, name) for name in ("words", "coverage", "copied")}
+    carrying = {name: carried(table, rules.refusals, name) for name in CARRIED}
     rows: list[PlayerScore] = []
     for seat, name in enumerate(table.players):
         usable = bool(seen.h_counts[seat].any())
@@ -337,7 +338,7 @@ def score(results: Results | Match, rules: ScoreRules) -> Score:
                 q=float(now.q[0, seat]) if usable else None,
                 q_min=float(bounds[0][seat]) if usable else None,
                 q_max=float(bounds[1][seat]) if usable else None,
-                **{name: values[seat] for name, values in carried.items()},
+                **{name: values[seat] for name, values in carrying.items()},
             )
         )
     units = int(cells.any(axis=0).sum())
@@ -357,7 +358,7 @@ def _before_review(results: Results, refusals: Refusals) -> list[float | None]:
     ]
 
 
-def _carried(results: Results, refusals: Refusals, name: str) -> list[float | None]:
+def carried(results: Results, refusals: Refusals, name: str) -> list[float | None]:
     """By player, the mean of one of `content.ANSWERS` over its scored answers; None where it is not known of all."""
     if results.content is None:
         return [None] * len(results.players)

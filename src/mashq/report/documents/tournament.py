@@ -13,7 +13,7 @@ from mashq.analysis.ratings.outcomes import Game, records
 from mashq.errors import DataError
 from mashq.protocol.resources import RESOURCES
 from mashq.protocol.results import Results, from_matches
-from mashq.protocol.score import ScoreRules, by_item, figures, reduce, under, view, with_known
+from mashq.protocol.score import CARRIED, ScoreRules, by_item, carried, figures, reduce, under, view, with_known
 from mashq.report.documents.base import DetectorVersion, SeasonDocument
 from mashq.report.documents.columns import ended_results
 from mashq.report.documents.notes import notes_on_run
@@ -51,6 +51,12 @@ class RatedPlayer:
     """Mean totals over its matches."""
     q_reference: float | None
     """Q of these means, with costs relative to the largest of the field."""
+    words: float | None = None
+    """Mean number of words of its answers; null where their texts are not known."""
+    coverage: float | None = None
+    """Mean share of what matters in the source that they carry; of questions, the share that it attempts."""
+    copied: float | None = None
+    """Mean share of their words inside runs of eight or more that stand in the source word for word."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,11 +182,12 @@ def _games(meetings: list[Meeting], rules: ScoreRules, notes: list[str]) -> list
 
 @dataclass(frozen=True, slots=True)
 class _Mean:
-    """A player's means over its meetings: H, totals, and what the scored items cost, an item."""
+    """A player's means over its meetings: H, totals, what the scored items cost, an item, and what answers carry."""
 
     h: float | None
     costs: Costs
     scored: Costs
+    carried: Mapping[str, float | None]
 
 
 def _means(meetings: list[Meeting], rules: ScoreRules, there: Sequence[int]) -> list[_Mean]:
@@ -190,18 +197,21 @@ def _means(meetings: list[Meeting], rules: ScoreRules, there: Sequence[int]) -> 
         known = with_known(results, replace(rules, reference=None), [])
         seen = view(results, known.refusals, tuple(known.weights))
         found = figures(seen, known) if seen.items else None
+        told = {name: carried(results, known.refusals, name) for name in CARRIED}
         for at, seat in enumerate(seats):
             if seat not in totals:
                 continue
             totals[seat].append({name: _total(results, name, at) for name in RESOURCES})
             if found is not None:
                 own = {name: float(values[0, at]) for name, values in found.costs.items()}
-                scored[seat].append({"h": float(found.h[0, at]), **own})
+                more = {name: value for name, values in told.items() if (value := values[at]) is not None}
+                scored[seat].append({"h": float(found.h[0, at]), **own, **more})
     return [
         _Mean(
             _average(scored[seat], "h"),
             {name: _average(totals[seat], name) for name in RESOURCES},
             {name: _average(scored[seat], name) for name in rules.weights},
+            {name: _average(scored[seat], name) for name in CARRIED},
         )
         for seat in there
     ]
@@ -252,6 +262,7 @@ def _player(at: int, rated: Ratings, mean: _Mean, q: float | None) -> RatedPlaye
         h=mean.h,
         costs=mean.costs,
         q_reference=q,
+        **mean.carried,
     )
 
 
