@@ -95,11 +95,12 @@ def prose(lines: Iterable[str], form: Format) -> str:
 
 
 def _terminal(grid: Grid) -> str:
-    """As wide as a page, or wider where a number would be cut: only names are."""
+    """As wide as a page, or wider where a number would be cut: only names are, and only where that is enough."""
     rows = [[safe(cell) for cell in row] for row in grid.rows]
     widths = [max(map(cell_len, column)) for column in zip(grid.headings, *rows, strict=True)]
     least = [max(NARROWEST, cell_len(heading)) for heading in grid.headings[: grid.left]]
-    while _line(widths) > WIDTH and any(widths[at] > least[at] for at in range(grid.left)):
+    fits = _line([*map(min, widths, least), *widths[grid.left :]]) <= WIDTH  # else cutting names would be for nothing
+    while fits and _line(widths) > WIDTH and any(widths[at] > least[at] for at in range(grid.left)):
         longest = max(range(grid.left), key=lambda at: widths[at] - least[at])
         widths[longest] -= 1
     console = Console(width=max(WIDTH, _line(widths)), highlight=False, emoji=False, markup=False, color_system=None)
