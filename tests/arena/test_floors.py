@@ -100,6 +100,19 @@ def test_under_adequate_neither_the_first_sentence_nor_a_copy_wins(played: Playe
     assert compared["players"][2]["runs"][0]["q"] == by["extract"]["q"]
 
 
+def test_a_sweep_over_it_costs_nothing_more(tmp_path: Path) -> None:
+    extract = recorded(tmp_path / "extract.jsonl", {item.id: central(item) for item in ITEMS})
+    players = [{"name": "one", "agent": "lead", "n": 1}, {"name": "extract", "agent": "plain", "model": extract}]
+    path = tmp_path / "config.yaml"
+    path.write_text(json.dumps({"task": {"limit": len(ITEMS)}, "players": players}))
+    out = tmp_path / "run"
+    said = command(["sweep", str(path), "--over", "score.h=faithful,adequate", "--out", str(out)])
+    assert said.code == 0, said.err
+    faithful, adequate = told("show", out)["cells"]
+    assert (faithful["winner"], adequate["winner"]) == ("one", "extract")
+    assert faithful["players"][0]["coverage"] == adequate["players"][0]["coverage"]
+
+
 def test_a_gate_can_ask_for_coverage(played: Played) -> None:
     gate = ["score", str(played.path), "--h", "adequate", "--fail-if", "coverage(first-sentence) < coverage(extract)"]
     assert command(gate).code == 1
@@ -151,6 +164,10 @@ def test_drawn_answers_carry_nothing_and_adequate_is_refused(tmp_path: Path) -> 
     assert document["floors"] == [] and {player["coverage"] for player in document["players"]} == {None}
     said = command(["score", str(tmp_path / "run"), "--h", "adequate"])
     assert said.code == 2 and "adequate H needs the texts" in said.err
+    adequate = check({"players": players, "score": {"h": "adequate"}}, "test")
+    with pytest.raises(ConfigError, match="those of a, b are not known"):
+        asyncio.run(arena.run(adequate, tmp_path / "never"))
+    assert not (tmp_path / "never").exists()
 
 
 def test_the_length_asked_for_is_told_and_counted(tmp_path: Path) -> None:

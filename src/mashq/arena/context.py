@@ -26,6 +26,7 @@ from mashq.protocol.moves import Move
 from mashq.protocol.resources import RATED, TABLE
 from mashq.protocol.results import results_of
 from mashq.protocol.rules import RULES_OF_PLAY
+from mashq.protocol.score import without_texts
 from mashq.protocol.state import MatchState
 from mashq.runs import contents
 from mashq.runs.ledger import RunLedger
@@ -99,6 +100,9 @@ class RunContext:
                         "name the field that holds it with task.answer"
                     )
         for config in configs:
+            drawn = [own.name for seat, own in enumerate(config.players) if not contents.has_texts(config, seat)]
+            if drawn and config.score.h == "adequate":
+                raise without_texts(drawn)
             await self._check_players(config, prompts)
 
     async def _check_players(self, config: Config, prompts: Mapping[str, Any]) -> None:

@@ -244,11 +244,7 @@ def under(results: Results, rules: ScoreRules) -> Results:
         )
     lacking = np.asarray((results.answered & np.isnan(known.answers["coverage"])).any(axis=1))
     if lacking.any():
-        names = some(list(compress(results.players, lacking.tolist())))
-        raise ConfigError(
-            f"an adequate H needs the texts of the answers, and those of {names} are not known: score them with "
-            "'--h faithful' (score.h)"
-        )
+        raise without_texts(list(compress(results.players, lacking.tolist())))
     final, first = (
         known.adequacy(known.answers[f"words{at}"], known.answers[f"coverage{at}"], rules.target, rules.longest)
         for at in ("", "_first")
@@ -256,6 +252,14 @@ def under(results: Results, rules: ScoreRules) -> Results:
     answers = {**known.answers, "h": results.h, "h_first": results.h_first}
     return replace(
         results, h=results.h * final, h_first=results.h_first * first, content=replace(known, answers=answers)
+    )
+
+
+def without_texts(players: Sequence[str]) -> ConfigError:
+    """What is said where an adequate H is asked for, and these players' answers are not texts."""
+    return ConfigError(
+        f"an adequate H needs the texts of the answers, and those of {some(players)} are not known: score them with "
+        "'--h faithful' (score.h)"
     )
 
 
