@@ -109,7 +109,7 @@ def document(season: Season) -> Tournament:
     """Ratings, the win matrix, and each player's mean H, costs and Q against a reference."""
     names = [player.name for player in season.config.players]
     rules = score_rules_of(season.config)
-    meetings = _meetings(season, rules)
+    meetings = [(seats, under(results, rules)) for seats, results in _meetings(season)]
     notes = list(notes_on_run(season.path, season.manifest))
     unrated = Tournament(
         run=str(season.path),
@@ -155,7 +155,7 @@ def _renumbered(games: Sequence[Game], there: Sequence[int]) -> list[Game]:
     return [replace(one, seats=tuple(place[seat] for seat in one.seats)) for one in games]
 
 
-def _meetings(season: Season, rules: ScoreRules) -> list[Meeting]:
+def _meetings(season: Season) -> list[Meeting]:
     """Who met whom, each meeting's trials averaged by item first."""
     there = read_matches(season.path)
     by_pair: dict[tuple[int, ...], list[Fixture]] = {}
@@ -163,7 +163,7 @@ def _meetings(season: Season, rules: ScoreRules) -> list[Meeting]:
         if there.get(fixture.id):
             by_pair.setdefault(dict(fixture.cell)["seats"], []).append(fixture)
     return [
-        (seats, under(from_matches(ended_results(season, fixture) for fixture in fixtures), rules))
+        (seats, from_matches(ended_results(season, fixture) for fixture in fixtures))
         for seats, fixtures in by_pair.items()
     ]
 
