@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -168,6 +169,27 @@ def test_drawn_answers_carry_nothing_and_adequate_is_refused(tmp_path: Path) -> 
     with pytest.raises(ConfigError, match="those of a, b are not known"):
         asyncio.run(arena.run(adequate, tmp_path / "never"))
     assert not (tmp_path / "never").exists()
+
+
+def test_a_program_that_asks_nobody_is_measured_and_told_the_length(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import json, sys\n"
+        "for line in sys.stdin:\n"
+        "    task = json.loads(line)\n"
+        "    low, high = task['words']\n"
+        "    print(json.dumps({'answer': ' '.join(task['text'].split()[:high])}), flush=True)\n"
+    )
+    player = {
+        "name": "program",
+        "agent": "external",
+        "model": "simulated/x",
+        "command": [sys.executable, str(program)],
+    }
+    said = {"task": {"limit": 2, "words": [10, 50]}, "players": [player]}
+    asyncio.run(arena.run(check(said, "test"), tmp_path / "run"))
+    (row,) = told("show", tmp_path / "run")["players"]
+    assert 45 <= row["words"] <= 55 and row["copied"] == 1.0 and 0 < row["coverage"] < 1
 
 
 def test_the_length_asked_for_is_told_and_counted(tmp_path: Path) -> None:
