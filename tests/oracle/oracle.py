@@ -434,3 +434,27 @@ def front(points: Mapping[str, tuple[Fraction, Fraction]], blur: Fraction = Frac
         return min(gains) >= 0 and max(gains) > 0
 
     return {name for name, one in points.items() if not any(beats(other, one) for other in points.values())}
+
+
+# What answers carry
+
+
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """How long an answer is, and how much of what matters it carries."""
+
+    words: int
+    coverage: float
+
+
+def adequacy(own: Carried, source: int, lead: Carried, target: float | None, longest: float) -> Fraction:
+    """What H is multiplied by: the part of the target that is reached, times how far from a copy the answer is."""
+    most = max(Fraction(30), exact(longest) * source)
+    if target is not None:
+        wanted = exact(target)
+    else:
+        wanted = exact(lead.coverage) * min(Fraction(1), most / max(lead.words, 1))
+    reached = min(Fraction(1), exact(own.coverage) / wanted) if wanted else Fraction(1)
+    if source <= most:
+        return reached
+    return reached * max(Fraction(), min(Fraction(1), (source - own.words) / (source - most)))

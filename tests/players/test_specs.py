@@ -108,7 +108,7 @@ def test_a_new_agent_is_planned_checked_and_listed_by_its_spec(
         plan(check(document(agent="thrise")), Path())
     assert registry.names()[-4:] == ["bare", "gone", "odd", "thrice"]
     listed = command("doctor", PYTHONPATH=f"{installed}:{Path(mashq.__file__).parent.parent}").stdout
-    assert "react, external, bare, gone, odd, thrice" in " ".join(listed.split())
+    assert "react, lead, external, bare, gone, odd, thrice" in " ".join(listed.split())
 
 
 def test_a_new_agent_is_played_and_its_run_is_read_without_its_package(

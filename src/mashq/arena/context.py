@@ -27,6 +27,7 @@ from mashq.protocol.moves import Move
 from mashq.protocol.resources import RATED, TABLE
 from mashq.protocol.results import results_of
 from mashq.protocol.rules import RULES_OF_PLAY
+from mashq.protocol.score import without_texts
 from mashq.protocol.state import MatchState
 from mashq.runs import contents
 from mashq.runs.ledger import RunLedger
@@ -116,6 +117,9 @@ class RunContext:
                         f"none under {field!r}, which task.answer names: name the right field, or fill it"
                     )
         for config in configs:
+            drawn = [own.name for seat, own in enumerate(config.players) if not contents.has_texts(config, seat)]
+            if drawn and config.score.h == "adequate":
+                raise without_texts(drawn)
             await self._check_players(config, prompts)
 
     async def _check_players(self, config: Config, prompts: Mapping[str, Any]) -> None:

@@ -33,6 +33,7 @@ Height = Literal["faithful", "adequate"]
 Bounds = Literal["value", "low", "high"]
 HEIGHTS: tuple[Height, ...] = ("faithful", "adequate")
 REFUSALS: tuple[Refusals, ...] = ("intersection", "penalised", "answered")
+CARRIED = ("words", "coverage", "copied")
 TIE = 1e-9
 CRUMBS = 1e-12  # of a sum: what rounding may leave of it
 
@@ -243,11 +244,7 @@ def under(results: Results, rules: ScoreRules) -> Results:
         )
     lacking = np.asarray((results.answered & np.isnan(known.answers["coverage"])).any(axis=1))
     if lacking.any():
-        names = some(list(compress(results.players, lacking.tolist())))
-        raise ConfigError(
-            f"an adequate H needs the texts of the answers, and those of {names} are not known: score them with "
-            "'--h faithful' (score.h)"
-        )
+        raise without_texts(list(compress(results.players, lacking.tolist())))
     final, first = (
         known.adequacy(known.answers[f"words{at}"], known.answers[f"coverage{at}"], rules.target, rules.longest)
         for at in ("", "_first")
@@ -255,6 +252,14 @@ def under(results: Results, rules: ScoreRules) -> Results:
     answers = {**known.answers, "h": results.h, "h_first": results.h_first}
     return replace(
         results, h=results.h * final, h_first=results.h_first * first, content=replace(known, answers=answers)
+    )
+
+
+def without_texts(players: Sequence[str]) -> ConfigError:
+    """What is said where an adequate H is asked for, and these players' answers are not texts."""
+    return ConfigError(
+        f"an adequate H needs the texts of the answers, and those of {some(players)} are not known: score them with "
+        "'--h faithful' (score.h)"
     )
 
 
@@ -319,7 +324,7 @@ def score(results: Results | Match, rules: ScoreRules) -> Score:
     bounds = _bounds(table, rules, seen, now)
     cells = scored_units(table, rules.refusals)[1]
     costs, charged = _totals(table, cells)
-    carried = {name: _carried(table, rules.refusals, name) for name in ("words", "coverage", "copied")}
+    carrying = {name: carried(table, rules.refusals, name) for name in CARRIED}
     rows: list[PlayerScore] = []
     for seat, name in enumerate(table.players):
         usable = bool(seen.h_counts[seat].any())
@@ -337,7 +342,7 @@ def score(results: Results | Match, rules: ScoreRules) -> Score:
                 q=float(now.q[0, seat]) if usable else None,
                 q_min=float(bounds[0][seat]) if usable else None,
                 q_max=float(bounds[1][seat]) if usable else None,
-                **{name: values[seat] for name, values in carried.items()},
+                **{name: values[seat] for name, values in carrying.items()},
             )
         )
     units = int(cells.any(axis=0).sum())
@@ -357,7 +362,7 @@ def _before_review(results: Results, refusals: Refusals) -> list[float | None]:
     ]
 
 
-def _carried(results: Results, refusals: Refusals, name: str) -> list[float | None]:
+def carried(results: Results, refusals: Refusals, name: str) -> list[float | None]:
     """By player, the mean of one of `content.ANSWERS` over its scored answers; None where it is not known of all."""
     if results.content is None:
         return [None] * len(results.players)

@@ -13,6 +13,7 @@ import numpy as np
 from mashq.config import Config
 from mashq.detectors.base import Pair
 from mashq.detectors.contents import SUMMARISE, content, floor
+from mashq.players.registry import recorded_spec
 from mashq.protocol.content import ANSWERS, LEADS, OF_FLOOR, Contents
 from mashq.protocol.items import Item
 from mashq.protocol.state import ItemState, MatchState
@@ -42,8 +43,9 @@ class Floors:
 
 
 def has_texts(config: Config, seat: int) -> bool:
-    """Whether the answers of a seat are texts, and not drawn."""
-    return not config.players[seat].model.startswith("simulated/")
+    """Whether the answers of a seat are texts, and not drawn; a program's are its own, whatever it asks."""
+    player = config.players[seat]
+    return recorded_spec(player.agent).external or not player.model.startswith("simulated/")
 
 
 def measured(config: Config, state: MatchState) -> Iterator[Carried]:

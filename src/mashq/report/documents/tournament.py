@@ -13,7 +13,7 @@ from mashq.analysis.ratings.outcomes import Game, records
 from mashq.errors import DataError
 from mashq.protocol.resources import RESOURCES
 from mashq.protocol.results import Floats, Results, from_matches
-from mashq.protocol.score import ScoreRules, by_item, figures, reduce, under, view, with_known
+from mashq.protocol.score import CARRIED, ScoreRules, by_item, carried, figures, reduce, under, view, with_known
 from mashq.report.documents.base import DetectorVersion, SeasonDocument
 from mashq.report.documents.columns import ended_results
 from mashq.report.documents.notes import notes_on_run
@@ -53,6 +53,12 @@ class RatedPlayer:
     """How much of a mean total is a charge for attempts that did not tell; only resources that have one."""
     q_reference: float | None
     """Q of these means, with costs relative to the largest of the field."""
+    words: float | None = None
+    """Mean number of words of its answers; null where their texts are not known."""
+    coverage: float | None = None
+    """Mean share of what matters in the source that they carry; of questions, the share that it attempts."""
+    copied: float | None = None
+    """Mean share of their words inside runs of eight or more that stand in the source word for word."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,7 +111,7 @@ def document(season: Season) -> Tournament:
     """Ratings, the win matrix, and each player's mean H, costs and Q against a reference."""
     names = [player.name for player in season.config.players]
     rules = score_rules_of(season.config)
-    meetings = _meetings(season, rules)
+    meetings = [(seats, under(results, rules)) for seats, results in _meetings(season)]
     notes = list(notes_on_run(season.path, season.manifest))
     unrated = Tournament(
         run=str(season.path),
@@ -151,7 +157,7 @@ def _renumbered(games: Sequence[Game], there: Sequence[int]) -> list[Game]:
     return [replace(one, seats=tuple(place[seat] for seat in one.seats)) for one in games]
 
 
-def _meetings(season: Season, rules: ScoreRules) -> list[Meeting]:
+def _meetings(season: Season) -> list[Meeting]:
     """Who met whom, each meeting's trials averaged by item first."""
     there = read_matches(season.path)
     by_pair: dict[tuple[int, ...], list[Fixture]] = {}
@@ -159,7 +165,7 @@ def _meetings(season: Season, rules: ScoreRules) -> list[Meeting]:
         if there.get(fixture.id):
             by_pair.setdefault(dict(fixture.cell)["seats"], []).append(fixture)
     return [
-        (seats, under(from_matches(ended_results(season, fixture) for fixture in fixtures), rules))
+        (seats, from_matches(ended_results(season, fixture) for fixture in fixtures))
         for seats, fixtures in by_pair.items()
     ]
 
@@ -178,12 +184,13 @@ def _games(meetings: list[Meeting], rules: ScoreRules, notes: list[str]) -> list
 
 @dataclass(frozen=True, slots=True)
 class _Mean:
-    """A player's means over its meetings: H, totals, and what the scored items cost, an item."""
+    """A player's means over its meetings: H, totals, what the scored items cost, an item, and what answers carry."""
 
     h: float | None
     costs: Costs
     charged: Mapping[str, float]
     scored: Costs
+    carried: Mapping[str, float | None]
 
 
 def _means(meetings: list[Meeting], rules: ScoreRules, there: Sequence[int]) -> list[_Mean]:
@@ -193,6 +200,7 @@ def _means(meetings: list[Meeting], rules: ScoreRules, there: Sequence[int]) -> 
         known = with_known(results, replace(rules, reference=None), [])
         seen = view(results, known.refusals, tuple(known.weights))
         found = figures(seen, known) if seen.items else None
+        told = {name: carried(results, known.refusals, name) for name in CARRIED}
         for at, seat in enumerate(seats):
             if seat not in totals:
                 continue
@@ -200,13 +208,15 @@ def _means(meetings: list[Meeting], rules: ScoreRules, there: Sequence[int]) -> 
             least[seat].append({name: _total(results, name, at, "low") for name in RESOURCES})
             if found is not None:
                 own = {name: float(values[0, at]) for name, values in found.costs.items()}
-                scored[seat].append({"h": float(found.h[0, at]), **own})
+                more = {name: value for name, values in told.items() if (value := values[at]) is not None}
+                scored[seat].append({"h": float(found.h[0, at]), **own, **more})
     return [
         _Mean(
             _average(scored[seat], "h"),
             {name: _average(totals[seat], name) for name in RESOURCES},
             _charges(totals[seat], least[seat]),
             {name: _average(scored[seat], name) for name in rules.weights},
+            {name: _average(scored[seat], name) for name in CARRIED},
         )
         for seat in there
     ]
@@ -270,6 +280,7 @@ def _player(at: int, rated: Ratings, mean: _Mean, q: float | None) -> RatedPlaye
         costs=mean.costs,
         charged=mean.charged,
         q_reference=q,
+        **mean.carried,
     )
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from mashq.report.documents.tournament import RatedPlayer, Tournament
-from mashq.report.text.formatting import charged, cost_columns, number, safe
+from mashq.report.text.formatting import carried_columns, charged, cost_columns, number, safe
 from mashq.report.text.seasons import SIMULATED, scored_by
 from mashq.report.text.tables import Format, Grid, prose, written
 
@@ -23,6 +23,7 @@ def text(document: Tournament, form: Format = "table") -> str:
 def ratings(document: Tournament) -> Grid:
     """The players, best first."""
     costs = cost_columns([player.costs for player in document.players], LEFT_OUT)
+    carried = carried_columns(document.players)
     rows = [
         [
             str(at),
@@ -32,12 +33,13 @@ def ratings(document: Tournament) -> Grid:
             ranks(player, "–"),
             first(player),
             number(player.h, 4),
+            *(number(getattr(player, name), digits) for name, digits in carried.items()),
             *(charged(name, player.costs[name], player.charged, MORE_DIGITS.get(name)) for name in costs),
             number(player.q_reference, 4),
         ]
         for at, player in enumerate(document.players, start=1)
     ]
-    return Grid(["", "player", "rating", "95%", "ranks", "first", "H", *costs, "Q (ref.)"], rows, left=2)
+    return Grid(["", "player", "rating", "95%", "ranks", "first", "H", *carried, *costs, "Q (ref.)"], rows, left=2)
 
 
 def first(player: RatedPlayer) -> str:
