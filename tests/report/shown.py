@@ -84,3 +84,14 @@ def tabular(headings: Sequence[str], rows: Sequence[Sequence[str]], left: int = 
 def comments(lines: Sequence[str]) -> str:
     """Sentences beside a LaTeX table."""
     return "\n".join(f"% {line}" for line in lines)
+
+
+def marked(rows: Sequence[Sequence[str]], q: int, star: str = "★", *, latex: bool = False) -> list[list[str]]:
+    """Rows with the winner's Q, in column `q`, in bold; in LaTeX all of its row is shaded."""
+    found: list[list[str]] = []
+    for row in rows:
+        cells, first = list(row), any(star in cell for cell in row)
+        if first:
+            cells[q] = rf"\textbf{{{cells[q]}}}" if latex else f"**{cells[q]}**"
+        found.append([rf"\cellcolor{{gray!20}}{cell}" for cell in cells] if first and latex else cells)
+    return found

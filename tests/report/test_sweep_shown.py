@@ -12,7 +12,7 @@ from mashq.report.documents.base import COSTS, DetectorVersion
 from mashq.report.documents.sweep import Axis, Cell, Sweep, SweepPlayer
 from mashq.report.html import sections_seasons
 from mashq.report.text import sweep
-from tests.report.shown import comments, markdown_table, shown, tabular
+from tests.report.shown import comments, markdown_table, marked, shown, tabular
 
 
 def player(name: str, q: float | None, **more: Any) -> SweepPlayer:
@@ -120,7 +120,7 @@ def test_every_cell_of_the_text() -> None:
 
 
 def test_every_cell_of_the_markdown() -> None:
-    assert sweep.text(DOCUMENT, "md") == "\n\n".join([markdown_table(HEADINGS, ROWS, 3), *SAID])
+    assert sweep.text(DOCUMENT, "md") == "\n\n".join([markdown_table(HEADINGS, marked(ROWS, 9), 3), *SAID])
 
 
 def test_every_cell_of_the_latex() -> None:
@@ -128,7 +128,9 @@ def test_every_cell_of_the_latex() -> None:
         [cell.replace("%", r"\%").replace("★", r"\checkmark").replace("~", r"\textasciitilde{}") for cell in row]
         for row in (HEADINGS, *ROWS)
     ]
-    assert sweep.text(DOCUMENT, "latex") == "\n\n".join([tabular(table[0], table[1:], 3), comments(SAID)])
+    assert sweep.text(DOCUMENT, "latex") == "\n\n".join(
+        [tabular(table[0], marked(table[1:], 9, "checkmark", latex=True), 3), comments(SAID)]
+    )
 
 
 def test_every_cell_of_the_page() -> None:

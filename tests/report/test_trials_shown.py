@@ -16,7 +16,7 @@ from mashq.report.html.verdicts import verdict
 from mashq.report.text import trials
 from tests.report.played import costs, counts, views
 from tests.report.scored import REPORT
-from tests.report.shown import comments, markdown_table, shown, tabular
+from tests.report.shown import comments, markdown_table, marked, shown, tabular
 from tests.report.test_match_shown import facts
 
 HEADLINE = "Winner: b, ahead of a by 0.1000 in Q (95% CI 0.0200 to 0.1800; P(win) 0.994)."
@@ -144,7 +144,7 @@ def test_every_cell_of_the_text() -> None:
 
 def test_every_cell_of_the_markdown() -> None:
     said = [line.strip() for line in SAID]
-    assert trials.text(TRIALS, "md") == "\n\n".join([markdown_table(HEADINGS, ROWS), *said])
+    assert trials.text(TRIALS, "md") == "\n\n".join([markdown_table(HEADINGS, marked(ROWS, 7)), *said])
 
 
 def test_every_cell_of_the_latex() -> None:
@@ -152,7 +152,9 @@ def test_every_cell_of_the_latex() -> None:
         [cell.replace("%", r"\%").replace("★", r"\checkmark").replace("~", r"\textasciitilde{}") for cell in row]
         for row in (HEADINGS, *ROWS)
     ]
-    assert trials.text(TRIALS, "latex") == "\n\n".join([tabular(table[0], table[1:]), comments(SAID)])
+    assert trials.text(TRIALS, "latex") == "\n\n".join(
+        [tabular(table[0], marked(table[1:], 7, "checkmark", latex=True)), comments(SAID)]
+    )
 
 
 def test_every_cell_of_the_page() -> None:
