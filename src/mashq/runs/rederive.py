@@ -34,6 +34,7 @@ from mashq.runs.reading import read_items, reading
 
 EXACT, NEURAL = 1e-6, 0.01
 AT_ONCE = 256
+APART = ("cost", "cache_creation", "cache_write", "audio", "search", "server_tool", "advisor", "iterations")
 KEYS = ("summary", "answer")
 BODIES = """SELECT id, outcome, reply, stop, tokens_in, tokens_out, cached, reasoning, usage, body, wire FROM attempts
   WHERE body IS NOT NULL AND outcome IN ('ok', 'refused') ORDER BY id"""
@@ -113,7 +114,7 @@ def dollars(path: Path, manifest: Mapping[str, Any]) -> str:
     with reading(path) as connection:
         for id_, model, tokens_in, tokens_out, cached, usage, cost in connection.execute(PRICED):
             row = rows.get(model)
-            if row is None or any(word in (usage or "") for word in ("cost", "cache_creation", "audio", "search")):
+            if row is None or any(word in (usage or "") for word in APART):
                 continue  # as billed, or with parts that have prices of their own
             read = min(cached or 0, tokens_in)
             due = ((tokens_in - read) * row["input"] + read * row["cached"] + tokens_out * row["output"]) / 1e6

@@ -24,7 +24,7 @@ from typing import Any
 from mashq.gateway.types import REFEREE, spend_of
 from mashq.protocol.game import to_move
 from mashq.protocol.resources import MEASURES, Spend
-from mashq.protocol.results import results_of
+from mashq.protocol.results import PlayerResult, results_of
 from mashq.runs import chain, rederive, results
 from mashq.runs.charges import Charges, worked_out
 from mashq.runs.database import AMOUNTS, columns_of
@@ -221,36 +221,41 @@ def _alike(one: Sequence[Any], other: Sequence[Any]) -> bool:
 def _results(played: Played) -> str:
     with reading(played.path) as connection:
         charges = worked_out(connection, played.fixture.id)
-    stored, folded = read_results(played.path, played.fixture.id), charges.on(results_of(played.state))
     if to_move(played.state):
         return "its moves do not come to an end"
+    folded = results_of(played.state)
+    if _same_rows(played, folded):
+        return _charged(played.path, played.fixture.id, charges)
+    stored, folded = read_results(played.path, played.fixture.id), charges.on(folded)
     if stored is None:  # one of an earlier version has no rows
         return ""
-    if stored == folded:
-        return _rows(played) or _charged(played.path, played.fixture.id, charges)
-    for row, own in zip(stored or (), folded, strict=False):
+    for row, own in zip(stored, folded, strict=False):
         for one, other in zip(row.items, own.items, strict=False):
             if one != other:
                 what = "moves come" if replace(one, charge=other.charge) != other else "attempts of unknown cost come"
                 return f"{own.name}, item {other.item}: the row is not what its {what} to"
-    return "the rows are not what the moves come to"
-
-
-def _rows(played: Played) -> str:
-    """The rows themselves are those that the fold would write, no more and no less."""
-    match = played.fixture.id
-    due: dict[str, list[tuple[Any, ...]]] = {results.SEAT: [], results.RESULT: []}
-    for statement, values in results.statements(match, results_of(played.state)):
-        due[statement].append(tuple(values))
     with reading(played.path) as connection:
-        written = (*results.COLUMNS, *AMOUNTS)
-        if not columns_of(connection, "results").issuperset(written):  # of an earlier version
-            return ""
+        earlier = not columns_of(connection, "results").issuperset(AMOUNTS)
+    return "" if earlier and stored == folded else "the rows are not what the moves come to"
+
+
+def _same_rows(played: Played, folded: Sequence[PlayerResult]) -> bool:
+    """Whether the rows are those that the fold would write, cell by cell, no more and no less."""
+    match, written = played.fixture.id, (*results.COLUMNS, *AMOUNTS)
+    with reading(played.path) as connection:
+        if not columns_of(connection, "results").issuperset(written):
+            return False
         columns = ", ".join(("match", "seat", "position", *written))
-        seats = connection.execute("SELECT * FROM seats WHERE match = ? ORDER BY seat", (match,)).fetchall()
-        rows = connection.execute(f"SELECT {columns} FROM results WHERE match = ? ORDER BY seat, position", (match,))
-        same = seats == due[results.SEAT] and rows.fetchall() == due[results.RESULT]
-    return "" if same else "the rows are not what the moves come to"
+        tables = {
+            results.SEAT: connection.execute("SELECT * FROM seats WHERE match = ? ORDER BY seat", (match,)),
+            results.RESULT: connection.execute(
+                f"SELECT {columns} FROM results WHERE match = ? ORDER BY seat, position", (match,)
+            ),
+        }
+        for statement, values in results.statements(match, folded):
+            if tables[statement].fetchone() != tuple(values):
+                return False
+        return all(rows.fetchone() is None for rows in tables.values())
 
 
 def _charged(path: Path, match: str, charges: Charges) -> str:

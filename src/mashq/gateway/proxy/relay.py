@@ -7,6 +7,7 @@ dropped. When the agent leaves, the stream is read to its end, where its usage s
 the attempt recorded as left, and its unknown cost charged at its worst case.
 """
 
+import contextlib
 import hashlib
 import json
 from collections.abc import Coroutine, Mapping
@@ -167,12 +168,14 @@ class _Passing:
         self._whole = not self._left
         kind, completion, error = reader.ending()
         usage, seconds = reader.usage, self._grant.model.clock.tick() - started
-        body, wire = b"".join(kept).decode("utf-8", "replace"), f"{self._served.format}{STREAMED}"
+        body, wire, raw = None, f"{self._served.format}{STREAMED}", b"".join(kept)
+        said = completion
         if completion is not None:
-            said = completion
             completion, usage = self._backend.without_key(completion, usage)
-            if said != completion:  # a key came in pieces: they are not to be kept
-                body, wire = hashlib.sha256(body.encode()).hexdigest(), f"{self._served.format}{DIGESTED}"
+        with contextlib.suppress(UnicodeDecodeError):
+            body = raw.decode()
+        if body is None or said != completion:  # it could not be read again as it was; or a key came in pieces
+            body, wire = hashlib.sha256(raw).hexdigest(), f"{self._served.format}{DIGESTED}"
         wrong = self._backend.redacted(error)[:300]
         return Outcome(kind, completion, usage, seconds, status=response.status, error=wrong, body=body, wire=wire)
 
