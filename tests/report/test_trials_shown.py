@@ -112,6 +112,7 @@ Winner: b, ahead of a by 0.1000 in Q (95% CI 0.0200 to 0.1800; P(win) 0.994).
 b has the best Q in 3 of 4 trials.
 Leads by beta: b from 0 to 1.5, a from 1.5 on.
 Note: Up to 4 trials of an item are averaged first: items are the unit.
+Calls over all trials and items, scored or not: 30 (5 failed).
   intersection, 40 items: a Q 0.5000 (H 0.7123), b Q 0.6000 (H 0.8000)
      penalised, 41 items: a Q 0.4900 (H 0.7000), b Q -0.2000 (H 0.0000)
       answered, 39 items: a Q ? (H ?), b Q 0.7000 (H 0.9000)"""
@@ -130,13 +131,15 @@ SAID = [
     "b has the best Q in 3 of 4 trials.",
     "Leads by beta: b from 0 to 1.5, a from 1.5 on.",
     "Note: Up to 4 trials of an item are averaged first: items are the unit.",
+    "Calls over all trials and items, scored or not: 30 (5 failed).",
     "  intersection, 40 items: a Q 0.5000 (H 0.7123), b Q 0.6000 (H 0.8000)",
     "     penalised, 41 items: a Q 0.4900 (H 0.7000), b Q -0.2000 (H 0.0000)",
     "      answered, 39 items: a Q ? (H ?), b Q 0.7000 (H 0.9000)",
 ]
 
 
-def test_every_cell_of_the_text() -> None:
+def test_every_cell_of_the_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "140")
     assert trials.text(TRIALS) == TEXT
 
 
