@@ -2,9 +2,9 @@
 
     python bench/start.py [--repeats N] [--items N]
 
-Each in a process of its own, several times; prints the median and best wall seconds, the least processor time, and
-the ratio of the best to a bare Python that starts and ends, measured in turns with it. The peak memory is of one
-process.
+Each in a process of its own, several times; prints the median and best wall seconds, the least processor time, the
+ratio of the best to a bare Python that starts and ends, and the ratio of processor times to a Python that imports
+numpy and rich, which no table can do without, all measured in turns. The peak memory is of one process.
 """
 
 import argparse
@@ -22,6 +22,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 SMALL = 20
+TABLES = "python, numpy and rich"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +74,8 @@ def commands(folder: Path, items: int) -> dict[str, list[str]]:
     """What is started, by what it is called in the table."""
     command = [sys.executable, "-m", "mashq"]
     runs = {count: played(folder / str(count), count) for count in (SMALL, items)}
-    found = {"python -c ''": [sys.executable, "-c", ""], "mashq --help": [*command, "--help"]}
+    found = {"python -c ''": [sys.executable, "-c", ""], TABLES: [sys.executable, "-c", "import numpy, rich.table"]}
+    found |= {"mashq --help": [*command, "--help"]}
     found["mashq doctor"] = [*command, "doctor"]
     found["mashq view, first answer"] = [*command, "view", runs[items], "--port", "0"]
     for count, run in runs.items():
@@ -90,7 +92,7 @@ def main() -> None:
     """All of them in turns, then a line each."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--items", type=int, default=2000)
+    parser.add_argument("--items", type=int, default=500)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         started = commands(Path(name), options.items)
@@ -99,13 +101,14 @@ def main() -> None:
             for what, command in started.items():
                 took[what].append(once(command, serves="view" in command))
     bare = min(one.wall for one in took["python -c ''"])
-    print("                                median s   best s   CPU s   x python   peak MB")
+    tables = min(one.cpu for one in took[TABLES])
+    print("                                median s   best s   CPU s   x python   CPU x tables   peak MB")
     for what, each in took.items():
         walls = [one.wall for one in each]
         cpu, mb = min(one.cpu for one in each), max(one.mb for one in each)
         print(
             f"{what:30}  {statistics.median(walls):8.3f}  {min(walls):7.3f}  {cpu:6.2f}  {min(walls) / bare:9.1f}"
-            f"  {mb:8.0f}"
+            f"  {cpu / tables:13.2f}  {mb:8.0f}"
         )
 
 

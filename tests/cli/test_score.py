@@ -133,10 +133,14 @@ def test_tables_are_readable(tmp_path: Path, form: str) -> None:
     assert done.returncode == 0, done.stderr
     if form == "table":
         lines = done.stdout.splitlines()
-        assert " ".join(lines[0].split()) == "player H answered tokens calls reviews seconds dollars P Q ± 95% P(win)"
-        cells = lines[2].split("  ")
-        assert cells[0] == " A_name …" and cells[-4:] == ["4.000", "0.3200", "0.1296", " 0.690"], "no number is cut"
-        assert max(map(len, lines[:4])) <= 101 and max(map(len, lines[4:])) <= 100
+        headings = " ".join(line for line in lines if line.startswith(" player") and "against" not in line)
+        assert headings.split() == [
+            *("player", "H", "answered", "tokens", "calls", "reviews", "player", "seconds", "dollars", "P", "Q"),
+            *("±", "95%", "P(win)"),
+        ]
+        words = done.stdout.split()
+        assert all(word in words for word in ("4.000", "0.3200", "0.1296", "0.690")), "no number is cut"
+        assert max(map(len, lines)) <= 100
     if form == "latex":
         assert r"\begin{tabular}" in done.stdout and r"\cellcolor{gray!20}" in done.stdout
         assert r"\textbf{" in done.stdout and r"\_name \& 50\%" in done.stdout

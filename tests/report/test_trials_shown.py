@@ -138,7 +138,8 @@ SAID = [
 ]
 
 
-def test_every_cell_of_the_text() -> None:
+def test_every_cell_of_the_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "140")
     assert trials.text(TRIALS) == TEXT
 
 
