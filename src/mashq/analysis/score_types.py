@@ -147,3 +147,8 @@ class ScoreReport:
     """Items that not everyone answered."""
     notes: Sequence[str]
     """What a reader must not miss."""
+
+
+def chance_said(chance: float) -> str:
+    """A chance with no more said than is known: neither all of the resamples nor none is certainty."""
+    return ">0.999" if chance > 0.999 else "<0.001" if chance < 0.001 else f"{chance:.3f}"

@@ -84,7 +84,7 @@ def _lines(text: str) -> list[str]:
 
 def _spec(figure: Figure) -> Markup:
     """A chart as data in the page."""
-    return data(on_screen(figure.spec, small=figure.small))
+    return data(on_screen(figure.spec, small=figure.small) | {"description": figure.alt})
 
 
 def _still(figure: Figure) -> Markup:
