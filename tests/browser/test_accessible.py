@@ -65,7 +65,7 @@ def test_axes_of_equal_players_have_ticks_that_tell(browser: Browser, pages: dic
     with shown(browser, pages["same"]) as (page, _):
         for figure in page.locator("[id*=figure-front-]").all():
             for axis in figure.locator(".role-axis .role-axis-label").all():
-                ticks = [text for text in axis.locator("text").all_inner_texts() if text]
+                ticks = [text for text in axis.locator("text").all_text_contents() if text]
                 assert len(set(ticks)) >= 3 and not any("e" in tick for tick in ticks), ticks
 
 

@@ -94,8 +94,8 @@ def documents() -> str:
     lines = [
         "# Documents",
         "",
-        "What `--json` prints, by its `kind`. Each has a JSON Schema, which `mashq schema NAME` prints too; the fields "
-        "below are generated from it. `null` is unknown, never 0.",
+        "What `--json` prints, by its `kind`. Each has a JSON Schema, which `mashq schema NAME` prints too; the "
+        "fields below are generated from it. `null` is unknown, never 0.",
     ]
     for kind in DOCUMENTS:
         made = schema_of(kind)
