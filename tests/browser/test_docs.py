@@ -42,7 +42,8 @@ def test_a_page_fits_and_asks_nobody(browser: Browser, site: Path, name: str) ->
 
 def test_it_is_searched_from_a_disk(browser: Browser, site: Path) -> None:
     with shown(browser, site / "index.html", ready="main") as (page, wrong):
-        page.locator("input.md-search__input").fill("vision")
-        page.locator(".md-search-result__link").first.wait_for()
+        page.locator("input.md-search__input").click()
+        page.keyboard.type("vision", delay=20)
+        page.locator(".md-search-result__link").first.wait_for(timeout=60_000)
         found: list[str] = page.locator(".md-search-result__link").evaluate_all("all => all.map(one => one.href)")
         assert any("protocol" in link for link in found) and wrong == []
