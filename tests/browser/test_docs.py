@@ -12,10 +12,11 @@ pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 from playwright.sync_api import Browser
 
 from tests.browser.conftest import overflow
-from tests.browser.pages import shown
+from tests.browser.pages import Scheme, shown
 
 ROOT = Path(__file__).parent.parent.parent
 PAGES = ("index.html", "tutorial.html", "howto/data.html", "reference/commands.html", "reference/settings.html")
+LOOKS: list[tuple[int, Scheme]] = [(1400, "light"), (390, "dark")]
 
 pytestmark = pytest.mark.slow
 
@@ -34,7 +35,7 @@ def site() -> Path:
 
 @pytest.mark.parametrize("name", PAGES)
 def test_a_page_fits_and_asks_nobody(browser: Browser, site: Path, name: str) -> None:
-    for width, scheme in ((1400, "light"), (390, "dark")):
+    for width, scheme in LOOKS:
         with shown(browser, site / name, width=width, scheme=scheme, ready="main") as (page, wrong):
             page.wait_for_load_state("networkidle")
             assert wrong == [] and overflow(page) <= 0

@@ -122,7 +122,7 @@ def _kind(own: dict[str, Any]) -> str:
     if "const" in own or "enum" in own:
         return ", ".join(code(json.dumps(value)) for value in own.get("enum", [own.get("const")]))
     if own.get("type") == "array":
-        inner = own.get("items") or {}
+        inner: dict[str, Any] = own.get("items") or {}
         return f"list of {_kind(inner)}" if inner else "list"
     if own.get("type") == "object" and isinstance(more := own.get("additionalProperties"), dict):
         return f"mapping to {_kind(more)}"  # pyright: ignore[reportUnknownArgumentType]
@@ -149,7 +149,7 @@ def python() -> str:
 
 def _example(package: Any) -> list[str]:
     """The code in the package's own docstring."""
-    kept = [line for line in inspect.getdoc(package).splitlines() if line.startswith("    ")]
+    kept = [line for line in (inspect.getdoc(package) or "").splitlines() if line.startswith("    ")]
     return inspect.cleandoc("\n" + "\n".join(kept)).splitlines()
 
 

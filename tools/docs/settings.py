@@ -9,7 +9,7 @@ import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from mashq.config.schema import Config
 from tools.docs.markdown import cell, code
@@ -49,12 +49,22 @@ def _keys(part: Json, parts: dict[str, Json], prefix: str) -> Iterator[Setting]:
 
 def _inside(own: Json, parts: dict[str, Json]) -> tuple[Json | None, str]:
     """The object that a key holds, or a list or mapping of it holds; and how a path goes on into it."""
-    for holder, ending in ((own, ""), (own.get("items", {}), "[]"), (own.get("additionalProperties", {}), ".NAME")):
-        for one in holder.get("anyOf", [holder]) if isinstance(holder, dict) else ():
+    for holder, ending in (
+        (own, ""),
+        (_json(own.get("items")), "[]"),
+        (_json(own.get("additionalProperties")), ".NAME"),
+    ):
+        choices: list[Json] = holder.get("anyOf", [holder])
+        for one in choices:
             target = _target(one, parts)
-            if target.get("properties") and len(holder.get("anyOf", ())) < 3:
+            if target.get("properties") and len(choices) < 3:
                 return target, ending
     return None, ""
+
+
+def _json(value: Any) -> Json:
+    """A part of a schema; what is no part of its own, such as `true`, says nothing."""
+    return cast(Json, value) if isinstance(value, dict) else {}
 
 
 def _target(own: Json, parts: dict[str, Json]) -> Json:
@@ -73,8 +83,8 @@ def _allowed(own: Json, parts: dict[str, Json]) -> str:
     if own.get("type") == "array":
         return f"list of {_allowed(own['items'], parts)}"
     if own.get("type") == "object":
-        more = own.get("additionalProperties")
-        return f"mapping to {_allowed(more, parts)}" if isinstance(more, dict) and more else "mapping"
+        more = _json(own.get("additionalProperties"))
+        return f"mapping to {_allowed(more, parts)}" if more else "mapping"
     bounds = ", ".join(f"{sign} {own[key]:g}" for key, sign in BOUNDS.items() if key in own)
     return TYPES.get(own.get("type", ""), "anything") + (f" {bounds}" if bounds else "")
 

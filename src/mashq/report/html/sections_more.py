@@ -60,9 +60,9 @@ def deciding(facts: Facts) -> Section | None:
     rows = [{"item": items[one.item], "part": one.part} for one in facts.decisive]
     said = f"← {b} · part in the lead · {a} →"
     caption = f"The items that decide between {a} and {b}: what each adds to the lead, to first order."
-    most = rows[0]
-    told = f"The largest part has {most['item']}, {abs(most['part']):.4f} towards {a if most['part'] > 0 else b}."
-    told = told if most["part"] else "No item favours one of them."
+    most = facts.decisive[0]
+    told = f"The largest part has {items[most.item]}, {abs(most.part):.4f} towards {a if most.part > 0 else b}."
+    told = told if most.part else "No item favours one of them."
     names = [known[name] for name in drawn(facts)]
     hues = charts.hue(a, names), charts.hue(b, names)
     figure = Figure("deciding", charts.decisive(rows, said, hues), caption, f"{caption} {told}")
