@@ -9,7 +9,7 @@ PEERS := $(VENV)/peers
 PYTEST := $(BIN)/pytest -q -n 2 --dist worksteal -p no:cacheprovider
 COVERED := $(BIN)/coverage report --skip-covered --show-missing
 
-.PHONY: setup demo paper weights test lint check mutants bench peers crash frameworks framework torture lock minimum pythons package sbom audit notes clean
+.PHONY: setup demo paper weights test lint check mutants bench peers crash frameworks framework torture lock minimum pythons package sbom audit notes docs clean
 
 setup: $(STAMP)
 
@@ -133,6 +133,10 @@ audit: package
 
 notes: $(STAMP)
 	@$(BIN)/python -m tools.notes $(VERSION)
+
+# The documentation as a site, with the reference generated from the code; fails on any warning. Opens from a disk.
+docs: $(STAMP)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m tools.docs
 
 clean:
 	rm -rf $(VENV) runs dist build .coverage .coverage.* .pytest_cache .ruff_cache .hypothesis

@@ -16,7 +16,7 @@ Scheme = Literal["light", "dark"]
 
 @contextmanager
 def shown(
-    browser: Browser, path: Path, *, width: int = 1280, scheme: Scheme = "light"
+    browser: Browser, path: Path, *, width: int = 1280, scheme: Scheme = "light", ready: str = "html[data-ready]"
 ) -> Generator[tuple[Page, list[str]]]:
     """A file in a window without a network, and what goes wrong in it: errors, warnings, requests, dialogs."""
     context = browser.new_context(viewport={"width": width, "height": 800}, color_scheme=scheme, offline=True)
@@ -33,7 +33,7 @@ def shown(
     page.on("dialog", asked)
     page.on("request", lambda made: None if made.url.startswith(("file:", "data:")) else wrong.append(made.url))
     page.goto(path.resolve().as_uri())
-    page.wait_for_selector("html[data-ready]", state="attached")
+    page.wait_for_selector(ready, state="attached")
     try:
         yield page, wrong
     finally:

@@ -127,7 +127,7 @@ def test_every_cell_of_the_page() -> None:
     page = shown(Verdict("", []), [page_compare.comparison(chapters, [first, second])])
     assert page.tables == [
         [
-            ["run", "what", "verdict", "sure at 95%"],
+            ["run", "what", "verdict", "clear (95%)"],
             ["x", "Match of 3 players", "b wins", "yes"],
             ["x (2)", "Match of 2 players", "No clear winner: a leads", "no"],
             ["z", "Tournament of 9 players", "c is rated first", "–"],

@@ -167,7 +167,7 @@ def test_every_cell_of_the_page() -> None:
         [["", "a", "b"], ["a", "0.1000 ± 0.1000", "0.2000 ± 0.0200"], ["b", "0.3000 ± 0.0300", "0.4500 ± 0.1500"]],
         [["", "a", "b"], ["a", "0.1000 ± ?", "0.2000 ± ?"], ["b", "0.3000 ± ?", "0.4500 ± ?"]],
         [
-            ["vision", "policy", "against", "seat", "ΔH", "Δreviews an item", "Δtokens an item", "ΔQ"],
+            ["vision", "policy", "against", "seat", "ΔH", "Δreviews per item", "Δtokens per item", "ΔQ"],
             ["review", "a", "b", "2", "-0.2000 ± ?", "?", "-3.0 ± 1.0", "+0.1000 ± 0.0500"],
         ],
     ]
@@ -176,8 +176,8 @@ def test_every_cell_of_the_page() -> None:
         at = page.sentences.index(f"Q of the row against the column, vision: {when}; darker is better for the row.")
         cut = 3 if when == "never" else 2
         assert page.sentences[at + 2 : at + 4 + len(lines)] == [*lines[:cut], *best, *lines[cut:]]
-    assert page.sentences[1] == "There is no single stable policy"
-    assert page.sentences[2:5] == [
+    assert page.sentences[2] == "There is no single stable policy"
+    assert page.sentences[3:6] == [
         f"Vision never: e{SENTENCES['never'][0][1:]}",
         f"Vision review: e{SENTENCES['review'][0][1:]}",
         "2 policies, every pair in both orders and each against itself; 3 trial(s) of 20 items; Q = 1·H − 0.1·P.",
@@ -281,4 +281,4 @@ def test_one_policy_alone() -> None:
     assert game.payoffs(document, "never", alone).rows == [["a", "0.5000 ± 0.1000"]]
     page = shown(*sections_games.game(document))
     assert page.tables == [[["", "a"], ["a", "0.5000 ± 0.1000"]]]
-    assert page.sentences[1] == "a against itself is the only equilibrium"
+    assert page.sentences[2] == "a against itself is the only equilibrium"

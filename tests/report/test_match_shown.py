@@ -252,7 +252,7 @@ def test_every_cell_of_the_page() -> None:
             HEADINGS,
             ["b ★", "0.9000", "100.0%", "2.000M", "9", "0", "61.0", "?", "2.000", "0.7000", "0.0500", "0.875"],
             ["c", "0.7000", "?", "9,999", "~40", "41", "1,234.6", "12.30", "1.000", "0.6000", "0.1500", "0.125"],
-            ["a", "0.8123", "97.5%", "~3,456", "12", "5", "~7.2", "0.000027", "3.000", "0.5123", "0.1100", "0.000"],
+            ["a", "0.8123", "97.5%", "~3,456", "12", "5", "~7.2", "0.000027", "3.000", "0.5123", "0.1100", "<0.001"],
         ],
         [
             ["player", "against", "difference in Q", "95% CI", "excludes 0"],
@@ -316,9 +316,9 @@ def test_the_page_marks_the_best_of_each_column_and_the_winner() -> None:
 
 def test_every_sentence_of_the_page() -> None:
     said = page_of(facts()).sentences
-    assert said[1:7] == [
+    assert said[2:8] == [
         "No clear winner: b leads",
-        "Not sure at 95%",
+        "Could be chance (95% confidence)",
         "Q 0.7000 against 0.6000 (c); in H 0.9000 against 0.7000, in cost P 2.000 against 1.000.",
         SAID[1],
         "Cannot be told from the best: b, c.",
@@ -338,13 +338,13 @@ def test_every_sentence_of_the_page() -> None:
         "Of all weightings of the counted resources b wins 75%, a wins 25%.",
         "Not known for every player, so not drawn: reviews, seconds, dollars.",
         "H against P, all costs together. Pareto front (dashed): b, c.",
-        "H against tokens an item. Pareto front (dashed): a, b.",
+        "H against tokens per item. Pareto front (dashed): a, b.",
     ):
         assert said.count(line) == 1, line
     assert [(tile.label, tile.value, tile.note, tile.best) for tile in verdict(facts()).tiles] == [
-        ("b", "Q 0.7000 ± 0.0500", "H 0.9000 · P 2.000 · wins 87.5%", True),
-        ("c", "Q 0.6000 ± 0.1500", "H 0.7000 · P 1.000 · wins 12.5%", False),
-        ("a", "Q 0.5123 ± 0.1100", "H 0.8123 · P 3.000 · wins 0.0%", False),
+        ("b", "Q 0.7000 ± 0.0500", "H 0.9000 · P 2.000 · P(win) 0.875", True),
+        ("c", "Q 0.6000 ± 0.1500", "H 0.7000 · P 1.000 · P(win) 0.125", False),
+        ("a", "Q 0.5123 ± 0.1100", "H 0.8123 · P 3.000 · P(win) <0.001", False),
     ]
 
 
@@ -432,11 +432,11 @@ def test_the_page_of_a_match_without_an_end_or_without_a_score() -> None:
 
 
 @pytest.mark.parametrize(
-    ("p_win", "shown_as"), [(1.0, "100%"), (0.9995, ">99.9%"), (0.0004, "<0.1%"), (0.0, "0.0%"), (0.5, "50.0%")]
+    ("p_win", "shown_as"), [(1.0, ">0.999"), (0.9995, ">0.999"), (0.0004, "<0.001"), (0.0, "<0.001"), (0.5, "0.500")]
 )
 def test_a_chance_on_a_tile_says_no_more_than_is_known(p_win: float, shown_as: str) -> None:
     players: list[ScoredPlayer] = [replace(SCORED, p_win=p_win), *REPORT.players[1:]]
-    assert verdict(facts(players=players)).tiles[2].note == f"H 0.8123 · P 3.000 · wins {shown_as}"
+    assert verdict(facts(players=players)).tiles[2].note == f"H 0.8123 · P 3.000 · P(win) {shown_as}"
 
 
 def test_attempts_of_trials_stand_together_and_long_lists_are_cut() -> None:

@@ -92,4 +92,4 @@ def test_text_of_others_cannot_move_the_cursor_or_go_on_for_ever() -> None:
     grid = Grid(["|", "#"], [["a|b*`<&\\", "1%_$"]])
     assert written(grid, "md").splitlines()[0] == r"| \| | # |"
     assert written(grid, "md").splitlines()[2] == r"| a\|b\*\`&lt;&amp;\\ | 1%_$ |"
-    assert r"a|b*`<\&\textbackslash{} & 1\%\_\$ \\" in written(grid, "latex")
+    assert r"a|b*`$<$\&\textbackslash{} & 1\%\_\$ \\" in written(grid, "latex")

@@ -52,12 +52,12 @@ TEXT = """\
  b       vision                     ?              ?                ?             ?   +0.0000 ± 0.1000
 
 SIMULATED: some of these players were not real models.
-Means an item, paired by item, ± half a 95% interval; * where it leaves zero out. 20 items, 2
+Means per item, paired by item, ± half a 95% interval; * where it leaves zero out. 20 items, 2
   trial(s), scored by grounding 3. Company: playing beside rivals unseen instead of alone. Vision:
   seeing the rivals' state (review) instead of not. Alone, a player is its own normaliser, so its Q
   does not compare.
-Company makes a review fewer: -0.50 an item.
-Vision makes a review more: +0.25 an item.
+Company makes a review fewer: -0.50 per item.
+Vision makes a review more: +0.25 per item.
 Not all matches are played: go on with mashq resume runs/v"""
 HEADINGS = ["player", "effect of", "ΔH", "Δreviews", "Δtokens", "Δseconds", "ΔQ"]
 ROWS = [
@@ -67,11 +67,11 @@ ROWS = [
 ]
 SAID = [
     "SIMULATED: some of these players were not real models.",
-    "Means an item, paired by item, ± half a 95% interval; * where it leaves zero out. 20 items, 2 trial(s), scored "
+    "Means per item, paired by item, ± half a 95% interval; * where it leaves zero out. 20 items, 2 trial(s), scored "
     "by grounding 3. Company: playing beside rivals unseen instead of alone. Vision: seeing the rivals' state "
     "(review) instead of not. Alone, a player is its own normaliser, so its Q does not compare.",
-    "Company makes a review fewer: -0.50 an item.",
-    "Vision makes a review more: +0.25 an item.",
+    "Company makes a review fewer: -0.50 per item.",
+    "Vision makes a review more: +0.25 per item.",
     "Not all matches are played: go on with mashq resume runs/v",
 ]
 
@@ -95,10 +95,10 @@ def test_every_cell_of_the_page() -> None:
     said, sections = sections_games.vision(DOCUMENT)
     assert said.headline == "Not finished: the comparison so far"
     assert list(said.sentences) == [
-        "Company changes a: Δreviews an item -0.5.",
-        "Company changes a: Δtokens an item +12.35.",
+        "Company changes a: Δreviews per item -0.5.",
+        "Company changes a: Δtokens per item +12.35.",
         "Vision changes a: ΔH -0.2.",
-        "Vision changes a: Δreviews an item +0.25.",
+        "Vision changes a: Δreviews per item +0.25.",
         "Vision changes a: ΔQ +0.05.",
         "Company: playing beside rivals unseen instead of alone. Vision: seeing the rivals' state (review) instead "
         "of not. 20 items, 2 trial(s).",
@@ -106,7 +106,7 @@ def test_every_cell_of_the_page() -> None:
     page = shown(said, sections)
     assert page.tables == [
         [
-            ["player", "effect of", "ΔH", "Δreviews an item", "Δtokens an item", "ΔQ"],
+            ["player", "effect of", "ΔH", "Δreviews per item", "Δtokens per item", "ΔQ"],
             ["a", "company", "+0.0100 ± 0.0300", "-0.50 ± 0.25", "+12.3 ± 10.0", "–"],
             ["a", "vision", "-0.2000 ± 0.1000", "+0.25 ± 0.12", "+0.0 ± 0.0", "+0.0500 ± 0.0375"],
             ["b", "vision", "?", "?", "?", "+0.0000 ± 0.1000"],
@@ -133,4 +133,4 @@ def test_a_change_is_claimed_only_where_zero_is_left_out() -> None:
     ]
     nothing = list(vision.sentences(replace(ended, simulated=False, players=[B])))
     assert nothing[1:] == ["What company and vision change is not known: no item counts in two conditions."]
-    assert nothing[0].startswith("Means an item")
+    assert nothing[0].startswith("Means per item")

@@ -12,7 +12,7 @@ from mashq.analysis import bundles
 from mashq.analysis.flips import chance_along, envelope, pareto, simplex_shares
 from mashq.analysis.intervals import FEWEST, LEVEL, MANY_PLAYERS, RESAMPLES, Resampled, resample
 from mashq.analysis.parts import BetaStretch, Lead, WeightStretch
-from mashq.analysis.score_types import Chances, Dropped, Missing, Ranking, ScoredPlayer, ScoreReport
+from mashq.analysis.score_types import Chances, Dropped, Missing, Ranking, ScoredPlayer, ScoreReport, chance_said
 from mashq.analysis.substance import beaten, floors_under, headline_more, other_height
 from mashq.protocol.resources import RESOURCES, TABLE
 from mashq.protocol.results import ABSENT, Floats, Results
@@ -169,7 +169,7 @@ def _lead_said(
         few = "totals have no confidence interval" if results.totals else _few(result.items)
         return f"{begin}{lead.a} leads {lead.b} by {lead.dq:.4f} in Q; {few}."
     ends = f"95% CI {_minus(lead.all_low or 0.0)} to {_minus(lead.all_high or 0.0)}"
-    chance = f"P(win) {_chance_said(float(drawn.p_win[results.players.index(lead.a)]))}"
+    chance = f"P(win) {chance_said(float(drawn.p_win[results.players.index(lead.a)]))}"
     if _clear(result, leads) and options.finished:
         return f"Winner: {lead.a}, ahead of {lead.b} by {lead.dq:.4f} in Q ({ends}; {chance})."
     if not options.finished:
@@ -191,11 +191,6 @@ def _minus(value: float) -> str:
     """A number with a true minus sign; none before zero."""
     text = f"{value:.4f}"
     return text.replace("-", "−") if float(text) else f"{0.0:.4f}"
-
-
-def _chance_said(chance: float) -> str:
-    """A chance with no more said than is known: all of the resamples is not certainty."""
-    return ">0.999" if chance > 0.999 else f"{chance:.3f}"
 
 
 def _players(results: Results, result: Score, drawn: Resampled | None) -> list[ScoredPlayer]:

@@ -163,3 +163,8 @@ class ScoreReport:
     """What a reader must not miss."""
     passages: PassageViews | None = field(default=None, metadata=OPTIONAL)
     """What answers over documents came to; absent for other tasks."""
+
+
+def chance_said(chance: float) -> str:
+    """A chance with no more said than is known: neither all of the resamples nor none is certainty."""
+    return ">0.999" if chance > 0.999 else "<0.001" if chance < 0.001 else f"{chance:.3f}"

@@ -44,6 +44,7 @@ class Entry:
     """A player of a match: its H, and each resource's share of P before its weight."""
 
     player: str
+    agent: str
     model: str
     h: float | None
     shares: dict[str, float]
@@ -58,6 +59,7 @@ class Board:
 
     run: str
     link: str
+    task: str
     items: int
     trials: int
     alpha: float
@@ -118,11 +120,13 @@ def board(facts: Facts, link: str) -> Board:
         for name in wide.weights
     }
     models = {player.name: str(without_folders(player.model)) for player in facts.season.config.players}
+    agents = {player.name: str(without_folders(player.agent)) for player in facts.season.config.players}
     by = {player.name: player for player in judged.players}
     detector = facts.season.manifest["detector"]
     return Board(
         title(facts.season),
         link,
+        facts.season.config.task.kind,
         judged.items or 0,
         judged.trials,
         judged.alpha,
@@ -133,6 +137,7 @@ def board(facts: Facts, link: str) -> Board:
         [
             Entry(
                 known[name],
+                agents[name],
                 models[name],
                 by[name].h,
                 {key: float(share[seat]) for key, share in shares.items()},

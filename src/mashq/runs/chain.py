@@ -7,9 +7,9 @@ Each transaction of the writer adds one link to the table `chain`, within itself
 Of a row the entries are its name in `covers` ("o5": attempt 5 was opened, "c5": it was closed, "e7": move 7, "r2":
 refusal 2, "p…": a prompt, which is stored under its own digest) and the values that were written, read from the row
 when the chain is checked. Other entries stand in `covers` word for word: a match begun or ended, what was learnt of a
-model, the manifest by digests of its parts, what a run of an earlier version held when it was gone on with, and which
-columns the entries of rows are made of. Items are covered by the manifest's digest; everything else in the file
-follows from these.
+model, what the floors have, the manifest by digests of its parts, what a run of an earlier version held when it was
+gone on with, and which columns the entries of rows are made of. Items are covered by the manifest's digest;
+everything else in the file follows from these.
 """
 
 import hashlib
@@ -68,6 +68,7 @@ BEGUN = "INSERT OR IGNORE INTO matches VALUES (?,?,?,NULL)"
 ENDED = "UPDATE matches SET ended = ? WHERE id = ?"
 LEARN = "INSERT OR REPLACE INTO learnt VALUES (?,?,?,?,?)"
 LOSE = "INSERT INTO lost VALUES (?,?,?)"
+FLOOR = "INSERT OR IGNORE INTO floors VALUES (?,?,?,?,?)"
 
 PROMPT = "INSERT OR IGNORE INTO prompts VALUES (?,?)"
 
@@ -78,7 +79,7 @@ BY_NAME: Mapping[str, Named] = {
     EVENT: lambda cursor, _values: f"e{cursor.lastrowid}",
     REFUSAL: lambda cursor, _values: f"r{cursor.lastrowid}",
 }
-BY_WORD = {BEGUN: "match", ENDED: "ended", LEARN: "learnt", LOSE: "lost"}
+BY_WORD = {BEGUN: "match", ENDED: "ended", LEARN: "learnt", LOSE: "lost", FLOOR: "floor"}
 
 
 class Chain:
@@ -210,6 +211,7 @@ class _Walk:
         self._matches = dict[Any, list[Any]]()
         self._learnt = dict[tuple[Any, Any], list[Any]]()
         self._lost = list[list[Any]]()
+        self._floors = list[list[Any]]()
 
     def link(self, found: Check, n: int, covers: str, head: str) -> str:
         """Take one link in; what is wrong with it, or nothing."""
@@ -257,6 +259,8 @@ class _Walk:
             self._learnt[values[0], values[1]] = values
         elif kind == "lost":
             self._lost.append(values)
+        elif kind == "floor":
+            self._floors.append(values)
         elif kind == HELD:
             self._held, self._covered = values[0], {kind: set() for kind in ROWS}
             self._matches |= {row[0]: row for row in values[1]}
@@ -277,6 +281,7 @@ class _Walk:
             "matches": sorted(self._matches.values(), key=PLAIN),
             "learnt": sorted(self._learnt.values(), key=PLAIN),
             "lost": sorted(self._lost, key=PLAIN),
+            "floors": sorted(self._floors, key=PLAIN),
         }
         for table, told in tables.items():
             if told != sorted(_all(self._cursor, table), key=PLAIN):
@@ -302,6 +307,9 @@ def held(connection: sqlite3.Connection) -> Entry:
 
 
 def _all(cursor: sqlite3.Cursor, table: str) -> list[list[Any]]:
+    """Every row of a table, which a file of an earlier version may lack."""
+    if not cursor.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (table,)).fetchone():
+        return []
     return [list(row) for row in cursor.execute(f"SELECT * FROM {table}")]
 
 

@@ -17,10 +17,10 @@ from mashq.players.registry import recorded_spec
 from mashq.protocol.content import ANSWERS, LEADS, OF_FLOOR, Contents
 from mashq.protocol.items import Item
 from mashq.protocol.state import ItemState, MatchState
+from mashq.runs.chain import FLOOR
 from mashq.runs.database import Statement, columns_of
 
 CONTENT = f"INSERT OR REPLACE INTO contents VALUES ({','.join('?' * (3 + len(ANSWERS)))})"
-FLOOR = "INSERT OR REPLACE INTO floors VALUES (?,?,?,?,?)"
 NOTHING = (None,) * len(ANSWERS)
 
 Row = tuple[float | None, ...]

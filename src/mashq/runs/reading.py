@@ -187,6 +187,14 @@ def read_reviews(path: Path, match: str) -> list[tuple[str, str, int, float, int
         return connection.execute(query, (match,)).fetchall()
 
 
+def read_times(path: Path, match: str) -> list[tuple[str, str, str | None, float, float]]:
+    """Of every attempt whose time is known: player, item, how it ended, seconds, and seconds waited before it."""
+    query = """SELECT player, item, outcome, seconds, coalesce(waited, 0) FROM attempts
+      WHERE match = ? AND seconds IS NOT NULL ORDER BY id"""
+    with reading(path) as connection:
+        return connection.execute(query, (match,)).fetchall()
+
+
 def read_unstated(path: Path, match: str) -> dict[str, int]:
     """How many answers of each player came without a stated confidence."""
     query = """SELECT player, count(*) FROM events WHERE match = ? AND kind IN ('answer', 'rewrite')

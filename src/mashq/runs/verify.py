@@ -25,7 +25,7 @@ from mashq.gateway.types import REFEREE, spend_of
 from mashq.protocol.game import to_move
 from mashq.protocol.resources import MEASURES, Spend
 from mashq.protocol.results import PlayerResult, results_of
-from mashq.runs import chain, rederive, results
+from mashq.runs import chain, contents, rederive, results
 from mashq.runs.charges import Charges, worked_out
 from mashq.runs.database import AMOUNTS, columns_of
 from mashq.runs.ledger import each_entry
@@ -52,6 +52,7 @@ BY_ROUND = """SELECT charged.player, charged.round, calls, coalesce(made, 0) FRO
   ON own.player = charged.player AND own.round = charged.round WHERE calls > coalesce(made, 0)"""
 
 
+OF_MATCHES = ("matches", "attempts", "events", "seats", "results", "contents", "spent", "charges", "marks", "lost")
 END = "end"
 Progress = Callable[[int, int], None]
 
@@ -131,7 +132,7 @@ def _items(path: Path, manifest: dict[str, Any]) -> str:
 def _stray(path: Path, known: Sequence[str]) -> str:
     """Rows of matches that the run does not have."""
     with reading(path) as connection:
-        for table in ("matches", "attempts", "events", "seats", "results", "spent", "charges", "marks", "lost"):
+        for table in OF_MATCHES:
             name = "id" if table == "matches" else "match"
             if connection.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (table,)).fetchone():
                 query = f"SELECT DISTINCT {name} FROM {table}"
@@ -225,7 +226,7 @@ def _results(played: Played) -> str:
         return "its moves do not come to an end"
     folded = results_of(played.state)
     if _same_rows(played, folded):
-        return _charged(played.path, played.fixture.id, charges)
+        return _charged(played.path, played.fixture.id, charges) or _carried(played)
     stored, folded = read_results(played.path, played.fixture.id), charges.on(folded)
     if stored is None:  # one of an earlier version has no rows
         return ""
@@ -256,6 +257,18 @@ def _same_rows(played: Played, folded: Sequence[PlayerResult]) -> bool:
             if tables[statement].fetchone() != tuple(values):
                 return False
         return all(rows.fetchone() is None for rows in tables.values())
+
+
+def _carried(played: Played) -> str:
+    """What is kept of what the answers of a match carry is what their texts carry, row by row."""
+    query = "SELECT * FROM contents WHERE match = ? ORDER BY seat, position"
+    with reading(played.path) as connection:
+        if not columns_of(connection, "contents"):
+            return ""
+        kept = connection.execute(query, (played.fixture.id,)).fetchall()
+    owed = [(played.fixture.id, seat, at, *row) for seat, at, row in contents.measured(played.config, played.state)]
+    same = not kept or (len(kept) == len(owed) and all(map(_alike, kept, sorted(owed))))
+    return "" if same else "what its answers carry is not what is kept of it"
 
 
 def _charged(path: Path, match: str, charges: Charges) -> str:

@@ -10,6 +10,7 @@ from mashq.report.html import sections, sections_games, sections_more, sections_
 from mashq.report.html.facts import Facts
 from mashq.report.html.methods import methods
 from mashq.report.html.parts import Chapter, Section, Verdict
+from mashq.report.html.times import times
 from mashq.report.html.verdicts import verdict
 from mashq.report.text.formatting import safe
 from mashq.runs.open import Season
@@ -36,6 +37,7 @@ def match_chapter(facts: Facts, name: str, judges: Sequence[Facts] = ()) -> Chap
             sections.reviews(facts),
             sections_passages.documents(facts),
             sections_more.course(facts),
+            times(facts),
             sections_more.spread(facts),
             sections_more.deciding(facts),
             sections_more.failures(facts),
@@ -45,7 +47,12 @@ def match_chapter(facts: Facts, name: str, judges: Sequence[Facts] = ()) -> Chap
             sections_more.faithful(facts),
         ]
     else:
-        parts += [sections_more.course(facts), sections_more.failures(facts), sections_more.story(facts)]
+        parts += [
+            sections_more.course(facts),
+            times(facts),
+            sections_more.failures(facts),
+            sections_more.story(facts),
+        ]
     parts.append(methods(season, MATCH))
     kept = [part for part in parts if part is not None]
     return Chapter(name, title(season), _subtitle(season), banners(season), verdict(facts), kept)

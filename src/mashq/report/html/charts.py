@@ -59,6 +59,20 @@ def dash(names: Sequence[str]) -> alt.StrokeDash:
     return alt.StrokeDash("player:N", scale=scale, legend=alt.Legend(title=None))
 
 
+def roomy(values: Sequence[float], least: float, low: float | None = None, high: float | None = None) -> alt.Scale:
+    """A scale with room around its values, also where all are the same, within what can be."""
+    first, last = min(values), max(values)
+    room = max(0.12 * (last - first), (least - (last - first)) / 2)
+    first, last = first - room, last + room
+    domain = [first if low is None else max(low, first), last if high is None else min(high, last)]
+    return alt.Scale(domain=domain, zero=False, nice=5)
+
+
+def h_scale(values: Sequence[float]) -> alt.Scale:
+    """The scale of an axis of H."""
+    return roomy(values, 0.1, 0.0, 1.0)
+
+
 def q_intervals(rows: Rows, names: Sequence[str]) -> Spec:
     """Q of each player with its interval: player, q, low, high."""
     base = alt.Chart(data(rows)).encode(
@@ -144,9 +158,13 @@ def front(rows: Rows, names: Sequence[str], title: str, form: str) -> Spec:
         alt.Tooltip("cost:Q", format=form, title=title),
         alt.Tooltip("front:N", title="on the front"),
     ]
+    most = max(row["cost"] for row in rows)
+    costs = roomy([row["cost"] for row in rows], 0.2 * most or 1.0, 0.0)
     base = alt.Chart(data(rows)).encode(
-        x=alt.X("cost:Q", title=title, scale=alt.Scale(zero=False, padding=24), axis=alt.Axis(tickCount=5)),
-        y=alt.Y("h:Q", title="H", scale=alt.Scale(zero=False, padding=16), axis=alt.Axis(tickCount=5)),
+        x=alt.X(
+            "cost:Q", title=title, scale=costs, axis=alt.Axis(tickCount=5, format=",.0f" if most >= 100 else "~r")
+        ),
+        y=alt.Y("h:Q", title="H", scale=h_scale([row["h"] for row in rows]), axis=alt.Axis(tickCount=5, format="~r")),
     )
     line = (
         alt.Chart(data([row for row in rows if row["front"] == "yes"]))
@@ -166,11 +184,11 @@ def before_after(rows: Rows, names: Sequence[str]) -> Spec:
         color=colour(names, legend=False),
         tooltip=[alt.Tooltip("player:N"), *(alt.Tooltip(f"{n}:Q", format=".4f") for n in ("before", "after"))],
     )
-    title = "H before (open) → after its reviews (filled)"
+    title = "H before (open) → after (filled)"
     rule = base.mark_rule(strokeWidth=2).encode(x=alt.X("before:Q", title=title), x2="after:Q")
-    scale = alt.Scale(zero=False, padding=20)
+    scale = h_scale([row[key] for row in rows for key in ("before", "after")])
     start = base.mark_point(filled=False, size=100, strokeWidth=2, opacity=1).encode(
-        x=alt.X("before:Q", title=title, scale=scale), shape=shape(names, legend=False)
+        x=alt.X("before:Q", title=title, scale=scale, axis=alt.Axis(tickCount=5)), shape=shape(names, legend=False)
     )
     end = base.mark_point(filled=True, size=120, opacity=1).encode(x="after:Q", shape=shape(names, legend=False))
     return finished(alt.layer(rule, start, end), max(90, 34 * len(rows) + 40))
@@ -219,9 +237,7 @@ def spread(rows: Rows, names: Sequence[str]) -> Spec:
     """How H is spread: player, bin, share."""
     bins = [row["bin"] for row in rows if row["player"] == rows[0]["player"]]
     chart = alt.Chart(data(rows)).encode(
-        x=alt.X(
-            "bin:O", title="H of an answer (bins of 0.1, by their lower end)", sort=bins, axis=alt.Axis(labelAngle=0)
-        ),
+        x=alt.X("bin:O", title="H of an answer, from … on", sort=bins, axis=alt.Axis(labelAngle=0)),
         y=alt.Y("share:Q", title="share of the items", axis=alt.Axis(format="%")),
         color=colour(names),
         tooltip=[alt.Tooltip("player:N"), alt.Tooltip("bin:O", title="H"), alt.Tooltip("share:Q", format=".1%")],

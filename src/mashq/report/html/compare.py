@@ -24,7 +24,7 @@ def comparison(chapters: Sequence[Chapter], matches: Sequence[Facts]) -> Section
         [chapter.title, chapter.subtitle, chapter.verdict.headline, _MARKS[chapter.verdict.mark]]
         for chapter in chapters
     ]
-    blocks: list[Block] = [Table("runs", Grid(["run", "what", "verdict", "sure at 95%"], rows, left=4), "The runs.")]
+    blocks: list[Block] = [Table("runs", Grid(["run", "what", "verdict", "clear (95%)"], rows, left=4), "The runs.")]
     scored = [facts for facts in matches if facts.judged is not None]
     if len(scored) > 1:
         blocks += _common(scored)

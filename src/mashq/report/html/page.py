@@ -84,12 +84,17 @@ def _lines(text: str) -> list[str]:
 
 def _spec(figure: Figure) -> Markup:
     """A chart as data in the page."""
-    return data(on_screen(figure.spec, small=figure.small))
+    return data(_described(figure))
 
 
 def _still(figure: Figure) -> Markup:
     """A chart as a picture, for paper and where no script runs."""
-    return Markup(picture(on_screen(figure.spec, small=figure.small) | {"background": "white"}))
+    return Markup(picture(_described(figure) | {"background": "white"}))
+
+
+def _described(figure: Figure) -> parts.Spec:
+    """A chart as the page shows it; its description is what a reader who cannot see it is told."""
+    return on_screen(figure.spec, small=figure.small) | {"description": figure.alt}
 
 
 def _settings(slider: parts.Slider) -> Markup:

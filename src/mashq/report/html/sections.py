@@ -1,10 +1,10 @@
 """A match as sections: the result, beta, the fronts and the reviews."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from mashq.analysis.score_types import ScoredPlayer
+from mashq.analysis.score_types import ScoredPlayer, chance_said
 from mashq.protocol.resources import RESOURCES
 from mashq.report.documents.trials import Trials
 from mashq.report.html import charts, repeats
@@ -110,8 +110,12 @@ def _lead(facts: Facts, known: dict[str, str]) -> Iterator[Figure]:
         f"The lead of {a} over {b} in Q along beta, with its 95% interval (paired by item). Where the band holds "
         "zero, these items do not tell who is better."
     )
-    sure = [row["beta"] for row in rows if row["low"] is not None and row["low"] > 0]
-    alt = f"{a} is surely ahead of {b} from beta {min(sure):.3g} to {max(sure):.3g}." if sure else "Nowhere sure."
+    clear = [row["beta"] for row in rows if row["low"] is not None and row["low"] > 0]
+    alt = (
+        f"{a} is clearly ahead of {b} from beta {min(clear):.3g} to {max(clear):.3g}."
+        if clear
+        else f"Nowhere is {a} clearly ahead of {b}."
+    )
     yield Figure("lead-over-beta", spec, caption, alt, small=True)
 
 
@@ -127,7 +131,10 @@ def _chances(facts: Facts, known: dict[str, str], names: list[str]) -> Iterator[
         if known[name] in names
     ]
     caption = "The share of resampled matches that each player wins, along beta."
-    yield Figure("chance-over-beta", charts.chances(rows, names, facts.rules.beta), caption, caption, small=True)
+    by = {known[player.name]: player.p_win for player in facts.report.players if player.p_win is not None}
+    told = ", ".join(f"{name} {chance_said(by[name])}" for name in names if name in by)
+    alt = f"The chance of winning at the run's beta of {facts.rules.beta:g}: {told}."
+    yield Figure("chance-over-beta", charts.chances(rows, names, facts.rules.beta), caption, alt, small=True)
 
 
 def fronts(facts: Facts) -> Section:
@@ -142,7 +149,7 @@ def fronts(facts: Facts) -> Section:
     for name in RESOURCES:
         cost = facts.cost(name)
         if cost is not None and cost.max() > 0:
-            costs[name] = f"{name} an item", EXACT.get(name, ".2f"), cost.tolist()
+            costs[name] = f"{name} per item", EXACT.get(name, ".2f"), cost.tolist()
     for name, (title, form, cost) in costs.items():
         front = {known[player] for player in (judged.pareto if name == "P" else judged.pareto_by.get(name, ()))}
         rows = [
@@ -152,14 +159,26 @@ def fronts(facts: Facts) -> Section:
         ]
         on = ", ".join(sorted(front))
         caption = f"H against {title}. Pareto front (dashed): {on}."
-        blocks.append(
-            Figure(f"front-{name.lower()}", charts.front(rows, names, title, form), caption, caption, small=True)
-        )
+        spec, told = charts.front(rows, names, title, form), _ends(rows, title, form)
+        blocks.append(Figure(f"front-{name.lower()}", spec, caption, f"{caption} {told}", small=True))
     own = [player.costs for player in judged.players]
     missing = [name for name in RESOURCES if facts.cost(name) is None and is_shown(name, own)]
     if missing:
         blocks.append(Prose([f"Not known for every player, so not drawn: {', '.join(missing)}."]))
     return Section("fronts", "Accuracy against cost", blocks)
+
+
+def _ends(rows: Sequence[Mapping[str, Any]], title: str, form: str) -> str:
+    """Who is the most factual and who the cheapest."""
+    most, least = max(row["h"] for row in rows), min(row["cost"] for row in rows)
+    best = [row for row in rows if row["h"] == most]
+    cheap = [row for row in rows if row["cost"] == least]
+    factual, frugal = (", ".join(row["player"] for row in some) for some in (best, cheap))
+    paid, got = ", ".join(f"{row['cost']:{form}}" for row in best), ", ".join(f"{row['h']:.4f}" for row in cheap)
+    return (
+        f"The highest H is {most:.4f} ({factual}), at {title} {paid}; the "
+        f"lowest cost is {least:{form}} ({frugal}), at H {got}."
+    )
 
 
 def reviews(facts: Facts) -> Section:
@@ -203,8 +222,11 @@ def reviews(facts: Facts) -> Section:
         )
     )
     if any(effect.reviews for effect in facts.review_effects if effect.player in shown):
+        paid = "; ".join(f"{row[0]}'s reviews pay: {row[-1]}" for row in rows if row[-1] != "–") + "."
         said = "Q over beta with each player's reviews (solid) and without them (dashed)."
-        blocks.append(Figure("q-reviews", charts.q_reviews(lines, names, judged.beta), said, said, small=True))
+        blocks.append(
+            Figure("q-reviews", charts.q_reviews(lines, names, judged.beta), said, f"{said} {paid}", small=True)
+        )
     else:
         blocks.append(Prose(["Nobody reviewed."]))
     return Section("reviews", "What the reviews bought", blocks)

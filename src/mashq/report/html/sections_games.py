@@ -16,7 +16,7 @@ from mashq.report.text.game import NO_CHANGE, dominated, equilibrium, learned, s
 from mashq.report.text.tables import Grid, change, half
 from mashq.report.text.vision import unknown
 
-EFFECTS = {"h": ("ΔH", 4), "reviews": ("Δreviews an item", 2), "tokens": ("Δtokens an item", 1), "q": ("ΔQ", 4)}
+EFFECTS = {"h": ("ΔH", 4), "reviews": ("Δreviews per item", 2), "tokens": ("Δtokens per item", 1), "q": ("ΔQ", 4)}
 
 
 def game(document: Game) -> tuple[Verdict, list[Section]]:
@@ -68,7 +68,9 @@ def _payoffs(
         for j, value in enumerate(row)
     ]
     caption = f"Q of the row against the column, vision: {when}; darker is better for the row."
-    figure = Figure(f"payoffs-{when}", charts.matrix(rows, order, "against", "Q"), caption, caption)
+    best = max(rows, key=lambda row: float(str(row["value"])))
+    told = f"The highest: {best['row']} against {best['column']}, {best['label']}."
+    figure = Figure(f"payoffs-{when}", charts.matrix(rows, order, "against", "Q"), caption, f"{caption} {told}")
     cells = [
         [order[i], *(f"{q:.4f} ± {half(game.low[i][j], game.high[i][j])}" for j, q in enumerate(row))]
         for i, row in enumerate(game.payoffs)
@@ -102,10 +104,17 @@ def _price(document: Game, known: Mapping[str, str]) -> list[Section]:
         if "q" in row.changes
     ]
     caption = "With snapshots shown minus without, paired by item: what disclosure does to Q."
-    blocks: list[Block] = [Figure("disclosure", charts.changes(points, "ΔQ"), caption, caption)] if points else []
+    chart = charts.changes(points, "ΔQ") if points else None
+    blocks: list[Block] = [Figure("disclosure", chart, caption, f"{caption} {_largest(points)}")] if chart else []
     headings = ["vision", "policy", "against", "seat", *(title for title, _ in EFFECTS.values())]
     blocks.append(Table("disclosure", Grid(headings, rows, left=3), "Differences with half a 95% interval."))
     return [Section("disclosure", "The price of disclosure", blocks)]
+
+
+def _largest(points: Sequence[Mapping[str, Any]]) -> str:
+    """The largest change of a chart, in words."""
+    most = max(points, key=lambda row: abs(row["value"]))
+    return f"The largest change: {most['label']} ({most['effect']}), {most['value']:+.4g}."
 
 
 def _priced(changes: Mapping[str, Difference]) -> list[str]:
@@ -152,8 +161,10 @@ def vision(document: Vision) -> tuple[Verdict, list[Section]]:
         if any(row["value"] for row in some):
             caption = f"{EFFECTS[name][0]} from one condition to the next, with 95% intervals."
             chart = charts.changes(some, EFFECTS[name][0])
-            blocks.append(Figure(f"vision-{name}", chart, caption, caption, small=True))
-    note = "Means an item, paired by item. Alone, a player is its own normaliser, so Q does not compare with company."
+            blocks.append(Figure(f"vision-{name}", chart, caption, f"{caption} {_largest(some)}", small=True))
+    note = (
+        "Means per item, paired by item. Alone, a player is its own normaliser, so Q does not compare with company."
+    )
     headings = ["player", "effect of", *(title for title, _ in EFFECTS.values())]
     blocks.append(Table("vision", Grid(headings, rows, left=2), note))
     return Verdict(headline, lines), [Section("vision", "What changes", blocks)]

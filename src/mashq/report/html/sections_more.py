@@ -44,7 +44,9 @@ def spread(facts: Facts) -> Section:
         for at, share in enumerate(facts.shares[facts.names.index(name)])
     ]
     caption = "How the H of the scored answers is spread."
-    figure = Figure("spread", charts.spread(rows, [known[name] for name in shown]), caption, caption)
+    top = {row["player"]: row["share"] for row in rows if row["bin"] == bins[-1]}
+    told = f"Answers with H from {bins[-1]} on: " + ", ".join(f"{name} {share:.0%}" for name, share in top.items())
+    figure = Figure("spread", charts.spread(rows, [known[name] for name in shown]), caption, f"{caption} {told}.")
     return Section("spread", "The distribution of H", [figure])
 
 
@@ -56,11 +58,14 @@ def deciding(facts: Facts) -> Section | None:
     a, b = (known[facts.names[seat]] for seat in facts.top)
     items = labels([one.item for one in facts.decisive], 40)
     rows = [{"item": items[one.item], "part": one.part} for one in facts.decisive]
-    said = f"towards {b} ← part in the lead → towards {a}"
+    said = f"← {b} · part in the lead · {a} →"
     caption = f"The items that decide between {a} and {b}: what each adds to the lead, to first order."
+    most = facts.decisive[0]
+    told = f"The largest part has {items[most.item]}, {abs(most.part):.4f} towards {a if most.part > 0 else b}."
+    told = told if most.part else "No item favours one of them."
     names = [known[name] for name in drawn(facts)]
     hues = charts.hue(a, names), charts.hue(b, names)
-    figure = Figure("deciding", charts.decisive(rows, said, hues), caption, caption)
+    figure = Figure("deciding", charts.decisive(rows, said, hues), caption, f"{caption} {told}")
     grid = Grid(
         ["item", f"H {a}", f"H {b}", f"tokens {a}", f"tokens {b}", "part in the lead", "lead without it"],
         [

@@ -88,8 +88,12 @@ def _lines(found: Sweep, known: Mapping[str, str]) -> Iterator[Figure]:
         kept = [row for row in rows if row["player"] in names]
         said = ", ".join(f"{safe(name)} {safe(str(value), 24)}" for name, value in want.items())
         caption = f"Q over {safe(axis)}{' at ' + said if said else ''}, with 95% intervals."
+        best = max(kept, key=lambda row: row["q"], default=None)
+        told = (
+            f"The best Q: {best['player']} {best['q']:.4f} at {best['value']}." if best else "Nothing is scored here."
+        )
         spec = charts.swept(kept, names, safe(axis), numbers=numbers)
-        yield Figure(f"sweep-{at + 1}" if want else "sweep", spec, caption, caption, small=bool(want))
+        yield Figure(f"sweep-{at + 1}" if want else "sweep", spec, caption, f"{caption} {told}", small=bool(want))
 
 
 def _value(value: Any, numbers: bool) -> Any:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from mashq.analysis.score_types import ScoredPlayer, ScoreReport
+from mashq.analysis.score_types import ScoredPlayer, ScoreReport, chance_said
 from mashq.report.documents.trials import Trials
 from mashq.report.html import charts
 from mashq.report.html.facts import Facts
@@ -115,14 +115,9 @@ def _tile(player: ScoredPlayer, judged: ScoreReport, known: dict[str, str]) -> T
     width = "" if low is None else f" ± {half(low, high)}"
     note = f"H {number(player.h, 4)} · P {number(player.penalty, 3)}"
     if player.p_win is not None and len(judged.players) > 1:
-        note += f" · wins {share(player.p_win)}"
+        note += f" · P(win) {chance_said(player.p_win)}"
     best = player.name == judged.winner and len(judged.players) > 1
     return Tile(known[player.name], f"Q {number(player.q, 4)}{width}", note, best)
-
-
-def share(value: float) -> str:
-    """A chance, with no more said than is known: all of the resamples is not certainty."""
-    return "100%" if value == 1 else ">99.9%" if value > 0.999 else "<0.1%" if 0 < value < 0.001 else f"{value:.1%}"
 
 
 def _figure(facts: Facts, players: Sequence[ScoredPlayer], known: dict[str, str]) -> Figure | None:

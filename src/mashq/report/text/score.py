@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Protocol
 
 from mashq.analysis.parts import BetaStretch, Lead, WeightStretch
-from mashq.analysis.score_types import ScoredPlayer, ScoreReport
+from mashq.analysis.score_types import ScoredPlayer, ScoreReport, chance_said
 from mashq.analysis.substance import Floor
 from mashq.protocol.resources import RESOURCES
 from mashq.report.text import passages
@@ -78,7 +78,7 @@ def table(document: ScoreReport, everyone: bool = False) -> Grid:
         if interval:
             row.append(half(player.q_low, player.q_high))
         if chance:
-            row.append(number(player.p_win, 3))
+            row.append("?" if player.p_win is None else chance_said(player.p_win))
         rows.append(row)
     values = [[p.h for p in shown], [p.answer_rate for p in shown], *([None] * len(shown) for _ in carried)]
     values += [[p.costs[name] for p in shown] for name in costs]

@@ -44,7 +44,7 @@ def sentences(document: Vision) -> Iterator[str]:
     if document.simulated:
         yield SIMULATED
     yield (
-        f"Means an item, paired by item, ± half a 95% interval; * where it leaves zero out. {document.items} items, "
+        f"Means per item, paired by item, ± half a 95% interval; * where it leaves zero out. {document.items} items, "
         f"{document.trials} trial(s), {scored_by(document)}. Company: playing beside rivals unseen instead of alone. "
         f"Vision: seeing the rivals' state ({document.when}) instead of not. Alone, a player is its own normaliser, "
         "so its Q does not compare."
@@ -66,7 +66,7 @@ def _verdict(document: Vision) -> list[str]:
             if reviews is not None and reviews.sure:
                 more = "more" if reviews.value > 0 else "fewer"
                 lines.append(
-                    f"{effect.capitalize()} makes {safe(player.name)} review {more}: {reviews.value:+.2f} an item."
+                    f"{effect.capitalize()} makes {safe(player.name)} review {more}: {reviews.value:+.2f} per item."
                 )
     if len(document.blind) == len(document.players):
         return lines

@@ -36,7 +36,7 @@
         one.row.querySelector(".q").dataset.exact = one.q;
         const { low, high } = one.entry;
         const held = all && (own || slider.valueAsNumber === board.beta) && low !== null;
-        one.row.querySelector(".span").textContent = held ? `± ${((high - low) / 2).toFixed(4)}` : "–";
+        one.row.querySelector(".span").textContent = held ? `${low.toFixed(4)} to ${high.toFixed(4)}` : "–";
       });
     }
     shown.value = own ? "each match's own" : slider.valueAsNumber.toPrecision(3);
@@ -45,7 +45,8 @@
 
   const keys = {
     run: (one) => one.row.dataset.board * 1, place: (one) => one.place, player: (one) => one.entry.player,
-    model: (one) => one.entry.model, h: (one) => one.entry.h ?? -1, p: (one) => one.p, q: (one) => one.q ?? -9e9,
+    agent: (one) => one.entry.agent, model: (one) => one.entry.model, task: (one) => one.board.task,
+    detector: (one) => one.board.detector, h: (one) => one.entry.h ?? -1, p: (one) => one.p, q: (one) => one.q ?? -9e9,
     answered: (one) => one.entry.answered ?? -1, items: (one) => one.board.items,
   };
 
@@ -60,7 +61,7 @@
 
   document.querySelectorAll("#ranks th[data-key]").forEach((head) => {
     head.querySelector("button").addEventListener("click", () => {
-      const text = ["run", "player", "model", "place"].includes(head.dataset.key);
+      const text = ["run", "player", "agent", "model", "task", "detector", "place"].includes(head.dataset.key);
       const down = sorting?.key === head.dataset.key ? !sorting.down : !text;
       sorting = { key: head.dataset.key, down };
       document.querySelectorAll("#ranks th").forEach((one) => one.removeAttribute("aria-sort"));
@@ -74,7 +75,8 @@
   find.addEventListener("input", () => {
     const wanted = find.value.trim().toLowerCase();
     for (const one of rows) {
-      const text = `${one.board.run} ${one.entry.player} ${one.entry.model}`.toLowerCase();
+      const { run, task, detector } = one.board, { player, agent, model } = one.entry;
+      const text = [run, task, detector, player, agent, model].join(" ").toLowerCase();
       one.row.hidden = wanted !== "" && !text.includes(wanted);
     }
   });
