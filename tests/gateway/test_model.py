@@ -59,7 +59,8 @@ async def test_an_ask_is_opened_before_it_is_sent_and_closed_after() -> None:
     assert found == Completion("yes", "stop")
     assert desk.ledger.log == ["open", "send", "close"]
     ((call, request, name, worst, durable),) = desk.ledger.opened
-    assert (call, name, worst, durable) == (CALL, "p/m", WORST, True)
+    with_schema = replace(WORST, tokens_in=WORST.tokens_in + len('{"type": "object"}'))
+    assert (call, name, worst, durable) == (CALL, "p/m", with_schema, True)
     assert (request.messages, request.max_tokens, request.temperature) == (PROMPT, 50, 0.5)
     assert (request.schema, request.facts, request.seed) == ({"type": "object"}, {"k": 1}, request_seed(5, CALL))
     assert desk.model.spend == Spend.of(
@@ -321,11 +322,12 @@ async def test_a_step_may_ask_for_several_purposes_score_its_drafts_and_count_it
     with pytest.raises(LookupError, match="no guide"):
         await desk.model.score("a draft")
 
-    async def guide(text: str, confidence: float | None) -> float:
-        return len(text) / 100 + (confidence or 0.0)
+    async def guide(text: str, confidence: float | None, abstained: str) -> float:
+        return len(text) / 100 + (confidence or 0.0) + (abstained == "yes")
 
     desk.model.guide = guide
     assert await desk.model.score("a draft", 0.5) == pytest.approx(0.57)
+    assert await desk.model.score("a draft", 0.5, "yes") == pytest.approx(1.57)
 
 
 def refuses(message: str, status: int = 400) -> Outcome:

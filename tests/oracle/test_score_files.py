@@ -88,6 +88,7 @@ def compare(file: File, document: Document) -> None:
     rules, result = file.rules, score(file.told(), file.rules)
     assert (document["alpha"], document["beta"]) == (rules.alpha, rules.beta)
     assert document["refusals"] == rules.refusals
+    assert (document["h"], {entry["h"] for entry in document["views"]} - {"faithful"}) == ("faithful", set())
     assert document["normalise"] == NAMES.get(rules.normaliser, rules.normaliser)
     assert document["weights"] == {name: float(weight) for name, weight in result.weights.items()}
     counts = (None, None) if file.totals else (result.items, result.units)
@@ -124,6 +125,7 @@ def compare_player(wanted: Standing, found: Document, rules: Rules) -> None:
         near(charge, found["charged"][resource], f"charged {resource} of {name}", wanted.totals[resource] or 0)
     assert found["h_before_review"] == (None if wanted.answer_rate else found["h"]), "a file does not tell"
     assert found["joules"] is None and found["unknown_attempts"] == 0
+    assert [found[name] for name in ("words", "coverage", "copied")] == [None] * 3, "a file has no texts"
     near(wanted.penalty, found["penalty"], f"P of {name}")
     scale = rules.alpha + rules.beta * float(wanted.penalty or 0)
     near(wanted.q, found["q"], f"Q of {name}", scale)
