@@ -226,6 +226,7 @@ def test_an_external_program_gets_the_question_and_the_passages(tmp_path: Path) 
     }
     mashq.play(config, tmp_path / "run")
     found = moves(tmp_path / "run")
+    print(found)
     assert found["there"]["judged"] > 0.9, found["there"]
     assert (found["absent"]["judged"], found["absent"]["h"], found["absent"].get("text")) == (1.0, 0.8, None)
 

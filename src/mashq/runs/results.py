@@ -14,10 +14,8 @@ COUNTS = ("calls", "unresolved", "failed", "unknown", "reviews", "waited")
 SCORES = ("h", "h_first", "guide", "guide_first")
 COLUMNS = ("status", *SCORES, "length", *COUNTS)
 SEAT = "INSERT OR REPLACE INTO seats VALUES (?,?,?,?,?,?,?)"
-RESULT = (
-    f"INSERT OR REPLACE INTO results (match, seat, position, {', '.join((*COLUMNS, *AMOUNTS))}, abstained)"
-    f" VALUES ({','.join('?' * (4 + len(COLUMNS) + len(AMOUNTS)))})"
-)
+WRITTEN = ("match", "seat", "position", *COLUMNS, *AMOUNTS, "abstained")
+RESULT = f"INSERT OR REPLACE INTO results ({', '.join(WRITTEN)}) VALUES ({','.join('?' * len(WRITTEN))})"
 
 
 def statements(match: str, results: Sequence[PlayerResult]) -> Iterator[Statement]:

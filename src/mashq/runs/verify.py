@@ -242,11 +242,11 @@ def _results(played: Played) -> str:
 
 def _same_rows(played: Played, folded: Sequence[PlayerResult]) -> bool:
     """Whether the rows are those that the fold would write, cell by cell, no more and no less."""
-    match, written = played.fixture.id, (*results.COLUMNS, *AMOUNTS)
+    match = played.fixture.id
     with reading(played.path) as connection:
-        if not columns_of(connection, "results").issuperset(written):
+        if not columns_of(connection, "results").issuperset(results.WRITTEN):
             return False
-        columns = ", ".join(("match", "seat", "position", *written))
+        columns = ", ".join(results.WRITTEN)
         tables = {
             results.SEAT: connection.execute("SELECT * FROM seats WHERE match = ? ORDER BY seat", (match,)),
             results.RESULT: connection.execute(

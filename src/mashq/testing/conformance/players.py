@@ -6,7 +6,7 @@ from typing import cast
 from mashq.gateway.model import Failure, Model
 from mashq.gateway.types import Completion, Message
 from mashq.protocol.items import Item
-from mashq.protocol.moves import CHOICES, ENDINGS, Answer, Decision, Rewrite
+from mashq.protocol.moves import CHOICES, ENDINGS, Abstained, Answer, Decision, Rewrite
 from mashq.protocol.resources import Spend
 from mashq.protocol.state import Observation, Snapshot, Step
 
@@ -47,7 +47,7 @@ class Canned:
         assert messages and all(isinstance(m.content, str) for m in messages), "a message must hold text"
         return self.reply
 
-    async def score(self, text: str, confidence: float | None = None) -> float:
+    async def score(self, text: str, confidence: float | None = None, abstained: Abstained = "") -> float:
         """A score that never satisfies."""
         return 0.6
 
