@@ -79,7 +79,8 @@ def changes(run: Path) -> Iterator[tuple[str, str]]:
 def _key(table: str) -> str:
     keys = {"items": "position", "prompts": "digest", "attempts": "id", "events": "seq", "refusals": "id",
             "matches": "id", "seats": "match, seat", "results": "match, seat, position", "chain": "n",
-            "spent": "match, player, purpose", "marks": "match", "learnt": "model, field"}  # fmt: skip
+            "spent": "match, player, purpose", "marks": "match", "learnt": "model, field",
+            "contents": "match, seat, position", "floors": "name, position"}  # fmt: skip
     return keys.get(table, "rowid")
 
 

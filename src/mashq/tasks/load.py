@@ -87,7 +87,8 @@ def digest(items: tuple[Item, ...]) -> str:
     """A fingerprint of the items, in order."""
     whole = hashlib.sha256()
     for item in items:
-        documents = [asdict(item)] if item.passages else []
+        plain = item == Item(item.id, item.text, item.reference)
+        documents = [] if plain else [asdict(item)]
         whole.update(json.dumps([item.id, item.text, item.reference, *documents]).encode())
     return whole.hexdigest()
 
