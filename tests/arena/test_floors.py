@@ -197,7 +197,7 @@ def test_the_length_asked_for_is_told_and_counted(tmp_path: Path) -> None:
     notes = match_document.document(played).notes
     assert "copy gave 2 of 2 answers outside of the 20 to 100 words asked for." in notes
     plain, asked = prompts.load(), prompts.load(None, "summarise", (40, 80))
-    values = {"passage": "P", "answer": "A", "h": "1", "max_reviews": "3", "threshold": "0.85"}
+    values = dict.fromkeys(prompts.STATE, "-") | {"passage": "P", "answer": "A", "h": "1"}
     for name in ("answer", "review", "react"):
         assert "two or three short sentences" in plain.fill(name, values)
         assert "40 to 80 words" in asked.fill(name, values) and "short sentences" not in asked.fill(name, values)

@@ -10,7 +10,7 @@ from mashq.testing import FakeProvider
 from tests.arena.helpers import check_ledger, http_config, rows, sent_twice, story, write_items
 
 
-def play(tmp_path: Path, config: dict[str, Any], name: str = "run") -> dict[str, Any]:
+def play(tmp_path: Path, config: dict[str, Any], name: str = "run") -> mashq.MatchRun:
     return mashq.play(config, tmp_path / name)
 
 
@@ -117,11 +117,11 @@ def test_missing_usage_is_unknown_and_bounds_q(tmp_path: Path) -> None:
     least = rows(tmp_path / "run", "SELECT sum(tokens_in + tokens_out) FROM attempts WHERE player = 'A'")[0][0]
     most = rows(tmp_path / "run", f"SELECT sum(worst_in + worst_out) {unknown}")[0][0] + least
     assert a["tokens"] - a["charged"]["tokens"] == pytest.approx(least) and least < a["tokens"] < most
-    assert least < b["tokens"] < a["tokens"], "so A is at its worst as it is, and at its best below B"
-    best = 0.1 * (1 - least / b["tokens"])
-    assert (a["q_min"], a["q_max"]) == (pytest.approx(a["q"]), pytest.approx(a["q"] + best))
-    spread = [0.1 * (b["tokens"] / tokens - b["tokens"] / a["tokens"]) for tokens in (b["tokens"], most)]
-    assert (b["q"] - b["q_min"], b["q"] - b["q_max"]) == (pytest.approx(spread[0]), pytest.approx(spread[1]))
+    assert least < a["tokens"] < b["tokens"] < most, "so A is at its best below B, and at its worst far above"
+    now, best, worst = (0.1 * tokens / b["tokens"] for tokens in (a["tokens"], least, b["tokens"]))
+    assert (a["q_min"], a["q_max"]) == (pytest.approx(a["q"] + now - worst), pytest.approx(a["q"] + now - best))
+    above = 0.1 * (1 - b["tokens"] / most)
+    assert (b["q_min"], b["q_max"]) == (pytest.approx(b["q"]), pytest.approx(b["q"] + above))
     assert (
         rows(tmp_path / "run", "SELECT count(*) FROM attempts WHERE tokens_in IS NULL")[0][0] == a["unknown_attempts"]
     )

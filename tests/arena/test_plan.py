@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from pathlib import Path
 from typing import Any, cast
 
@@ -410,20 +411,24 @@ def test_the_table_fits_80_columns_and_cuts_no_number(tmp_path: Path) -> None:
     document["models"] |= {"openai/gpt-4o": {"energy": {"input": 1.0, "output": 2.0}}}
     path = tmp_path / "match.yaml"
     path.write_text(json.dumps(document))
-    for words in ([], ["--trials", 1000]):
+    first, last = ["calls", "tokens", "reviews"], ["service hours", "dollars", "joules (J)"]
+    for words, stacked in (([], [first + last]), (["--trials", 1000], [first, last])):
         lines = said("plan", path, *words).splitlines()
         found = json.loads(said("plan", path, *words, "--json"))
-        assert max(map(len, lines)) <= 86, "five numbers of up to eleven digits, and joules"
-        heading = next(line for line in lines if "service hours" in line)
-        assert heading.split() == ["calls", "tokens", "reviews", "service", "hours", "dollars", "joules", "(J)"]
+        assert max(map(len, lines)) <= 80
+        rules = [at for at, line in enumerate(lines) if line.startswith("──")]
+        assert [re.split(r"  +", lines[at - 1].strip()) for at in rules] == stacked, "too wide, so under each other"
         table = [line for line in lines if line.startswith(("  expected ", "  at worst "))]
-        assert {len(line) for line in table} == {len(heading)}, "numbers stand under each other"
-        owners = [*found["players"], found]
-        for line, (own, which) in zip(
-            table, [(own, which) for own in owners for which in ("expected", "worst")], strict=True
-        ):
-            _, _, calls, tokens, reviews, hours, dollars, joules = f"x {line.replace('at worst', 'worst')}".split()
-            row = own[which]
+        own = [(own, which) for own in (*found["players"], found) for which in ("expected", "worst")]
+        assert len(table) == len(own) * len(stacked)
+        for part, at in enumerate(rules):
+            rows = table[part * len(own) : (part + 1) * len(own)]
+            assert {len(line) for line in rows} == {len(lines[at - 1])}, "numbers stand under each other"
+        for number, (one, which) in enumerate(own):
+            both = table[number :: len(own)]
+            assert {line[2:10] for line in both} == {{"expected": "expected", "worst": "at worst"}[which]}
+            calls, tokens, reviews, hours, dollars, joules = (cell for line in both for cell in line[10:].split())
+            row = one[which]
             assert [calls, tokens, reviews] == [f"{row[name]:,}" for name in ("calls", "tokens", "reviews")]
             assert {type(row[name]) for name in ("calls", "tokens", "reviews")} == {int}
             assert float(hours.replace(",", "")) == pytest.approx(row["service_hours"], abs=0.051)

@@ -1,5 +1,6 @@
 """Answers over documents, in whole matches: what players are told, what judge and guide say, every command on it."""
 
+import asyncio
 import json
 import sqlite3
 import sys
@@ -11,10 +12,13 @@ from typing import Any
 import pytest
 
 import mashq
-from mashq.errors import ConfigError
+from mashq.arena import match
+from mashq.config import check
+from mashq.errors import ConfigError, Stopped
 from mashq.testing import FakeProvider
 from tests.arena.helpers import check_ledger, check_sums, rows, story
 from tests.pinned.door import Dashboard, command
+from tests.runs.test_begun import StopsAfter, complaints
 
 AGENTS = ("q-agent", "plain", "retry", "escalate", "best-of-n", "react")
 ITEMS: list[dict[str, Any]] = [
@@ -200,7 +204,7 @@ AGENT = """
 import json, sys
 for line in sys.stdin:
     task = json.loads(line)
-    known = {"item", "text", "round", "token", "base_url", "question", "passages"}
+    known = {"item", "text", "round", "rules", "state", "token", "base_url", "question", "passages"}
     assert set(task) == known and task["question"] in task["text"], sorted(task)
     assert all(set(passage) == {"id", "text", "title"} for passage in task["passages"])
     found = [p for p in task["passages"] if "burned" in p["text"]]
@@ -226,7 +230,6 @@ def test_an_external_program_gets_the_question_and_the_passages(tmp_path: Path) 
     }
     mashq.play(config, tmp_path / "run")
     found = moves(tmp_path / "run")
-    print(found)
     assert found["there"]["judged"] > 0.9, found["there"]
     assert (found["absent"]["judged"], found["absent"]["h"], found["absent"].get("text")) == (1.0, 0.8, None)
 
@@ -379,17 +382,14 @@ def test_a_record_with_abstentions_can_be_simulated(tmp_path: Path) -> None:
 def test_a_killed_match_goes_on_as_if_nothing_had_been(played: Path, tmp_path: Path) -> None:
     config = json.loads((played / "match.yaml").read_text())
     whole = mashq.play(config, tmp_path / "whole")
-    mashq.play(config, tmp_path / "cut")
-    with closing(sqlite3.connect(tmp_path / "cut" / "run.db", isolation_level=None)) as file:
-        last = file.execute("SELECT max(seq) FROM events").fetchone()[0] // 2
-        for table in ("results", "seats", "spent", "charges"):
-            file.execute(f"DELETE FROM {table}")
-        file.execute("DELETE FROM events WHERE seq > ?", (last,))
-        file.execute("UPDATE matches SET ended = NULL")
-    manifest = json.loads((tmp_path / "cut" / "manifest.json").read_text())
-    (tmp_path / "cut" / "manifest.json").write_text(json.dumps(manifest | {"ended": None, "matches": 0}))
+    ((moves,),) = rows(tmp_path / "whole", "SELECT count(*) FROM events")
+    with pytest.raises(Stopped):
+        asyncio.run(match.run(check(config), tmp_path / "cut", show=StopsAfter(moves // 2)))
+    ((made,),) = rows(tmp_path / "cut", "SELECT count(*) FROM events")
+    assert 0 < made < moves and not mashq.show(tmp_path / "cut")["finished"]
     mashq.resume(tmp_path / "cut")
     assert story(tmp_path / "cut") == story(tmp_path / "whole") and whole["finished"]
+    assert complaints(tmp_path / "cut") == []
 
 
 @pytest.mark.slow

@@ -141,7 +141,7 @@ def test_a_full_disk_is_one_sentence_and_the_run_can_be_resumed(tmp_path: Path) 
     data = write_items(tmp_path / "items.jsonl", 300)
     (tmp_path / "match.yaml").write_text(json.dumps({"players": [A], "task": {"data": str(data)}}))
     command = [sys.executable, "-m", "mashq", "run", str(tmp_path / "match.yaml"), "--out", str(tmp_path / "out")]
-    limit = 600_000
+    limit = 800_000
     done = subprocess.run(
         command,
         capture_output=True,
@@ -155,7 +155,7 @@ def test_a_full_disk_is_one_sentence_and_the_run_can_be_resumed(tmp_path: Path) 
     kept = rows(tmp_path / "out", "SELECT count(*) FROM events")[0][0]
     resumed = mashq("resume", tmp_path / "out", "--json")
     assert resumed.returncode == 0
-    assert kept > 0 and json.loads(resumed.stdout)["items"] == 300
+    assert 0 < kept < 300 and json.loads(resumed.stdout)["items"] == 300
 
 
 @pytest.mark.parametrize("command", ["show", "resume"])

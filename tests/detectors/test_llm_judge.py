@@ -47,7 +47,7 @@ def test_whatever_is_judged_stands_in_the_question_as_it_is(source: str, answer:
     assert source + "${answer}" in prompt and answer in prompt
 
 
-def match(tmp_path: Path, base_url: str, **changes: Any) -> dict[str, Any]:
+def match(tmp_path: Path, base_url: str, **changes: Any) -> mashq.MatchRun:
     (tmp_path / "items.jsonl").write_text('{"id": "a", "text": "Ann won."}\n{"id": "b", "text": "Bob lost."}\n')
     (tmp_path / "answers.jsonl").write_text('{"item": "a", "text": "Ann won."}\n{"item": "b", "text": "Bob won."}\n')
     recorded = f"recorded/{tmp_path / 'answers.jsonl'}"

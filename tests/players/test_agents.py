@@ -19,7 +19,7 @@ def player(agent: str, **more: Any) -> dict[str, Any]:
     return {"name": agent, "agent": agent, "model": "simulated/default", **to, **more}
 
 
-def play(tmp_path: Path, *players: dict[str, Any], **changes: Any) -> dict[str, Any]:
+def play(tmp_path: Path, *players: dict[str, Any], **changes: Any) -> mashq.MatchRun:
     models = {
         "simulated/strong": {"simulate": {"h": 0.97, "h_spread": 0.02}},
         "simulated/default": {"simulate": {"h": 0.75}},
@@ -140,7 +140,7 @@ REPLIES = [
 ]
 
 
-def qa(tmp_path: Path, **changes: Any) -> dict[str, Any]:
+def qa(tmp_path: Path, **changes: Any) -> mashq.MatchRun:
     (tmp_path / "q.jsonl").write_text("".join(json.dumps(q) + "\n" for q in QUESTIONS))
     lines = [{"item": item, "text": text, "tokens_in": 1, "tokens_out": 1, "seconds": 1.0} for item, text in REPLIES]
     lines += [

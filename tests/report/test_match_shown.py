@@ -285,10 +285,10 @@ def test_every_cell_of_the_page() -> None:
             ["c", "3", "3", "0", "0"],
         ],
         [
-            ["refusals", "costs relative to", "items", "ranking"],
-            ["intersection", "the largest in the match", "1040", "b > c > a"],
-            ["penalised", "the median player", "1060", "c > b > a"],
-            ["answered", "the reference totals", "0", "nothing can be scored"],
+            ["refusals", "costs relative to", "H", "items", "ranking"],
+            ["intersection", "the largest in the match", "faithful", "1040", "b > c > a"],
+            ["penalised", "the median player", "faithful", "1060", "c > b > a"],
+            ["answered", "the reference totals", "faithful", "0", "nothing can be scored"],
         ],
         [
             [
@@ -334,7 +334,7 @@ def test_every_sentence_of_the_page() -> None:
     for line in (
         "Not even without the half of the items that favour b most would a win.",
         "Items that somebody refused or failed: i1 (b, c), i2 (c).",
-        "The leader depends on the rule for refusals or on the normaliser.",
+        "The leader depends on the rule for refusals, on the normaliser or on what H means.",
         "Of all weightings of the counted resources b wins 75%, a wins 25%.",
         "Not known for every player, so not drawn: reviews, seconds, dollars.",
         "H against P, all costs together. Pareto front (dashed): b, c.",

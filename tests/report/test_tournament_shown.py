@@ -29,6 +29,7 @@ A = RatedPlayer(
     p_first=0.875,
     h=0.91234,
     costs=costs(tokens=3456, calls=12, reviews=5.25, seconds=7.125, dollars=0.5),
+    charged={},
     q_reference=0.45678,
 )
 B = RatedPlayer(
@@ -41,6 +42,7 @@ B = RatedPlayer(
     p_first=0.125,
     h=0.8,
     costs=costs(tokens=12000, calls=24, reviews=0, seconds=61.04, dollars=1.0),
+    charged={},
     q_reference=0.3,
 )
 C = RatedPlayer(
@@ -53,6 +55,7 @@ C = RatedPlayer(
     p_first=None,
     h=None,
     costs=costs(tokens=100, calls=1),
+    charged={},
     q_reference=None,
 )
 WINS = [

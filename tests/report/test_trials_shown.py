@@ -167,7 +167,12 @@ def test_every_cell_of_the_page() -> None:
         ["b", "0.8000", "1,234,567 ± 0", "0.0", "61.0", "0.6000", "3"],
         ["c", "?", "?", "?", "?", "?", "0"],
     ]
-    assert page.sentences[7] == "b has the best Q in 3 of 4 trials."
+    assert page.sentences[6:9] == [
+        "Cannot be told from the best: b, c.",
+        "The leader depends on beta: b below 0.04, c from 0.04 to 0.5, a above 0.5. This run weighs cost with beta "
+        "0.1.",
+        "b has the best Q in 3 of 4 trials.",
+    ]
     assert page.sentences.count("Note: Up to 4 trials of an item are averaged first: items are the unit.") == 1
     assert page.sentences.count(f"Note: {REPORT.notes[0]}") == 1
 

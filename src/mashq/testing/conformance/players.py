@@ -24,13 +24,14 @@ WANTED: dict[Step, type[Answer | Decision | Rewrite]] = {"answer": Answer, "deci
 
 
 class Canned:
-    """A model that always says the same thing, and scores every draft 0.6."""
+    """A model that always says the same thing, and scores every draft 0.6; `spend` is its calls and reviews."""
 
     reply: "Completion | Failure"
     asked: int
+    spend: Spend
 
     def __init__(self, reply: Completion | Failure) -> None:
-        self.reply, self.asked = reply, 0
+        self.reply, self.asked, self.spend = reply, 0, Spend()
 
     async def ask(
         self,
@@ -43,6 +44,7 @@ class Canned:
     ) -> Completion | Failure:
         """The same reply to any question; more than a hundred questions in one step are too many."""
         self.asked += 1
+        self.spend += Spend(calls=1)
         assert self.asked <= 100, "the player asked its model more than 100 times in one step"
         assert messages and all(isinstance(m.content, str) for m in messages), "a message must hold text"
         return self.reply
@@ -52,7 +54,8 @@ class Canned:
         return 0.6
 
     def count_review(self) -> None:
-        """Nothing to charge here."""
+        """Charge a review made within this step."""
+        self.spend += Spend(reviews=1)
 
 
 async def check_player(player: object) -> None:
