@@ -12,6 +12,7 @@ import re
 import sqlite3
 import zipfile
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean, stdev
@@ -20,6 +21,7 @@ from typing import Any
 import pytest
 
 import mashq as package
+from mashq.detectors.contents import content
 from mashq.testing import FakeProvider
 from tests.arena.helpers import http_config, write_items
 from tests.export.runs import command
@@ -143,9 +145,24 @@ def expected(stored: Stored) -> list[dict[str, Any]]:
                         "waited": count(*at, lambda row: row["waited"]),
                         "model": model,
                         "match": match,
+                        **carries(stored, item, last["text"] if first["status"] == "ok" else None),
                     }
                 )
     return rows
+
+
+def carries(stored: Stored, item: str, text: str | None) -> dict[str, float | None]:
+    """What an answer carries of its source."""
+    if text is None:
+        return {"words": None, "coverage": None, "copied": None}
+    ((source,),) = rows_of(stored.path, "SELECT text FROM items WHERE id = ?", item)
+    found = content("summarise", source, text)
+    return {"words": len(re.findall(r"\w+", text)), "coverage": found.coverage, "copied": found.copied}
+
+
+def rows_of(run: Path, query: str, *values: object) -> list[tuple[Any, ...]]:
+    with closing(sqlite3.connect(run / "run.db")) as connection:
+        return connection.execute(query, values).fetchall()
 
 
 def test_the_rows_are_what_was_spent_and_scored(stored: Stored, tmp_path: Path) -> None:
@@ -339,7 +356,7 @@ def test_a_sample_has_what_its_item_has(stored: Stored, tmp_path: Path) -> None:
         else:
             assert sample["scores"] == {"H": {"value": row["h"], "answer": answer}}
             assert sample["output"]["choices"][0]["stop_reason"] == "stop"
-        left_out = ("player", "item", "trial", "h", "model", "match")
+        left_out = ("player", "item", "trial", "h", "model", "match", "words", "coverage", "copied")
         kept = {key: value for key, value in row.items() if key not in left_out}
         assert sample["metadata"]["mashq"] == {
             key: pytest.approx(value) if isinstance(value, float) else value for key, value in kept.items()
@@ -421,15 +438,15 @@ def test_the_table_for_a_paper(stored: Stored) -> None:
         assert cells[0] == player + (r" \checkmark" if player == best else "")
         spread = stdev(each[match][player]["h"] for match in (0, 1))
         assert cells[1] == f"{wanted[player]['h']:.4f} ± {spread:.4f}"
-        for at, (name, digits) in enumerate((("calls", 1), ("tokens", 0), ("reviews", 1), ("seconds", 1)), start=2):
+        for at, (name, digits) in enumerate((("calls", 1), ("tokens", 0), ("reviews", 1), ("seconds", 1)), start=5):
             total = sum(fmean(r[name] for r in rows if (r["player"], r["item"]) == (player, i)) for i in ITEMS)
             sums = [sum(r[name] for r in rows if (r["player"], r["trial"]) == (player, t)) for t in (0, 1)]
             estimated = name == "tokens" and any(r["unknown_attempts"] for r in rows if r["player"] == player)
             mark = r"\textasciitilde{}" if estimated else ""
             assert cells[at] == f"{mark}{total:,.{digits}f} ± {stdev(sums):,.{digits}f}", name
-        assert cells[6] == f"{wanted[player]['penalty']:.3f}"
-        assert cells[7] == f"{wanted[player]['q']:.4f} ± {stdev(each[match][player]['q'] for match in (0, 1)):.4f}"
-        assert cells[8:] == ["?", str(sum(_first(each[match]) == player for match in (0, 1)))]
+        assert cells[9] == f"{wanted[player]['penalty']:.3f}"
+        assert cells[10] == f"{wanted[player]['q']:.4f} ± {stdev(each[match][player]['q'] for match in (0, 1)):.4f}"
+        assert cells[11:] == ["?", str(sum(_first(each[match]) == player for match in (0, 1)))]
     assert r"\caption{2 trials of 3 items, means ± standard deviation over trials; H by grounding" in text
     assert r"Q = 1$\cdot$H $-$ 0.2$\cdot$P; A: " in text
 
