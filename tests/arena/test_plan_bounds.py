@@ -212,17 +212,18 @@ class Greedy:
 
     async def attempt(self, request: Request, call: Call) -> Outcome:
         self._tried[call] = self._tried.get(call, 0) + 1
-        schema = len(json.dumps(request.schema or {}))
-        billed = Usage(request.prompt_bytes + schema, request.max_tokens, 0, 0)
+        limit = request.max_tokens
+        assert limit is not None, "its model has one"
+        billed = Usage(request.prompt_bytes, limit, 0, 0)
         if self._tried[call] < self._attempts:
             return Outcome("http", None, billed, self._timeout, status=503, error="busy")
-        body = json.dumps(self._reply(request))
-        text = "x" * request.max_tokens if len(request.messages) == 1 else body.ljust(request.max_tokens)
-        return Outcome("ok", Completion(text[: request.max_tokens], "stop"), billed, self._timeout)
+        body = json.dumps(self._reply(request, limit))
+        text = "x" * limit if len(request.messages) == 1 else body.ljust(limit)
+        return Outcome("ok", Completion(text[:limit], "stop"), billed, self._timeout)
 
-    def _reply(self, request: Request) -> dict[str, Any]:
+    def _reply(self, request: Request, limit: int) -> dict[str, Any]:
         names = cast("dict[str, Any]", request.schema)["properties"]
-        answer = "y" * max(1, request.max_tokens - 120)
+        answer = "y" * max(1, limit - 120)
         fixed = {"choice": "review", "action": "answer", "thought": "", "question_id": "", "previous_id": ""}
         return {name: fixed.get(name, 0.1 if name == "confidence" else answer) for name in names}
 

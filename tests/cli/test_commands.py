@@ -137,7 +137,13 @@ def test_an_interrupted_match_says_how_to_go_on(tmp_path: Path, number: signal.S
         package.play(json.loads(config.read_text()), tmp_path / "whole")
         before = len(provider.hits())
         command = [sys.executable, "-m", "mashq", "run", str(config), "--out", str(tmp_path / "out"), "--json"]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        with subprocess.Popen(
+            command,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a shell's background job ignores it
+        ) as process:
             while len(provider.hits()) < before + 4:
                 time.sleep(0.01)
             process.send_signal(number)
