@@ -12,7 +12,7 @@ import pytest
 from mashq.gateway.backends.weights import cache_dir
 from tests.docs.pages import ROOT, blocks
 
-FIXED = slice(1, 7)  # H before and after, calls, tokens in and out, reviews: what the embedded model repeats exactly
+FIXED = slice(1, 10)  # H, words, coverage, copied, calls, tokens, reviews: what the embedded model repeats exactly
 
 
 def output() -> str:
@@ -57,7 +57,7 @@ def test_the_demo_prints_what_is_shown(tmp_path: Path) -> None:
     if not any(cache_dir().glob("*.gguf")):
         pytest.skip("the embedded model is not here: run mashq weights")
     line = [sys.executable, "-m", "mashq", "demo", "--out", str(tmp_path / "demo")]
-    environment = os.environ | {"PYTHONPATH": str(ROOT / "src"), "COLUMNS": "110", "NO_COLOR": "1"}
+    environment = os.environ | {"PYTHONPATH": str(ROOT / "src"), "COLUMNS": "130", "NO_COLOR": "1"}
     done = subprocess.run(line, capture_output=True, text=True, env=environment, check=False, timeout=800)
     assert done.returncode == 0, done.stderr
     now, shown = rows(done.stdout), rows(output())
