@@ -38,6 +38,7 @@ from mashq.runs.setup import first_state, selection_of, stored_prompts
 from mashq.runs.writer import MatchRecord
 
 OWN = ("judge", "confidence")
+FREE = ("grounding", "coverage")
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,11 +190,16 @@ class RunContext:
             await asyncio.sleep(0)  # others are playing
         if rows and config.task.kind == SUMMARISE and not self._floors.rows:
             h: dict[str, list[float]] | None = None
-            if getattr(self.judge.detector, "free", False):
+            if self._judges_for_nothing():
                 pairs = contents.floor_pairs(self.items)
                 h = {name: [await judge.score(pair) for pair in own] for name, own in pairs.items()}
             self._floors = contents.floors_of(config.task.kind, self.items, h)
         return rows
+
+    def _judges_for_nothing(self) -> bool:
+        """Whether the floors can be scored at no cost; where the judge sits elsewhere, only its name is known."""
+        judge = self.judges.get(self.config.judge)
+        return self.config.judge in FREE if judge is None else bool(getattr(judge.detector, "free", False))
 
     @asynccontextmanager
     async def _players(
