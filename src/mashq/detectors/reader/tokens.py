@@ -15,6 +15,7 @@ __all__ = ["Tokens", "signs"]
 
 # A number stands alone digit by digit; a word takes the space before it.
 _WORDS = re.compile(r"\d|'(?:s|t|re|ve|m|ll|d)| ?[^\W\d_]+| ?(?:[^\s\w]|_)+|\s+(?!\S)|\s+|.", re.DOTALL)
+_LONGEST_WORD = 256  # characters that are merged together: a longer run is no word, and would take its square
 _MOST_KEPT = 100_000  # words whose tokens are remembered
 
 
@@ -64,7 +65,8 @@ class Tokens:
         """(id, bytes) of each token of a word."""
         known = self._known.get(word)
         if known is None:
-            known = tuple((self._ids[part], len(part)) for part in self._merged(word))
+            pieces = (word[at : at + _LONGEST_WORD] for at in range(0, len(word), _LONGEST_WORD))
+            known = tuple((self._ids[part], len(part)) for piece in pieces for part in self._merged(piece))
             if len(self._known) < _MOST_KEPT:
                 self._known[word] = known
         return known
