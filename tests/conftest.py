@@ -24,3 +24,9 @@ def unmeasured(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) 
     """Coverage is not measured in the processes of the torture: where the disk is full it could not be stored."""
     if "torture" in request.path.parts:
         monkeypatch.delenv("COVERAGE_PROCESS_CONFIG", raising=False)
+
+
+@pytest.fixture(autouse=True)
+def as_wide_as_a_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is printed is as wide as where there is no terminal, whatever was set around the tests."""
+    monkeypatch.delenv("COLUMNS", raising=False)

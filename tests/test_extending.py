@@ -65,7 +65,7 @@ def match(folder: Path, **changes: Any) -> Path:
 
 
 def test_a_player_and_a_detector(site: Path, tmp_path: Path) -> None:
-    config = match(tmp_path, players=[{"name": "A", "model": "simulated/a", "agent": "lead"}], detector="overlap")
+    config = match(tmp_path, players=[{"name": "A", "model": "simulated/a", "agent": "closing"}], detector="overlap")
     done = run(site, "run", config, "--out", tmp_path / "run", "--json")
     assert done.returncode == 0, done.stderr
     (player,) = json.loads(done.stdout)["players"]

@@ -84,5 +84,5 @@ def test_an_unknown_name_says_what_is_known(name: str, nearest: str) -> None:
 
 @pytest.mark.usefixtures("installed")
 def test_an_unknown_name_lists_installed_ones_too() -> None:
-    with pytest.raises(ConfigError, match=r"always, exact-match, .*simpleqa \(nearest: always\)"):
+    with pytest.raises(ConfigError, match=r"always, coverage, exact-match, .*simpleqa \(nearest: always\)"):
         load("alway")

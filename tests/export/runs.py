@@ -8,6 +8,7 @@ from click.testing import CliRunner
 import mashq as package
 from mashq.cli import cli
 
+SHORT = {"base": 0.001}
 TROUBLED: dict[str, Any] = {
     "task": {"limit": 9},
     "players": [
@@ -18,10 +19,11 @@ TROUBLED: dict[str, Any] = {
     "score": {"beta": 0.07, "refusals": "penalised", "weights": {"calls": 0.5}},
     "models": {
         "simulated/plain": {
+            "retry": SHORT,
             "simulate": {"refusal_rate": 0.15, "failure_rate": 0.15},
             "price": {"input": 1, "output": 2},
         },
-        "simulated/other": {"simulate": {"retry_rate": 0.3}},
+        "simulated/other": {"retry": SHORT, "simulate": {"retry_rate": 0.3}},
     },
 }
 

@@ -5,6 +5,7 @@ import os
 import shutil
 import sqlite3
 import threading
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,8 @@ from mashq.gateway.types import Call, Completion, Message, Outcome, Request, Usa
 from mashq.protocol import UNKNOWN, Answer, Item
 from mashq.protocol.resources import Amount, Spend
 from mashq.protocol.results import ItemResult, PlayerResult
+from mashq.runs import chain, ledger
 from mashq.runs import database as db
-from mashq.runs import ledger
 from mashq.runs import writer as store
 from mashq.runs.database import Writer
 from mashq.runs.ledger import entries
@@ -285,6 +286,21 @@ async def test_a_loop_that_waits_commits_by_itself_and_in_order_with_the_thread(
             assert other.execute("SELECT count(*), max(digest) FROM prompts").fetchone() == (n + 1, f"{n:05}")
             other.close()
     writer.close()
+
+
+async def test_two_connections_write_one_chain(tmp_path: Path) -> None:
+    driver, desk = Writer(tmp_path / "run.db"), Writer(tmp_path / "run.db")
+    for n in range(40):
+        writer = driver if n % 3 == 0 else desk
+        writer.put(chain.NOTE, ("learnt", f"m{n}", "key", None, None, None))
+        writer.put(chain.PROMPT, (f"{n:05}", "x"))
+        await writer.durable()
+    driver.close()
+    desk.close()
+    with closing(sqlite3.connect(tmp_path / "run.db")) as file:
+        assert chain.last(file)[0] == 40
+        told = [entry[1] for entry in chain.notes(file, "learnt")]
+        assert told == [f"m{n}" for n in range(40)] and chain.check(file).links == 40
 
 
 async def test_the_log_of_a_long_run_is_cut_while_it_is_written(

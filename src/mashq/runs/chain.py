@@ -83,13 +83,29 @@ BY_WORD = {BEGUN: "match", ENDED: "ended", LEARN: "learnt", LOSE: "lost", FLOOR:
 
 
 class Chain:
-    """The chain as its one writer goes on with it."""
+    """The chain as a writer goes on with it: where it stood, unless another connection wrote in between."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
-        self.n, self.head = last(connection)
+        self._connection = connection
         self._columns = {kind: list(rows.columns) for kind, rows in ROWS.items()}
-        self._told = _last_columns(connection) == self._columns
-        self._next = self.n, self.head
+        self._seen = self._version()
+        self._read()
+
+    def _version(self) -> object:
+        """Changes when another connection has changed the file."""
+        return self._connection.execute("PRAGMA data_version").fetchone()[0]
+
+    def _read(self) -> None:
+        self.n, self.head = self._next = last(self._connection)
+        self._told = _last_columns(self._connection) == self._columns
+
+    def begin(self, cursor: sqlite3.Cursor) -> None:
+        """Begin a transaction that no other writer can come between, at the end of the chain as it is now."""
+        cursor.execute("BEGIN IMMEDIATE")
+        version = self._version()
+        if version != self._seen:
+            self._read()
+            self._seen = version
 
     def write(self, cursor: sqlite3.Cursor, statements: Sequence[tuple[str, Sequence[object]]]) -> None:
         """Execute statements and the link that covers them; `advance` once they are committed."""

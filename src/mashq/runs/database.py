@@ -342,7 +342,7 @@ class Writer:
         try:
             if os.stat(self._path).st_ino != self._inode:
                 raise OSError("another file is in its place")
-            self._cursor.execute("BEGIN")
+            self._chain.begin(self._cursor)
             self._chain.write(self._cursor, statements)
             self._cursor.execute("COMMIT")
             self._chain.advance()

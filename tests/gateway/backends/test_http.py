@@ -51,6 +51,7 @@ EXPECTED: dict[str, tuple[str, int | None, str]] = {
     "echo_key_500": ("http", 500, "nothing"),
     "insufficient_quota": ("http", 429, "nothing"),
     "no_temperature": ("http", 400, "nothing"),
+    "no_stream_options": ("ok", 200, "known"),  # it is a stream that is asked for its usage
     "bad_gzip": ("unparsable", None, "unknown"),
     "bad_utf8": ("unparsable", 200, "unknown"),
     "html": ("unparsable", 200, "unknown"),
