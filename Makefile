@@ -53,12 +53,13 @@ lint: $(STAMP)
 	$(BIN)/lint-imports
 	$(BIN)/pyright
 
-# What must pass: all tests, in one run that also measures branch coverage.
+# What must pass: the tests of `make test` with branch coverage measured, then the slow ones.
 check: lint weights
-	$(PYTEST) --cov --cov-report=
+	$(PYTEST) -m "not slow" --cov --cov-report=
 	$(COVERED) --fail-under=99 --include='src/mashq/protocol/*,src/mashq/gateway/*'
 	$(COVERED) --fail-under=98 --include='src/mashq/analysis/*,src/mashq/players/*'
 	$(COVERED) --fail-under=94 --include='src/mashq/runs/*,src/mashq/report/*,src/mashq/web/*,src/mashq/export/*'
+	$(PYTEST) -m slow
 
 # How many planted faults the tests catch; 300 take an hour or so, and it goes on where it was stopped. Options:
 # make mutants MUTANTS="--jobs 8 --folder analysis"
