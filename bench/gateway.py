@@ -245,8 +245,15 @@ def _bare(peer: str) -> str:
     return peer.replace("mashq", "aiohttp") if ":" in peer else "aiohttp"
 
 
+EVENT = b'data: {"object":"chat.completion.chunk","choices":[{"index":0,"delta":{"content":"word "}}]}\n\n'
+LAST = b'data: {"choices":[],"usage":{"prompt_tokens":9,"completion_tokens":21}}\n\ndata: [DONE]\n\n'
+
+
 async def first_byte(repeats: int) -> None:
-    """How much later the first event of a streamed reply comes through the metering endpoint than a bare proxy."""
+    """How much later the first event of a streamed reply comes through the metering endpoint than a bare proxy.
+
+    The provider sends events as a model makes them: the first after 20 ms, each other 1 ms after the one before.
+    """
     import aiohttp
     from aiohttp import web
 
@@ -258,41 +265,59 @@ async def first_byte(repeats: int) -> None:
     from mashq.gateway.types import Call
     from mashq.runs.writer import Run
 
+    async def writing(request: web.BaseRequest) -> web.StreamResponse:
+        await request.read()
+        out = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+        await asyncio.sleep(0.02)
+        await out.prepare(request)
+        for _ in range(20):
+            await out.write(EVENT)
+            await asyncio.sleep(0.001)
+        await out.write(LAST)
+        return out
+
+    async def served(handler: Any) -> tuple[web.ServerRunner, str]:
+        runner = web.ServerRunner(web.Server(handler))
+        await runner.setup()
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        return runner, f"http://127.0.0.1:{runner.addresses[0][1]}"
+
     body = {"model": MODEL, "messages": MESSAGES, "stream": True}
     clock, facilities, server = RealClock(), Facilities(), MeteringServer(RealClock())
-    with FakeProvider(latency=0.02) as provider, tempfile.TemporaryDirectory() as folder:
-        config = check({"players": [{"name": "A", "model": NAME}], "models": {NAME: {"base_url": provider.base_url}}})
-        endpoint = Endpoints(config, clock, 0, facilities)[NAME]
-        with closing(Run.create(Path(folder) / "run", clock, {"ended": None}, ())) as run:
-            await server.start()
-            seat = server.admit("A")
-            server.issue(seat, Model(endpoint, run.record("0").ledger(), clock, Call("0", 0, "A", None, "x"), 0))
-            async with aiohttp.ClientSession() as session:
+    provider, url = await served(writing)
+    config = check({"players": [{"name": "A", "model": NAME}], "models": {NAME: {"base_url": url}}})
+    endpoint = Endpoints(config, clock, 0, facilities)[NAME]
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        closing(Run.create(Path(folder) / "run", clock, {"ended": None}, ())) as run,
+    ):
+        await server.start()
+        seat = server.admit("A")
+        server.issue(seat, Model(endpoint, run.record("0").ledger(), clock, Call("0", 0, "A", None, "x"), 0))
+        async with aiohttp.ClientSession() as session:
 
-                async def passing(request: web.BaseRequest) -> web.StreamResponse:
-                    async with session.post(provider.base_url + "/chat/completions", data=await request.read()) as up:
-                        out = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
-                        await out.prepare(request)
-                        async for data in up.content.iter_any():
-                            await out.write(data)
-                        return out
+            async def passing(request: web.BaseRequest) -> web.StreamResponse:
+                async with session.post(url + "/chat/completions", data=await request.read()) as up:
+                    out = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+                    await out.prepare(request)
+                    async for data in up.content.iter_any():
+                        await out.write(data)
+                    return out
 
-                runner = web.ServerRunner(web.Server(passing))
-                await runner.setup()
-                await web.TCPSite(runner, "127.0.0.1", 0).start()
-                bare = f"http://127.0.0.1:{runner.addresses[0][1]}"
-                times: dict[str, list[float]] = {bare: [], seat.base_url + "/chat/completions": []}
-                headers = {"Authorization": f"Bearer {seat.token}"}
-                for _ in range(repeats):
-                    for url, found in times.items():
-                        began = time.perf_counter()
-                        async with session.post(url, json=body, headers=headers) as reply:
-                            await reply.content.readany()
-                            found.append(time.perf_counter() - began)
-                            await reply.read()
-                await runner.cleanup()
-            await server.close()
-        await facilities.close()
+            proxy, bare = await served(passing)
+            times: dict[str, list[float]] = {bare: [], seat.base_url + "/chat/completions": []}
+            headers = {"Authorization": f"Bearer {seat.token}"}
+            for _ in range(repeats):
+                for place, found in times.items():
+                    began = time.perf_counter()
+                    async with session.post(place, json=body, headers=headers) as reply:
+                        await reply.content.readany()
+                        found.append(time.perf_counter() - began)
+                        await reply.read()
+            await proxy.cleanup()
+        await server.close()
+    await facilities.close()
+    await provider.cleanup()
     plain, metered = (1e3 * statistics.median(found) for found in times.values())
     word = "kept" if metered - plain <= 1.0 else "MISSED"
     print(f"first byte of a stream: {metered:.2f} ms, {plain:.2f} ms through a bare proxy; at most 1 ms more: {word}")

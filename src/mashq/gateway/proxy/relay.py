@@ -10,7 +10,7 @@ the attempt recorded as left, and its unknown cost charged at its worst case.
 import contextlib
 import hashlib
 import json
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 
@@ -159,10 +159,9 @@ class _Passing:
                 size += len(data)
                 if size > MAX_BYTES:
                     raise TooLong("the stream never ended")
-                for event in cutter.feed(data):
-                    await self._forward(out, reader, event, kept)
+                await self._forward(out, reader, cutter.feed(data), kept)
             if cutter.rest.strip():
-                await self._forward(out, reader, cutter.rest, kept)
+                await self._forward(out, reader, [cutter.rest], kept)
         except TooLong as error:
             return self._backend.lost("unparsable", str(error), started)
         self._whole = not self._left
@@ -188,11 +187,15 @@ class _Passing:
             return replace(outcome, body=digest, wire=f"{outcome.wire}{DIGESTED}")
         return replace(outcome, wire=f"{outcome.wire}{PASSED}")
 
-    async def _forward(self, out: web.StreamResponse, reader: StreamReader, event: bytes, kept: list[bytes]) -> None:
-        clear = self._cleared(event)
-        kept.append(clear)
-        if reader.take(clear):
-            await self._tell(out.write(clear))
+    async def _forward(
+        self, out: web.StreamResponse, reader: StreamReader, events: Iterable[bytes], kept: list[bytes]
+    ) -> None:
+        """Pass on the events that came together, together."""
+        clear = [self._cleared(event) for event in events]
+        kept += clear
+        passed = b"".join([event for event in clear if reader.take(event)])
+        if passed:
+            await self._tell(out.write(passed))
 
     async def _tell(self, writing: Coroutine[object, object, object]) -> None:
         """Write to the agent, unless it has left."""
