@@ -203,3 +203,22 @@ def test_the_real_one_sees_a_changed_fact() -> None:
     assert bad < 0.4 < good < copy
     assert [wrong[a:b] for a, b in reader.spans(Pair(source, wrong))] == ["governor"]
     assert reader.score([Pair(source, wrong)]) == [bad]
+
+
+def test_on_a_device_pairs_are_measured_as_here_and_alike_in_any_company(path: Path) -> None:
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    from mashq.detectors.reader.gpu import Gpu
+
+    file, adapter = Gguf(path), tiny.adapter()
+    model, rng = Model(file, adapter.changed), np.random.default_rng(3)
+    pairs = [
+        ([*map(int, rng.integers(0, 250, n))], [*map(int, rng.integers(0, 250, 5 + n))]) for n in (3, 40, 17, 60)
+    ]
+    device = Gpu(torch, file, adapter, "cpu", "fp32", 160)  # more than one pack
+    found = device.measures(pairs)
+    for (source, answer), one in zip(pairs, found, strict=True):
+        here = adapter.measures(model.states(model.read(source), answer))
+        assert (one.score, one.greatest, one.mean) == pytest.approx((here.score, here.greatest, here.mean), abs=1e-4)
+    assert device.measures(pairs[::-1])[::-1] == found and device.measures(pairs[2:3]) == found[2:3]
+    rough = Gpu(torch, file, adapter, "cpu", "bf16", 160).measures(pairs)
+    assert [one.score for one in rough] == pytest.approx([one.score for one in found], abs=0.2)

@@ -182,7 +182,7 @@ class Reader:
                 raise ConfigError("The detector 'reader:cuda' finds no GPU: choose reader or reader:cpu.")
             return self._on_processor(), "fp32"
         return chosen(
-            {kind: Gpu(torch, self._file, self._adapter, "cuda", kind) for kind in ("bf16", "fp16", "fp32")}, self
+            {kind: Gpu(torch, self._file, self._adapter, "cuda", kind) for kind in ("fp16", "bf16", "fp32")}, self
         )
 
     def probes(self) -> list[Ids]:

@@ -1,0 +1,101 @@
+"""The same steps as `packed_plain` for CUDA devices in 16 bits: Triton, which comes with torch there, and torch's
+attention over texts of different lengths."""
+
+# pyright: basic
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from mashq.detectors.extras import need
+from mashq.detectors.reader.model import Shape
+
+if TYPE_CHECKING:
+    from typing import Any as constexpr
+else:
+    constexpr = need("triton.language").constexpr
+
+__all__ = ["add_norm", "attend", "gated", "texts", "turned"]
+
+torch: Any = need("torch")
+triton: Any = need("triton")
+tl: Any = need("triton.language")
+
+
+def add_norm(state: Any, change: Any, kind: Any, epsilon: float) -> Any:
+    """Adds the change to the running state in place; gives the state over its root mean square."""
+    rows, width = state.shape
+    out = torch.empty((rows, width), dtype=kind, device=state.device)
+    told = state if change is None else change
+    block = triton.next_power_of_2(width)
+    _add_norm[(rows,)](state, told, out, width, epsilon, block, change is not None, num_warps=4)
+    return out
+
+
+def turned(qkv: Any, places: Any, turns: tuple[Any, Any], shape: Shape) -> None:
+    """Rotary positions, in place: of queries and keys the two halves of each head against each other."""
+    heads, half = shape.heads + shape.groups, shape.size // 2
+    block = triton.next_power_of_2(heads * half)
+    _turned[(len(qkv),)](qkv, places, *turns, qkv.stride(0), heads, half, block, num_warps=1)
+
+
+def texts(starts: Sequence[int], device: str) -> tuple[Any, int]:
+    """Where texts begin and end, and how long the longest is, as `attend` takes it."""
+    ends = torch.tensor(starts, dtype=torch.int32).to(device)
+    return ends, max(end - start for start, end in pairwise(starts))
+
+
+def attend(qkv: Any, texts: tuple[Any, int], shape: Shape) -> Any:
+    """Each token mixes the values of itself and of what is before it in its own text."""
+    ends, longest = texts
+    parts, heads, groups = qkv.view(len(qkv), -1, shape.size), shape.heads, shape.groups
+    query, key, value = parts[:, :heads], parts[:, heads : heads + groups], parts[:, heads + groups :]
+    mixed = torch.ops.aten._flash_attention_forward(query, key, value, ends, ends, longest, longest, 0.0, True, False)
+    return mixed[0].reshape(len(qkv), heads * shape.size)
+
+
+def gated(pairs: Any) -> Any:
+    """silu(left half) * right half."""
+    rows, width = pairs.shape[0], pairs.shape[1] // 2
+    out = torch.empty((rows, width), dtype=pairs.dtype, device=pairs.device)
+    _gated[(rows, triton.cdiv(width, 1024))](pairs, out, width, 1024, num_warps=4)
+    return out
+
+
+@triton.jit
+def _add_norm(state, change, out, width, epsilon, block: constexpr, changed: constexpr):
+    at = tl.program_id(0).to(tl.int64) * width
+    columns = tl.arange(0, block)
+    inside = columns < width
+    x = tl.load(state + at + columns, mask=inside, other=0.0)
+    if changed:
+        x += tl.load(change + at + columns, mask=inside, other=0.0).to(tl.float32)
+        tl.store(state + at + columns, x, mask=inside)
+    root = tl.rsqrt(tl.sum(x * x, 0) / width + epsilon)
+    tl.store(out + at + columns, (x * root).to(out.dtype.element_ty), mask=inside)
+
+
+@triton.jit
+def _turned(qkv, places, cosines, sines, stride, heads: constexpr, half: constexpr, block: constexpr):
+    token = tl.program_id(0).to(tl.int64)
+    lane = tl.arange(0, block)
+    inside = lane < heads * half
+    at = qkv + token * stride + (lane // half) * (2 * half) + lane % half
+    place = tl.load(places + token) * half + lane % half
+    cos, sin = tl.load(cosines + place, mask=inside, other=0.0), tl.load(sines + place, mask=inside, other=0.0)
+    first = tl.load(at, mask=inside, other=0.0).to(tl.float32)
+    second = tl.load(at + half, mask=inside, other=0.0).to(tl.float32)
+    tl.store(at, (first * cos - second * sin).to(qkv.dtype.element_ty), mask=inside)
+    tl.store(at + half, (second * cos + first * sin).to(qkv.dtype.element_ty), mask=inside)
+
+
+@triton.jit
+def _gated(pairs, out, width, block: constexpr):
+    row = tl.program_id(0).to(tl.int64)
+    columns = tl.program_id(1) * block + tl.arange(0, block)
+    inside = columns < width
+    x = tl.load(pairs + row * 2 * width + columns, mask=inside, other=0.0).to(tl.float32)
+    y = tl.load(pairs + row * 2 * width + width + columns, mask=inside, other=0.0).to(tl.float32)
+    tl.store(out + row * width + columns, (x * tl.sigmoid(x) * y).to(out.dtype.element_ty), mask=inside)
