@@ -61,8 +61,8 @@ class ExternalAgents:
             wrong = None if agent.sandbox is None else await agent.sandbox.look()
             if wrong is not None:
                 raise ConfigError(
-                    f"player {name!r} cannot be isolated ({wrong}): keep what its command needs in its directory, and "
-                    "let bubblewrap make user namespaces"
+                    f"player {name!r} cannot be isolated ({wrong}): keep what its command needs in its directory, "
+                    "and let bubblewrap make user namespaces"
                 )
 
     @asynccontextmanager

@@ -16,6 +16,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 
 from mashq.players.external.process import Program
@@ -53,7 +54,7 @@ class Sandbox:
         found = [*map(Path, SYSTEM), *(Path("/etc") / name for name in ETC)]
         found += _around(Path(os.path.realpath(sys.executable)))  # for `inside`
         if program := shutil.which(self._at(self.command[0]), path=search):
-            found += _needed(Path(os.path.abspath(program)), search)
+            found += _needed(Path(os.path.abspath(program)), search, self.directory)
         if self.directory is not None:
             found.append(self.directory)
         return [place for place in dict.fromkeys(found) if not any(other in place.parents for other in found)]
@@ -135,16 +136,26 @@ async def _handed(ours: socket.socket) -> socket.socket:
     return socket.socket(fileno=handed[0])
 
 
-def _needed(program: Path, search: str, deep: int = 3) -> Iterator[Path]:
-    """Where a program lies, link by link, and what it is interpreted by."""
+def _needed(program: Path, search: str, own: Path | None, deep: int = 3) -> Iterator[Path]:
+    """Where a program lies, link by link, and what it is interpreted by.
+
+    What lies in the agent's own folder brings nothing else into view, lest a link or a first line there open a file
+    of the user's; only an interpreter that it names without a path is looked for, in the user's PATH.
+    """
     for _ in range(MAX_LINKS):
+        foreign = own is not None and (program.parent.resolve() / program.name).is_relative_to(own.resolve())
+        if foreign:
+            break
         yield from _around(program)
         if not program.is_symlink():
             break
         program = Path(os.path.normpath(program.parent / os.readlink(program)))
-    interpreter = _interpreter(program, search)
-    if interpreter is not None and deep:
-        yield from _needed(interpreter, search, deep - 1)
+    else:
+        return
+    named = _interpreter(program)
+    found = None if foreign and os.sep in named else shutil.which(named, path=search)
+    if found is not None and deep:
+        yield from _needed(Path(os.path.abspath(found)), search, own, deep - 1)
 
 
 def _around(program: Path) -> Iterator[Path]:
@@ -154,8 +165,9 @@ def _around(program: Path) -> Iterator[Path]:
         yield program
     elif (prefix / "pyvenv.cfg").is_file():
         yield prefix
-        for home in _settings(prefix / "pyvenv.cfg", "home"):
-            yield from _around(Path(home) / "python")
+        for home in map(Path, _settings(prefix / "pyvenv.cfg", "home")):
+            if home != program.parent:
+                yield from _around(home / "python")
     elif (prefix / "conda-meta").is_dir():
         yield prefix
     else:
@@ -168,16 +180,14 @@ def _settings(path: Path, name: str) -> Iterable[str]:
     return [value.strip() for key, _, value in pairs if key.strip() == name]
 
 
-def _interpreter(script: Path, search: str) -> Path | None:
-    """What the first line of a script names; None of a program that is no script."""
+def _interpreter(script: Path) -> str:
+    """What the first line of a script names, a path or (by way of `env`) a program; nothing where it names none."""
     try:
-        with script.open("rb") as file:
+        with script.open("rb") if script.is_file() else BytesIO() as file:  # a pipe would be waited for
             head = file.readline(256)
     except OSError:  # one that can be run and not read is no script
-        return None
+        return ""
     words = head[2:].decode("utf-8", "replace").split() if head.startswith(b"#!") else []
     if words and Path(words[0]).name == "env":
-        words = [
-            found for word in words[1:] if not word.startswith("-") if (found := shutil.which(word, path=search))
-        ]
-    return Path(words[0]) if words else None
+        words = [word for word in words[1:] if not word.startswith("-") and "=" not in word]
+    return words[0] if words else ""
