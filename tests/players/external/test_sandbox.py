@@ -1,12 +1,14 @@
 """What an isolated command sees, and how it is started afresh: each time in other namespaces, at the same address."""
 
 import os
+import socket
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
+from mashq.players.external import inside
 from mashq.players.external.agent import Agent, External
 from mashq.players.external.sandbox import Sandbox
 from mashq.testing import FakeProvider
@@ -96,6 +98,36 @@ def test_a_link_to_a_secret_is_no_way_to_it_and_a_linked_folder_is(tmp_path: Pat
     (tmp_path / "same").symlink_to(tmp_path / "keys")
     assert Sandbox(("true",), {}, tmp_path / "programs").exposed(secret) is None
     assert Sandbox(("true",), {}, tmp_path / "same").exposed(secret) == tmp_path / "same"
+
+
+def test_what_runs_first_looks_around_and_hands_out_where_it_listens(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inside.look("sh", str(tmp_path))
+    for words in (("no-such-program",), ("sh", str(tmp_path / "missing"))):
+        with pytest.raises(SystemExit, match="is not in what it sees"):
+            inside.look(*words)
+    ours, theirs = socket.socketpair()
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    with ours, pytest.raises(SystemExit, match="no-such-program: No such file"):
+        inside.start(str(theirs.detach()), str(port), "no-such-program")
+    ours, theirs = socket.socketpair()
+    became: list[tuple[str, ...]] = []
+
+    def become(program: str, words: Sequence[str]) -> None:
+        became.append((program, *words))
+
+    monkeypatch.setattr(os, "execvp", become)
+    with ours:
+        inside.start(str(theirs.detach()), str(port), "agent", "one")
+        _, (handed,), _, _ = socket.recv_fds(ours, 9, 9)
+        with socket.socket(fileno=handed) as listening, socket.create_connection(("127.0.0.1", port)) as asking:
+            accepted, address = listening.accept()
+            accepted.close()
+            assert address == asking.getsockname()
+        assert not ours.recv(1), "its end is closed"
+    assert became == [("agent", "agent", "one")]
 
 
 @pytest.fixture(scope="module")
