@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from mashq.arena.documents import DocumentScores
@@ -92,8 +93,8 @@ class RunContext:
         """Who decides the score."""
         return self.judges[self.config.judge]
 
-    async def check(self, configs: Sequence[Config], prompts: Mapping[str, Any]) -> None:
-        """Refuse, before anything is paid for, a match that could not be played or scored."""
+    async def check(self, configs: Sequence[Config], prompts: Mapping[str, Any], run: Path | None = None) -> None:
+        """Refuse, before anything is paid for, a match that could not be played or scored; `run` is its directory."""
         for config in configs:
             if (config.judge, config.guided_by) != (self.config.judge, self.config.guided_by) or not same_items(
                 config.task, self.config.task
@@ -121,13 +122,13 @@ class RunContext:
             drawn = [own.name for seat, own in enumerate(config.players) if not contents.has_texts(config, seat)]
             if drawn and config.score.h == "adequate":
                 raise without_texts(drawn)
-            await self._check_players(config, prompts)
+            await self._check_players(config, prompts, run)
 
-    async def _check_players(self, config: Config, prompts: Mapping[str, Any]) -> None:
+    async def _check_players(self, config: Config, prompts: Mapping[str, Any], run: Path | None) -> None:
         endpoints = Endpoints(config, self.clock, 0, self.facilities)
         await reach(endpoints.urls)
         external_agents = ExternalAgents(config, self.clock)
-        await external_agents.check()
+        await external_agents.check(run)
         for player in config.players:
             if player.name not in external_agents.players:
                 agent(player, stored_prompts(config, player, prompts))

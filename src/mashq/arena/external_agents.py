@@ -7,7 +7,8 @@ environment before a program starts, and no other process of the user may look i
 import os
 import shlex
 import shutil
-from collections.abc import AsyncGenerator, Iterable, Mapping
+import sys
+from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from mashq.gateway.providers import is_key
 from mashq.gateway.proxy.server import MeteringServer
 from mashq.gateway.types import Clock
 from mashq.players.external.agent import Agent, External
+from mashq.players.external.sandbox import INSTALL, bubblewrap
 from mashq.players.registry import recorded_spec
 from mashq.runs.setup import wanted_length
 
@@ -32,7 +34,7 @@ class ExternalAgents:
     players: "dict[str, External]"
 
     def __init__(self, config: Config, clock: Clock, environment: Mapping[str, str] | None = None) -> None:
-        self.server = MeteringServer(clock)
+        self.server, self._config = MeteringServer(clock), config
         there = dict(os.environ if environment is None else environment)
         self.players = {
             player.name: External(player.name, _agent(config, player, there), self.server)
@@ -40,8 +42,10 @@ class ExternalAgents:
             if recorded_spec(player.agent).external
         }
 
-    async def check(self) -> None:
-        """See, before anything is paid for, that every program is there and every server answers."""
+    async def check(self, run: Path | None = None) -> None:
+        """See, before anything is paid for, that every program is there, isolated where it is to be, and every server
+        answers."""
+        check_isolation(self._config, run)
         for name, player in self.players.items():
             agent = player.agent
             if agent.url is not None:
@@ -54,6 +58,12 @@ class ExternalAgents:
                         f"the command of player {name!r} cannot be started ({agent.command[0]!r} is not a program "
                         f"here): {command}"
                     )
+            wrong = None if agent.sandbox is None else await agent.sandbox.look()
+            if wrong is not None:
+                raise ConfigError(
+                    f"player {name!r} cannot be isolated ({wrong}): keep what its command needs in its directory, "
+                    "and let bubblewrap make user namespaces"
+                )
 
     @asynccontextmanager
     async def open(self, key_variables: Iterable[str]) -> AsyncGenerator[None]:
@@ -74,6 +84,44 @@ class ExternalAgents:
             await self.server.close()
 
 
+def check_isolation(config: Config, run: Path | None = None) -> None:
+    """Refuse players that are to be isolated and cannot be here, or would see what the match keeps from them."""
+    for player in config.players:
+        if not player.isolate:
+            continue
+        if sys.platform != "linux":
+            raise ConfigError(f"player {player.name!r} has isolate, which needs Linux: leave it out elsewhere")
+        if bubblewrap() is None:
+            raise ConfigError(
+                f"player {player.name!r} has isolate, and bubblewrap is not installed: {INSTALL}, or leave it out"
+            )
+        sandbox = _agent(config, player, os.environ).sandbox
+        assert sandbox is not None
+        if sandbox.covers:
+            raise ConfigError(
+                f"player {player.name!r} has isolate and the directory {sandbox.directory}, where its private "
+                "folders are to be: give it a folder of its own"
+            )
+        for what, path in _kept(config, run):
+            place = sandbox.exposed(path)
+            if place is not None:
+                raise ConfigError(
+                    f"player {player.name!r} has isolate and would see {what} {path}, which is in {place}: keep them "
+                    "apart, with a folder of its own as its directory"
+                )
+
+
+def _kept(config: Config, run: Path | None) -> Iterator[tuple[str, Path]]:
+    """What an isolated agent must not see: the run, the keys, and the items with their references."""
+    if run is not None:
+        yield "the run directory", run
+    for name, model in config.models.items():
+        if model.api_key_file is not None:
+            yield f"the key file of {name},", Path(model.api_key_file)
+    if config.task.data != "builtin" and not config.task.data.startswith("hub:"):
+        yield "the items in", Path(config.task.data)
+
+
 def _agent(config: Config, player: PlayerConfig, there: Mapping[str, str]) -> Agent:
     secret = {m.api_key_env for m in config.models.values()}
     for name in player.env:
@@ -83,7 +131,9 @@ def _agent(config: Config, player: PlayerConfig, there: Mapping[str, str]) -> Ag
             )
     environment = {name: there[name] for name in (*GIVEN, *player.env) if name in there}
     length = wanted_length(config)
-    return Agent(_words(player), player.url, environment, player.directory, player.turn_timeout, length)
+    return Agent(
+        _words(player), player.url, environment, player.directory, player.turn_timeout, length, player.isolate
+    )
 
 
 def _words(player: PlayerConfig) -> tuple[str, ...]:

@@ -68,7 +68,7 @@ async def run(
             guide,
             clock,
         )
-        await context.check(configs, document["prompts"])
+        await context.check(configs, document["prompts"], out)
         with closing(Run.create(out, clock, document, items)) as stored:
             return await _play(context, stored, Season(out, document, config), show, executor)
     finally:
@@ -104,7 +104,7 @@ async def resume(
                 "resume it with the version it was begun with"
             )
         first = next(batches(config, season.manifest.get("season", {}), season.results))
-        await context.check([fixture.config for fixture in first[:1]], season.manifest["prompts"])
+        await context.check([fixture.config for fixture in first[:1]], season.manifest["prompts"], out)
         with closing(Run.open(out, clock, sound)) as stored:
             stored.notice_losses()
             return await _play(context, stored, season, show, executor)
@@ -150,7 +150,7 @@ async def join(out: Path, config: Config, *, base: Path | None = None, show: Sho
     clock = RealClock()
     context = RunContext(grown, items_in(out, season.manifest), clock, rules_of_play=rules_of_play(season.manifest))
     try:
-        await context.check([grown], prompts)
+        await context.check([grown], prompts, out)
         document = season.manifest | {
             "ended": None,
             "config": grown.model_dump(mode="json"),

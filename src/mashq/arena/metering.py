@@ -213,6 +213,11 @@ def _chosen(config: Config, wanted: Sequence[str], *, alone: bool) -> list[Playe
     chosen = [player for player in config.players if not wanted or player.name in wanted]
     if alone and len(chosen) > 1:
         raise ConfigError(f"a command is one player's, and there are {len(chosen)}: choose with --player {names[0]}")
+    for player in chosen:
+        if player.isolate:
+            raise ConfigError(
+                f"player {player.name!r} has isolate, which the gateway alone does not do: leave it out here"
+            )
     return chosen
 
 

@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 
 from mashq.arena.endpoints import located
 from mashq.arena.executors.local import most_at_once
+from mashq.arena.external_agents import check_isolation
 from mashq.arena.plan import MatchPlan, PlayerInMatch, plan_match, plan_player
 from mashq.arena.plan_costs import CLOCK, NOTHING, Cost, Planned, largest, loaded, smallest, times
 from mashq.config import Config, PlayerConfig
@@ -81,6 +82,7 @@ def plan(
 ) -> SeasonPlan:
     """What a season would cost, without the matches that are done. Needs no key and no server."""
     config = located(config, base.resolve())
+    check_isolation(config)
     items = items_of(config)
     trials: int = season.get("trials", 1)
     planner = _Planner(config, items)

@@ -61,8 +61,35 @@ def doctor(config: Path | None) -> None:
         settings = located(load(config), config.parent.resolve())
     named = {provider.key_env for provider in PROVIDERS.values()}
     named |= {model.api_key_env for model in settings.models.values()} if settings is not None else set()
-    for there, what, fix in (*key_files(settings), *env_file(Path(ENV_FILE), named), *runs(Path(RUNS))):
+    for there, what, fix in (
+        *isolation(settings),
+        *key_files(settings),
+        *env_file(Path(ENV_FILE), named),
+        *runs(Path(RUNS)),
+    ):
         _line(there, what, fix)
+
+
+def isolation(config: "Config | None") -> Iterator[Said]:
+    """Whether external agents can be isolated here, and those of a configuration as it asks."""
+    import asyncio
+    import os
+
+    from mashq.arena.external_agents import check_isolation
+    from mashq.errors import ConfigError
+    from mashq.players.external.sandbox import INSTALL, Sandbox, bubblewrap
+
+    fix = (
+        INSTALL
+        if bubblewrap() is None
+        else asyncio.run(Sandbox(("true",), {"PATH": os.environ.get("PATH", os.defpath)}).look())
+    )
+    yield fix is None, "isolation of external agents (bubblewrap on Linux)", fix or ""
+    try:
+        if config is not None:
+            check_isolation(config)
+    except ConfigError as error:
+        yield False, str(error), ""
 
 
 def key_files(config: "Config | None") -> Iterator[Said]:

@@ -120,6 +120,7 @@ class PlayerConfig(Strict):
     directory: str | None = None
     passages: PassagesConfig | None = None
     turn_timeout: float = Field(default=300.0, gt=0)
+    isolate: bool = False
 
     @model_validator(mode="before")
     @classmethod

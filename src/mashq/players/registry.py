@@ -99,6 +99,8 @@ def check(player: PlayerConfig) -> AgentSpec:
     if ways - spec.settings:
         takes = _users("command")
         raise ConfigError(f"player {player.name!r} has a command or a url: only an 'agent: {takes}' takes one")
+    if player.isolate and "isolate" not in spec.settings:
+        raise ConfigError(f"player {player.name!r} has isolate, which only an 'agent: {_users('isolate')}' takes")
     return spec
 
 

@@ -6,6 +6,7 @@
     grant = server.issue(seat, model)        # from now on the token works
     ...
     await grant.close()                      # from now on it does not; grant.spend is what the turn cost
+    await server.serve(seat, listening)      # for an agent that can reach no other socket than this
 
 It serves the paths of every wire format that can be served (chat/completions, responses, embeddings and models of
 OpenAI, messages of Anthropic, generateContent and streamGenerateContent of Gemini) below each seat's own address, to
@@ -19,8 +20,11 @@ import hmac
 import logging
 import re
 import secrets
-from collections.abc import Callable
+import socket
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from functools import partial
+from urllib.parse import urlsplit
 
 from aiohttp import web
 from aiohttp.abc import AbstractAccessLogger
@@ -65,6 +69,19 @@ class Seat:
         """What clients of the OpenAI format take as their base URL."""
         return f"{self.address}/v1"
 
+    @property
+    def port(self) -> int:
+        """The port of its address."""
+        return urlsplit(self.address).port or 80
+
+
+@dataclass(slots=True)
+class _Alone:
+    """The server of one seat alone, and where it listens."""
+
+    runner: web.ServerRunner
+    site: web.SockSite | None = None
+
 
 @dataclass(frozen=True, slots=True)
 class _Way:
@@ -93,6 +110,7 @@ class MeteringServer:
         self._clock = clock
         self._served = formats()
         self._runner: web.ServerRunner | None = None
+        self._alone: dict[str, _Alone] = {}
         self._root = ""
         self._seats: dict[str, Seat] = {}
         self._record: Callable[[Refusal], None] | None = None
@@ -100,11 +118,31 @@ class MeteringServer:
 
     async def start(self) -> str:
         """Listen on a free port of the loopback interface; the address."""
+        self._runner = await self._running(self._handle)
+        site = web.TCPSite(self._runner, HOST, 0, backlog=1024)
+        await site.start()
+        self._root = f"http://{HOST}:{self._runner.addresses[0][1]}"
+        return self._root
+
+    async def serve(self, seat: Seat, listening: socket.socket) -> None:
+        """Serve a seat, and no other, also on a socket that listens elsewhere, instead of the one before.
+
+        What is under way on connections of the one before goes on to its end.
+        """
+        alone = self._alone.get(seat.token)
+        if alone is None:
+            alone = self._alone[seat.token] = _Alone(await self._running(partial(self._handle, only=seat)))
+        elif alone.site is not None:
+            await alone.site.stop()
+        alone.site = web.SockSite(alone.runner, listening, backlog=1024)
+        await alone.site.start()
+
+    async def _running(self, handle: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]) -> web.ServerRunner:
         quiet = logging.Logger(
             "mashq.gateway.proxy.server", logging.CRITICAL + 1
         )  # an agent must not fill a terminal
         server = _Bounded(
-            self._handle,
+            handle,
             logger=quiet,
             access_log=quiet,
             access_log_class=_noting(self),
@@ -112,12 +150,9 @@ class MeteringServer:
             keepalive_timeout=IDLE,
             auto_decompress=False,
         )
-        self._runner = web.ServerRunner(server, shutdown_timeout=0.5)
-        await self._runner.setup()
-        site = web.TCPSite(self._runner, HOST, 0, backlog=1024)
-        await site.start()
-        self._root = f"http://{HOST}:{self._runner.addresses[0][1]}"
-        return self._root
+        runner = web.ServerRunner(server, shutdown_timeout=0.5)
+        await runner.setup()
+        return runner
 
     def admit(self, player: str) -> Seat:
         """A seat for a player; its token is worth nothing until a grant is issued."""
@@ -146,14 +181,18 @@ class MeteringServer:
         for seat in self._seats.values():
             if seat.grant is not None:
                 seat.grant.stop()
+        alone, self._alone = list(self._alone.values()), {}
+        await asyncio.gather(*(own.runner.cleanup() for own in alone))
         if self._runner is not None:
             await self._runner.cleanup()
             self._runner = None
 
-    async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
+    async def _handle(self, request: web.BaseRequest, only: Seat | None = None) -> web.StreamResponse:
         path, _, _ = request.raw_path.partition("?")
         place = PLACE.fullmatch(path)
         seat = None if place is None else self._seats.get(place[1])
+        if only is not None and seat is not only:
+            seat = None
         way = None if place is None else self._way(place[2].rstrip("/"), request)
         served = self._served[0] if way is None else way.served
         try:
@@ -161,7 +200,7 @@ class MeteringServer:
                 raise TurnedAway(404, f"nothing is at {path[:100]}: {SERVED}")
             return await self._serve(request, seat, way)
         except TurnedAway as away:
-            self.note(request, seat or self._holder(request), away.status, str(away))
+            self.note(request, only or seat or self._holder(request), away.status, str(away))
             response = relay.problem(served, away.status, str(away))
             if away.hang_up:
                 response.force_close()

@@ -4,9 +4,9 @@ For each item it gets one JSON object, `{"item", "text", "round", "rules", "stat
 question with passages also `"question"` and `"passages"`; where the task asks for a length, `"words"`, the fewest and
 the most), as a line on its standard input or as the body of a POST to its URL, and answers `{"answer": "…"}` (and
 `"confidence"` and `"abstained"`, if it likes). Its model traffic goes to the server under its own token, which works
-only during its turn. It takes no decisions and writes no reviews. Its seconds are the length of its turn, less what
-it waited for us. Whatever goes wrong is a failed answer, and a program that went wrong is started afresh for the next
-item.
+only during its turn; isolated, a command reaches that server and nothing else. It takes no decisions and writes no
+reviews. Its seconds are the length of its turn, less what it waited for us. Whatever goes wrong is a failed answer,
+and a program that went wrong is started afresh for the next item.
 """
 
 import asyncio
@@ -14,6 +14,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 
 from mashq.errors import ConfigError
 from mashq.gateway.budgets import OutOfBudget, at_worst
@@ -26,6 +27,7 @@ from mashq.gateway.untrusted import whole
 from mashq.gateway.wire.spoken import without_thinking
 from mashq.players.base import Draft
 from mashq.players.external.process import MAX_OUTPUT, AgentError, Program
+from mashq.players.external.sandbox import Sandbox
 from mashq.players.external.spec import EXTERNAL
 from mashq.players.prompting import abstained_of
 from mashq.players.telling import told_rules, told_state
@@ -43,6 +45,13 @@ class Agent:
     directory: str | None = None
     turn_timeout: float = 300.0
     words: tuple[int, int] | None = None
+    isolate: bool = False
+
+    @property
+    def sandbox(self) -> Sandbox | None:
+        """What its command runs in; None without isolation."""
+        here = Path(self.directory or ".").resolve()
+        return Sandbox(self.command, self.environment, here) if self.isolate else None
 
 
 class External:
@@ -144,7 +153,11 @@ class External:
         if self._program is None or not self._program.running:
             await self.close()
             assert self._seat is not None
-            mine = self._seat.variables
+            mine, sandbox = self._seat.variables, self.agent.sandbox
+            if sandbox is not None:
+                self._program, listening = await sandbox.start(mine, self._seat.port)
+                await self._server.serve(self._seat, listening)
+                return self._program
             environment = {"PYTHONUNBUFFERED": "1", **self.agent.environment, **mine}
             self._program = await Program.start(self.agent.command, environment, self.agent.directory)
         return self._program

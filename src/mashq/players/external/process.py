@@ -33,11 +33,17 @@ class Program(asyncio.SubprocessProtocol):
         self._exited = asyncio.Event()
 
     @classmethod
-    async def start(cls, command: Sequence[str], environment: Mapping[str, str], directory: str | None) -> Self:
-        """Start it; OSError when there is no such program."""
+    async def start(
+        cls,
+        command: Sequence[str],
+        environment: Mapping[str, str],
+        directory: str | None,
+        descriptors: Sequence[int] = (),
+    ) -> Self:
+        """Start it, with these open files of ours; OSError when there is no such program."""
         loop = asyncio.get_running_loop()
         _, program = await loop.subprocess_exec(
-            cls, *command, env=dict(environment), cwd=directory, start_new_session=True
+            cls, *command, env=dict(environment), cwd=directory, start_new_session=True, pass_fds=descriptors
         )
         return program
 

@@ -8,12 +8,16 @@ from mashq.players.base import AgentSpec
 def _has_one_way_to_it(player: PlayerConfig) -> None:
     if (player.command is None) == (player.url is None):
         raise ConfigError(f"player {player.name!r} is external: give it either a command or a url")
+    if player.isolate and player.url is not None:
+        raise ConfigError(
+            f"player {player.name!r} has isolate and a url: only a command that is started here can be isolated"
+        )
 
 
 EXTERNAL = AgentSpec(
     "a program of anyone's, metered: see [external agents](external.md)",
     reviews="unseen",
-    settings=frozenset({"command", "url", "env", "directory", "turn_timeout"}),
+    settings=frozenset({"command", "url", "env", "directory", "turn_timeout", "isolate"}),
     check=_has_one_way_to_it,
     external=True,
 )
