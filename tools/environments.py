@@ -16,7 +16,7 @@ CORE = (  # what needs no extra, in about a minute
     *("tests/protocol", "tests/runs", "tests/tasks", "tests/players", "tests/gateway"),
     *("tests/arena/test_engine.py", "tests/test_offline.py", "--ignore=tests/gateway/backends/test_llama.py"),
 )
-TESTERS = ("pytest", "pytest-asyncio", "pytest-timeout", "hypothesis")
+TESTERS = ("pytest", "pytest-asyncio", "pytest-timeout", "pytest-xdist", "hypothesis")
 
 
 def project() -> dict[str, Any]:
@@ -56,7 +56,7 @@ class Environment:
 
     def core_tests(self) -> str:
         """Run the core tests against the package as installed; pytest's last line."""
-        told = self.run("python", "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "not slow", *CORE)
+        told = self.run("python", "-m", "pytest", "-q", "-n", "2", "-p", "no:cacheprovider", "-m", "not slow", *CORE)
         return told.splitlines()[-1]
 
     def _uv(self, *arguments: str | Path) -> str:
