@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.special import stdtrit  # pyright: ignore[reportMissingTypeStubs]
 
 from mashq.analysis import bundles, intervals
 from mashq.analysis.bundles import BUNDLES, MAX_ITEMS, bundled, bundled_view, told
@@ -95,8 +96,8 @@ def test_a_judgement_of_many_items_says_so() -> None:
     assert not any("bundles" in note for note in dumped(judge(drawn(200, 1), options))["notes"])
 
 
-@pytest.mark.parametrize("at", [0.975, 0.9995])
-def test_students_t_goes_over_into_its_expansion(at: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    expanded = intervals._student(at, intervals.MANY)  # pyright: ignore[reportPrivateUsage]
-    monkeypatch.setattr(intervals, "MANY", 10**9)
-    assert expanded == pytest.approx(intervals._student(at, 20_000), rel=1e-11)  # pyright: ignore[reportPrivateUsage]
+@pytest.mark.parametrize("freedom", [*range(1, 40), 99, 500, 812, 1999, 2000, 2001, 20_000, 1_000_000])
+def test_the_quantiles_are_students(freedom: int) -> None:
+    for at in (0.025, 0.3, 0.5, 0.501, 0.75, 0.9, 0.975, 0.995, 0.9995, 0.99995, 1 - 1e-6):
+        wanted = float(stdtrit(freedom, at))
+        assert intervals._student(at, freedom) == pytest.approx(wanted, rel=2e-9, abs=1e-12)  # pyright: ignore[reportPrivateUsage]

@@ -271,23 +271,28 @@ def final_h(results: Results) -> Floats:
 def figures(seen: View, rules: ScoreRules, weights: Floats | None = None) -> Figures:
     """Score every row of `weights` (resamples x items: how often each was drawn); None is the results as they are."""
     drawn = np.ones((1, len(seen.items))) if weights is None else weights
-    h = _mean(drawn, seen.h, seen.h_counts)[0]
-    costs: dict[str, Floats] = {}
-    total: Floats | None = None
-    for name, values in seen.costs.items():
-        costs[name], total = _mean(drawn, values, seen.cost_counts, total)
+    h = _mean(drawn, [seen.h], seen.h_counts)[0]
+    costs = dict(zip(seen.costs, _mean(drawn, [*seen.costs.values()], seen.cost_counts)))
     penalty, q = reduce(h, costs, rules, max(len(seen.items), 1))
     return Figures(h, penalty, q, costs)
 
 
-def _mean(drawn: Floats, values: Floats, counts: Floats, total: Floats | None = None) -> tuple[Floats, Floats]:
-    """The mean over the items that count, by resample and player, NaN where none was drawn; and how many count."""
-    if (counts == 1).all():
-        all_ = np.asarray(drawn.sum(axis=1, keepdims=True)) if total is None else total
-        with np.errstate(invalid="ignore"):
-            return drawn @ values.T / all_, all_
-    own = drawn @ counts.T if total is None else total
-    return np.divide(drawn @ (values * counts).T, own, out=np.full(own.shape, np.nan), where=own > 0), own
+def _mean(drawn: Floats, measures: Sequence[Floats], counts: Floats) -> list[Floats]:
+    """Of each measure the mean over the items that count, by resample and player; NaN where none was drawn.
+
+    The draws are by far the largest here, so they are gone through once for all measures.
+    """
+    if not measures:
+        return []
+    whole = bool((counts == 1).all())
+    rows = np.concatenate(
+        [*(values if whole else values * counts for values in measures), counts[:1] if whole else counts]
+    )
+    sums = drawn @ rows.T
+    size, end = len(counts), len(measures) * len(counts)
+    own = sums[:, end:]
+    parts = [sums[:, at : at + size] for at in range(0, end, size)]
+    return [np.divide(part, own, out=np.full(part.shape, np.nan), where=own > 0) for part in parts]
 
 
 def with_known(results: Results, rules: ScoreRules, notes: list[str]) -> ScoreRules:
