@@ -185,6 +185,17 @@ def test_what_company_vision_and_disclosure_change_is_drawn() -> None:
             assert "svg" in bundle.picture(on_screen(block.spec))
 
 
+@pytest.mark.slow
+def test_every_chart_is_vega_lite(kinds: dict[str, Path]) -> None:
+    import altair
+
+    blocks = [block for path in kinds.values() for chapter in report([path]).chapters for block in chapter.blocks()]
+    specs = [block.spec for block in blocks if isinstance(block, Figure)]
+    assert len(specs) > 20
+    for spec in specs:
+        altair.Chart.from_dict(dict(spec))
+
+
 @pytest.mark.usefixtures("_no_pictures")
 def test_several_runs_stand_side_by_side(kinds: dict[str, Path]) -> None:
     seen = Seen(report([kinds["match"], kinds["trials"], kinds["tournament"]]).html()).words

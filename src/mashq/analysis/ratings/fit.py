@@ -24,7 +24,6 @@ from dataclasses import dataclass
 from itertools import compress
 
 import numpy as np
-from scipy.special import ndtr, ndtri, stdtrit  # pyright: ignore[reportMissingTypeStubs]
 
 from mashq.analysis.intervals import FEWEST, LEVEL, draws
 from mashq.analysis.ratings.bradley_terry import SPREAD, Fit, Strengths, fit_pairs, points
@@ -200,6 +199,8 @@ def _ends(resampled: Floats, strength: Floats, centre: Floats, stretch: Floats) 
     """Percentiles of the resamples, moved half way to the centre's place among them, stretched from the estimate."""
     least = 1 / len(resampled)
     below = ((resampled < centre).mean(axis=0) + (resampled <= centre).mean(axis=0)) / 2
+    from scipy.special import ndtr, ndtri  # pyright: ignore[reportMissingTypeStubs]  # slow to import
+
     shift = ndtri(np.clip(below, least, 1 - least)) / 2
     level = ndtri((1 + LEVEL) / 2)
     low = [np.quantile(own, at) for own, at in zip(resampled.T, ndtr(shift - level), strict=True)]
@@ -211,6 +212,8 @@ def _ends(resampled: Floats, strength: Floats, centre: Floats, stretch: Floats) 
 def _stretch(items: Floats) -> Floats:
     """How much wider than a normal interval one from that many items is."""
     freedom = np.maximum(items - 1, 1)
+    from scipy.special import stdtrit  # pyright: ignore[reportMissingTypeStubs]  # slow to import
+
     wide, normal = np.asarray(stdtrit(freedom, (1 + LEVEL) / 2)), float(stdtrit(math.inf, (1 + LEVEL) / 2))
     return wide / normal * np.sqrt(items / freedom)
 
