@@ -271,6 +271,16 @@ def test_standings_at_the_end_are_the_score(data: st.DataObject, setting: Settin
     final = score(results_of(state), ScoreRules())
     for now, row in zip(standings(state, ScoreRules()), final.players, strict=True):
         assert now.q == pytest.approx(row.q, abs=1e-9)
+    apart = ScoreRules(reference={"tokens": 100.0}, per_item=True, weights={"tokens": 1.0})
+    for now, own in zip(standings(state, apart), state.players, strict=True):
+        assert now.penalty == pytest.approx(float(own.spend.amount("tokens").total) / len(own.items) / 100.0)
+
+
+def test_nothing_that_is_known_of_all_leaves_h_alone() -> None:
+    unknown = Spend.of(calls=1, unknown=1, tokens_in=Amount.of(UNKNOWN, 7), tokens_out=Amount.of(UNKNOWN, 7))
+    result = score([player("A", ("ok", 0.8, unknown))], ScoreRules(weights={"tokens": 1.0}))
+    assert result.players[0].q == result.players[0].h == 0.8 and result.players[0].penalty == 0.0
+    assert "No resource is counted: P is 0 and Q is alpha times H." in result.notes
 
 
 def test_standings_before_the_first_answer_have_no_q() -> None:
