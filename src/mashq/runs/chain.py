@@ -9,8 +9,8 @@ refusal 2, "p…": a prompt, which is stored under its own digest) and the value
 when the chain is checked. Other entries stand in `covers` word for word: a match begun or ended, what was learnt of a
 model, what the floors have, the manifest by digests of its parts, what a run of an earlier version held when it was
 gone on with, and which columns the entries of rows are made of: in those that a later version added, older rows are
-empty, and a value there is noticed too. Items are covered by the manifest's digest;
-everything else in the file follows from these.
+empty, and a value there is noticed too. Items are covered by the manifest's digest; everything else in the file
+follows from these.
 """
 
 import hashlib
@@ -357,7 +357,7 @@ def _every(cursor: sqlite3.Cursor, kind: str, told: Sequence[str]) -> list[str]:
 
 
 def _entered(row: tuple[Any, ...], told: int) -> tuple[Any, ...]:
-    """A row as an entry of so many columns. Those that came later are empty in it: what was put there since counts."""
+    """A row as an entry of so many columns. Those that came later were empty: what was put there since counts."""
     return row[:told] + tuple(value for value in row[told:] if value is not None)
 
 

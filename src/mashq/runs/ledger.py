@@ -164,7 +164,9 @@ def each_entry(
     """The same one by one."""
     cursor = connection.execute(f"SELECT * FROM attempts WHERE {where} ORDER BY id", values)
     names = [column[0] for column in cursor.description]
-    lacking = dict.fromkeys((*RATED_COLUMNS, "first_byte"))  # a file of an earlier version may have fewer: what it lacks is unknown
+    lacking = dict.fromkeys(
+        (*RATED_COLUMNS, "first_byte")
+    )  # a file of an earlier version may have fewer: what it lacks is unknown
     for row in cursor:
         yield _entry(lacking | dict(zip(names, row, strict=True)))
 

@@ -191,7 +191,12 @@ class _Passing:
         return replace(outcome, wire=f"{outcome.wire}{PASSED}")
 
     async def _forward(
-        self, out: web.StreamResponse, reader: StreamReader, events: Sequence[bytes], kept: list[bytes], started: float
+        self,
+        out: web.StreamResponse,
+        reader: StreamReader,
+        events: Sequence[bytes],
+        kept: list[bytes],
+        started: float,
     ) -> None:
         """Pass on the events that came together, together; the first with data, comments being none, is timed."""
         if self._first_byte is None and any(map(data_of, events)):
