@@ -31,11 +31,11 @@ async def upstream(*parts: bytes | float, length: str = "") -> AsyncGenerator[st
         await reader.readexactly(int(sizes[0]))
         writer.write(HEAD + length.encode() + b"\r\n")
         for part in parts:
-            if isinstance(part, float):
-                await asyncio.sleep(part)
-            else:
+            if isinstance(part, bytes):
                 writer.write(part)
                 await writer.drain()
+            else:
+                await asyncio.sleep(part)
         writer.close()
 
     listening = await asyncio.start_server(serve, "127.0.0.1", 0)
