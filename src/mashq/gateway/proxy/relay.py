@@ -74,6 +74,7 @@ class _Passing:
         self._response: web.StreamResponse | None = None
         self._whole = True
         self._left = False
+        self._started = 0.0
         self._first_byte: float | None = None
 
     def _bounded(self) -> tuple[bytes, Worst]:
@@ -140,6 +141,7 @@ class _Passing:
         return outcome
 
     async def _take(self, response: aiohttp.ClientResponse, started: float) -> Outcome:
+        self._started = started
         if self._asked.stream and response.status < 300 and response.content_type == "text/event-stream":
             return await self._stream(response, started)
         decode = partial(self._served.decode, self._asked)
@@ -162,9 +164,9 @@ class _Passing:
                 size += len(data)
                 if size > MAX_BYTES:
                     raise TooLong("the stream never ended")
-                await self._forward(out, reader, cutter.feed(data), kept, started)
+                await self._forward(out, reader, cutter.feed(data), kept)
             if cutter.rest.strip():
-                await self._forward(out, reader, [cutter.rest], kept, started)
+                await self._forward(out, reader, [cutter.rest], kept)
         except TooLong as error:
             return self._backend.lost("unparsable", str(error), started)
         self._whole = not self._left
@@ -191,16 +193,11 @@ class _Passing:
         return replace(outcome, wire=f"{outcome.wire}{PASSED}")
 
     async def _forward(
-        self,
-        out: web.StreamResponse,
-        reader: StreamReader,
-        events: Sequence[bytes],
-        kept: list[bytes],
-        started: float,
+        self, out: web.StreamResponse, reader: StreamReader, events: Sequence[bytes], kept: list[bytes]
     ) -> None:
         """Pass on the events that came together, together; the first with data, comments being none, is timed."""
         if self._first_byte is None and any(map(data_of, events)):
-            self._first_byte = self._grant.model.clock.tick() - started
+            self._first_byte = self._grant.model.clock.tick() - self._started
         clear = [self._cleared(event) for event in events]
         kept += clear
         passed = b"".join([event for event in clear if reader.take(event)])
