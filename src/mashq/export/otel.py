@@ -105,8 +105,8 @@ def _spans(connection: sqlite3.Connection, match: Match, *, content: bool) -> It
     words = ", p.messages, a.reply" if content else ""
     joined = " LEFT JOIN prompts p ON p.digest = a.prompt" if content else ""
     there = columns_of(connection, "attempts")  # a file of an earlier version may lack some
-    rated = [f"a.{name}" if name in there else f"NULL AS {name}" for name in RATED]
-    names = ", ".join([*(f"a.{name}" for name in COLUMNS), *rated])
+    later = [f"a.{name}" if name in there else f"NULL AS {name}" for name in (*RATED, "first_byte")]
+    names = ", ".join([*(f"a.{name}" for name in COLUMNS), *later])
     query = f"SELECT {names}{words} FROM attempts a{joined} WHERE a.match = ? ORDER BY a.round, a.player, a.id"
     first, last = match.started, match.ended
     moves = _Moves(connection, match.id)
@@ -254,6 +254,7 @@ def _figures(row: Row) -> dict[str, Any]:
         "mashq.ask": row["ask"],
         "mashq.outcome": row["outcome"] or "unresolved",
         "mashq.seconds": _real(row["seconds"]),
+        "mashq.first_byte": _real(row["first_byte"]),
         "mashq.waited": _real(row["waited"]),
         **{f"mashq.{name}": _real(row[name]) for name in RATED},
         "mashq.h": _real(row["h"]),

@@ -213,7 +213,7 @@ def _beside(item: ItemResult, player: PlayerResult, count: int) -> tuple[Cell, .
 
 def attempts(run: Path, matches: Collection[str] = (), *, content: bool = False) -> Table:
     """Every attempt of the ledger, oldest first."""
-    columns = (*ATTEMPTS, *rated_columns(run))
+    columns = (*ATTEMPTS, *known_columns(run))
     names = ", ".join(f"a.{name}" for name, _ in columns)
     said: tuple[tuple[str, Kind], ...] = (("messages", "text"), ("reply", "text")) if content else ()
     names += ", p.messages, a.reply" if content else ""
@@ -221,15 +221,16 @@ def attempts(run: Path, matches: Collection[str] = (), *, content: bool = False)
     return Table(columns + said, _query(run, f"SELECT {names} FROM attempts a{joined}", "a.match", matches, "a.id"))
 
 
-def rated_columns(run: Path) -> list[tuple[str, Kind]]:
-    """The columns of rated resources that are not always exported, of which this ledger knows something."""
+def known_columns(run: Path) -> list[tuple[str, Kind]]:
+    """The columns that are not always exported, of which this ledger knows something: of rated resources, and of
+    streams the time to their first data."""
     listed = {name for name, _ in ATTEMPTS}
     with reading(run) as connection:
         there = columns_of(connection, "attempts")
         known = "SELECT 1 FROM attempts WHERE {} IS NOT NULL LIMIT 1"
         return [
             (name, "real")
-            for name in RATED_COLUMNS
+            for name in (*RATED_COLUMNS, "first_byte")
             if name in there and name not in listed and connection.execute(known.format(name)).fetchone()
         ]
 

@@ -141,6 +141,7 @@ class Endpoint:
             outcome.code,
             outcome.body,
             outcome.wire,
+            outcome.first_byte,
         )
 
 

@@ -128,6 +128,9 @@ class Outcome:
     code: str = ""  # the provider's own word for an error; not kept in the ledger
     body: str | None = None  # the reply as it came, without keys (of embeddings a digest); None: there is none
     wire: str | None = None  # the format it is in
+    first_byte: float | None = (
+        None  # seconds until a stream brought its first data; None: it was no stream, or none came
+    )
 
 
 NEVER_CLOSED = Outcome("missing")

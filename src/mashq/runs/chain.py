@@ -8,8 +8,9 @@ Of a row the entries are its name in `covers` ("o5": attempt 5 was opened, "c5":
 refusal 2, "p…": a prompt, which is stored under its own digest) and the values that were written, read from the row
 when the chain is checked. Other entries stand in `covers` word for word: a match begun or ended, what was learnt of a
 model, what the floors have, the manifest by digests of its parts, what a run of an earlier version held when it was
-gone on with, and which columns the entries of rows are made of. Items are covered by the manifest's digest;
-everything else in the file follows from these.
+gone on with, and which columns the entries of rows are made of: in those that a later version added, older rows are
+empty, and a value there is noticed too. Items are covered by the manifest's digest; everything else in the file
+follows from these.
 """
 
 import hashlib
@@ -32,7 +33,8 @@ Entry = Sequence[object]
 _ASKED = ("id", "match", "round", "player", "item", "purpose", "n", "ask", "model", "prompt", "opened")
 OPENED = (*_ASKED, "worst_in", "worst_out", "worst_seconds", *(f"worst_{name}" for name in RATED))
 _USED = ("tokens_in", "tokens_out", "cached", "reasoning", "usage", "seconds", "waited", *RATED)
-CLOSED = ("closed", "outcome", "status", *_USED, "reply", "stop", "h", "retry_after", "error", "body", "wire")
+_SAID = ("reply", "stop", "h", "retry_after", "error", "body", "wire", "first_byte")
+CLOSED = ("closed", "outcome", "status", *_USED, *_SAID)
 MOVED = ("match", "round", "player", "kind", "item", "move", "ruling", "time")
 REFUSED = ("time", "player", "method", "path", "status", "reason")
 
@@ -221,6 +223,7 @@ class _Walk:
         self._cursor = connection.cursor()
         self._columns = dict[str, list[str]]()
         self._queries = dict[str, str]()
+        self._held_columns = dict[str, list[str]]()
         self._counts = dict.fromkeys(ROWS, 0)
         self._held: list[Any] | None = None
         self._covered: dict[str, set[Any]] | None = None
@@ -260,7 +263,8 @@ class _Walk:
         if kind == COLUMNS:
             self._columns = values[0]
             self._queries = {
-                kind: f"SELECT {', '.join(columns) or '1'} FROM {ROWS[kind].table} WHERE {ROWS[kind].key} = ?"
+                kind: f"SELECT {', '.join(_every(self._cursor, kind, columns)) or '1'} FROM {ROWS[kind].table} "
+                f"WHERE {ROWS[kind].key} = ?"
                 for kind, columns in self._columns.items()
             }
         elif kind == MANIFEST:
@@ -279,6 +283,7 @@ class _Walk:
             self._floors.append(values)
         elif kind == HELD:
             self._held, self._covered = values[0], {kind: set() for kind in ROWS}
+            self._held_columns = self._columns
             self._matches |= {row[0]: row for row in values[1]}
             self._learnt |= {(row[0], row[1]): row for row in values[2]}
             self._lost += values[3]
@@ -289,7 +294,7 @@ class _Walk:
             self._covered[kind].add(key)
         self._counts[kind] += 1
         row = self._cursor.execute(self._queries[kind], (key,)).fetchone()
-        return row and (() if kind == "p" else row)
+        return row and (() if kind == "p" else _entered(row, len(self._columns[kind])))
 
     def uncovered(self) -> str:
         """What is in the record and not in the chain, or not as it has it."""
@@ -303,9 +308,10 @@ class _Walk:
             if told != sorted(_all(self._cursor, table), key=PLAIN):
                 return f"the rows of {table!r} are not those of the chain"
         if self._held is not None and self._covered is not None:
-            same = self._held == _digests(self._cursor, self._columns, self._covered)
+            same = self._held == _digests(self._cursor, self._held_columns, self._covered)
             return "" if same else "what the run held when its chain began is not what it was"
-        closed = " OR ".join(f"{name} IS NOT NULL" for name in self._columns.get("c", CLOSED) if name != "id")
+        names = _every(self._cursor, "c", self._columns.get("c", ()))
+        closed = " OR ".join(f"{name} IS NOT NULL" for name in names if name != "id")
         for kind, rows in ROWS.items():
             where = f" WHERE {closed}" if kind == "c" else ""
             (there,) = self._cursor.execute(f"SELECT count(*) FROM {rows.table}{where}").fetchone()
@@ -336,12 +342,23 @@ def _digests(
     found: list[str] = []
     for kind, rows in ROWS.items():
         whole = hashlib.sha256()
-        names = ", ".join((rows.key, *columns[kind]))
+        names = ", ".join((rows.key, *_every(cursor, kind, columns[kind])))
         for row in cursor.execute(f"SELECT {names} FROM {rows.table} ORDER BY {rows.key}"):
             if row[0] not in without[kind]:
-                whole.update(PLAIN(row).encode() + b"\n")
+                whole.update(PLAIN(_entered(row, 1 + len(columns[kind]))).encode() + b"\n")
         found.append(whole.hexdigest())
     return found
+
+
+def _every(cursor: sqlite3.Cursor, kind: str, told: Sequence[str]) -> list[str]:
+    """The columns that the entries of a chain are made of, and after them those of the file that came later."""
+    there = {column[0] for column in cursor.execute(f"SELECT * FROM {ROWS[kind].table} LIMIT 0").description}
+    return [*told, *(name for name in ROWS[kind].columns if name in there and name not in told)]
+
+
+def _entered(row: tuple[Any, ...], told: int) -> tuple[Any, ...]:
+    """A row as an entry of so many columns. Those that came later were empty: what was put there since counts."""
+    return row[:told] + tuple(value for value in row[told:] if value is not None)
 
 
 def named(told: str) -> str:

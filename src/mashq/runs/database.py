@@ -34,9 +34,11 @@ CREATE TABLE IF NOT EXISTS attempts (
   opened REAL NOT NULL, worst_in INTEGER NOT NULL, worst_out INTEGER NOT NULL, worst_seconds REAL NOT NULL,
   {worst},
   closed REAL, outcome TEXT, status INTEGER, tokens_in INTEGER, tokens_out INTEGER, cached INTEGER,
-  reasoning INTEGER, usage TEXT, seconds REAL, waited REAL, {rated}, reply TEXT, stop TEXT, h REAL,
+  reasoning INTEGER, usage TEXT, seconds REAL, first_byte REAL, waited REAL, {rated}, reply TEXT, stop TEXT, h REAL,
   retry_after REAL, error TEXT, body TEXT, wire TEXT);
 CREATE INDEX IF NOT EXISTS attempts_by_round ON attempts (match, round);
+CREATE INDEX IF NOT EXISTS attempts_streamed ON attempts (match, player, model, first_byte)
+  WHERE first_byte IS NOT NULL;
 CREATE TABLE IF NOT EXISTS events (
   seq INTEGER PRIMARY KEY, match TEXT NOT NULL, round INTEGER NOT NULL, player TEXT NOT NULL, kind TEXT NOT NULL,
   item TEXT, move TEXT NOT NULL, ruling TEXT, time REAL NOT NULL);
@@ -78,7 +80,7 @@ CREATE TABLE IF NOT EXISTS lost (match TEXT NOT NULL, attempts INTEGER NOT NULL,
 RATED_COLUMNS = (*(f"worst_{name}" for name in RATED), *RATED)
 ADDED = {
     "items": {"passages": "TEXT", "answerable": "INTEGER", "evidence": "TEXT"},
-    "attempts": dict.fromkeys(RATED_COLUMNS, "REAL") | {"body": "TEXT", "wire": "TEXT"},
+    "attempts": dict.fromkeys(RATED_COLUMNS, "REAL") | {"body": "TEXT", "wire": "TEXT", "first_byte": "REAL"},
     "results": dict.fromkeys((*AMOUNTS, "abstained"), "NUMERIC NOT NULL DEFAULT 0"),
 }
 SCHEMA = TABLES.format(
@@ -127,9 +129,10 @@ def columns_of(connection: sqlite3.Connection, table: str) -> set[str]:
 
 
 def _add_columns(connection: sqlite3.Connection) -> None:
-    """Make room for the resources that a file of an earlier version did not know."""
+    """Make room for what the tables of a file of an earlier version did not know."""
     for table, columns in ADDED.items():
-        lacking = columns.keys() - columns_of(connection, table)
+        there = columns_of(connection, table)
+        lacking = columns.keys() - there if there else ()
         for name, kind in columns.items():
             if name in lacking:
                 connection.execute(f"ALTER TABLE {table} ADD COLUMN {name} {kind}")
@@ -162,8 +165,8 @@ class Writer:
         self._written = 0
         self._connection = connect(path)
         try:
-            self._connection.executescript(SCHEMA)
             _add_columns(self._connection)
+            self._connection.executescript(SCHEMA)
             self._connection.execute("PRAGMA wal_autocheckpoint=0")  # the syncing thread does it
             self._cursor = self._connection.cursor()
             self._chain = chain.Chain(self._connection)

@@ -133,6 +133,7 @@ class RunLedger:
                 whole(outcome.error),
                 outcome.body and whole(outcome.body),
                 outcome.wire,
+                _real(outcome.first_byte),
                 attempt,
             ),
         )
@@ -163,7 +164,9 @@ def each_entry(
     """The same one by one."""
     cursor = connection.execute(f"SELECT * FROM attempts WHERE {where} ORDER BY id", values)
     names = [column[0] for column in cursor.description]
-    lacking = dict.fromkeys(RATED_COLUMNS)  # a file of an earlier version may have fewer: what it lacks is unknown
+    lacking = dict.fromkeys(
+        (*RATED_COLUMNS, "first_byte")
+    )  # a file of an earlier version may have fewer: what it lacks is unknown
     for row in cursor:
         yield _entry(lacking | dict(zip(names, row, strict=True)))
 
@@ -188,6 +191,7 @@ def _entry(row: dict[str, Any]) -> tuple[Call, Entry]:
         row["status"],
         row["retry_after"],
         row["error"] or "",
+        first_byte=row["first_byte"],
     )
     return call, Entry(row["id"], row["model"], worst, outcome, row["waited"] or 0.0)
 

@@ -195,6 +195,14 @@ def read_times(path: Path, match: str) -> list[tuple[str, str, str | None, float
         return connection.execute(query, (match,)).fetchall()
 
 
+def read_first_bytes(path: Path) -> list[tuple[str, str, str, float]]:
+    """Of every streamed reply: match, player, model, and the seconds to its first data."""
+    query = "SELECT match, player, model, first_byte FROM attempts WHERE first_byte IS NOT NULL"
+    with reading(path) as connection:
+        known = "first_byte" in columns_of(connection, "attempts")  # a file of an earlier version lacks it
+        return connection.execute(query).fetchall() if known else []
+
+
 def read_unstated(path: Path, match: str) -> dict[str, int]:
     """How many answers of each player came without a stated confidence."""
     query = """SELECT player, count(*) FROM events WHERE match = ? AND kind IN ('answer', 'rewrite')

@@ -83,6 +83,7 @@ class AttemptBase(Row):
     reasoning: Place | None
     usage: str | None
     seconds: Count | None
+    first_byte: Count | None
     waited: Count | None
     reply: str | None
     stop: str | None

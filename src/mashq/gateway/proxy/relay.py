@@ -10,7 +10,7 @@ the attempt recorded as left, and its unknown cost charged at its worst case.
 import contextlib
 import hashlib
 import json
-from collections.abc import Coroutine, Iterable, Mapping
+from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -35,7 +35,7 @@ from mashq.gateway.wire.base import (
     Served,
     StreamReader,
 )
-from mashq.gateway.wire.sse import Cutter, TooLong
+from mashq.gateway.wire.sse import Cutter, TooLong, data_of
 from mashq.protocol.resources import Unknown
 
 PASSED_ON = ("Content-Type", "Retry-After", "Retry-After-Ms", "X-Should-Retry", "X-Request-Id")
@@ -74,6 +74,8 @@ class _Passing:
         self._response: web.StreamResponse | None = None
         self._whole = True
         self._left = False
+        self._started = 0.0
+        self._first_byte: float | None = None
 
     def _bounded(self) -> tuple[bytes, Worst]:
         """The body and what it could cost; under a budget of tokens or dollars it gets a limit that can be paid."""
@@ -129,14 +131,17 @@ class _Passing:
         return True
 
     async def _send(self, call: Call) -> Outcome:
-        path = self._served.target(self._asked, self._backend.model)
+        path, self._first_byte = self._served.target(self._asked, self._backend.model), None
         outcome = await self._backend.exchange(path, self._body, self._take, self._address)
         usage = outcome.usage
+        if self._first_byte is not None:  # of a stream that broke off too
+            outcome = replace(outcome, first_byte=self._first_byte)
         if self._left and (isinstance(usage.tokens_in, Unknown) or isinstance(usage.tokens_out, Unknown)):
             return replace(outcome, kind="left", completion=None, error=LEFT)
         return outcome
 
     async def _take(self, response: aiohttp.ClientResponse, started: float) -> Outcome:
+        self._started = started
         if self._asked.stream and response.status < 300 and response.content_type == "text/event-stream":
             return await self._stream(response, started)
         decode = partial(self._served.decode, self._asked)
@@ -188,9 +193,11 @@ class _Passing:
         return replace(outcome, wire=f"{outcome.wire}{PASSED}")
 
     async def _forward(
-        self, out: web.StreamResponse, reader: StreamReader, events: Iterable[bytes], kept: list[bytes]
+        self, out: web.StreamResponse, reader: StreamReader, events: Sequence[bytes], kept: list[bytes]
     ) -> None:
-        """Pass on the events that came together, together."""
+        """Pass on the events that came together, together; the first with data, comments being none, is timed."""
+        if self._first_byte is None and any(map(data_of, events)):
+            self._first_byte = self._grant.model.clock.tick() - self._started
         clear = [self._cleared(event) for event in events]
         kept += clear
         passed = b"".join([event for event in clear if reader.take(event)])

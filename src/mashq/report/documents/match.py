@@ -27,6 +27,7 @@ from mashq.protocol.score import (
 )
 from mashq.report.documents.base import MEASURED, DetectorVersion
 from mashq.report.documents.columns import results_of
+from mashq.report.documents.first_byte import FirstByte, first_bytes
 from mashq.report.documents.notes import advice, notes_on_run, outside_length
 from mashq.report.documents.passages import passage_views
 from mashq.runs.open import Played
@@ -250,6 +251,8 @@ class Match:
     """What answers over documents came to; absent for other tasks."""
     advice: Mapping[str, Advice] | None = field(default=None, metadata=OPTIONAL)
     """By player whose policy was advised to review, how often that was and how often it did."""
+    first_byte: Mapping[str, FirstByte] | None = field(default=None, metadata=OPTIONAL)
+    """By player that had replies streamed, how long they took to begin; absent where nobody had."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,6 +303,7 @@ def document(played: Played) -> Match:
         notes=[*report.notes, *outside_length(results, wanted_length(played.config)), *_troubles(played, columns)],
         passages=passage_views([played], report.players, rules.refusals),
         advice={name: Advice(advised=told, did=did) for name, (told, did) in advised.items()} or None,
+        first_byte=first_bytes(played.path, [played.fixture.id]),
     )
 
 

@@ -5,10 +5,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar
 
-from mashq.analysis.parts import Costs, flat
+from mashq.analysis.parts import OPTIONAL, Costs, flat
 from mashq.protocol.resources import MEASURES
+from mashq.report.documents.first_byte import FirstByte, by
 from mashq.runs.manifest import GATEWAY, read_manifest
-from mashq.runs.reading import check_record, read_metered, read_refusals
+from mashq.runs.reading import check_record, read_first_bytes, read_metered, read_refusals
 
 SUMS = tuple(part for name in MEASURES for part in ((name, "waited") if name == "seconds" else (name,)))
 
@@ -31,6 +32,8 @@ class Spent:
     """Those of which the tokens are not known."""
     costs: Costs = field(metadata=flat(SUMS))
     """The sums of what is known; `waited` are seconds that requests waited for their turn."""
+    first_byte: FirstByte | None = field(default=None, metadata=OPTIONAL)
+    """How long streamed replies took to begin; absent where none was streamed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,13 +72,18 @@ def document(run: Path) -> Metered:
     """The ledger of a gateway as it stands."""
     manifest = read_manifest(run)
     check_record(run)
+    begun = by(((player, model), seconds) for _, player, model, seconds in read_first_bytes(run))
     counts = ("player", "model", "attempts", "unresolved", "failed", "unknown")
     return Metered(
         run=str(run),
         finished=manifest["ended"] is not None,
         simulated=manifest["simulated"],
         spent=[
-            Spent(**{name: row[name] for name in counts}, costs={name: row[name] for name in SUMS})
+            Spent(
+                **{name: row[name] for name in counts},
+                costs={name: row[name] for name in SUMS},
+                first_byte=begun.get((row["player"], row["model"])),
+            )
             for row in read_metered(run)
         ],
         refused=[TurnedAway(**row) for row in read_refusals(run)],

@@ -19,6 +19,7 @@ from mashq.protocol.results import from_match, from_matches
 from mashq.protocol.score import Height, PlayerScore, Refusals, score
 from mashq.report.documents.base import MEASURED, DetectorVersion
 from mashq.report.documents.columns import results_of, trials_of
+from mashq.report.documents.first_byte import FirstByte, first_bytes
 from mashq.report.documents.match import AttemptCounts, RefusalView, counted, refusal_views
 from mashq.report.documents.notes import notes_on_run, outside_length
 from mashq.report.documents.passages import passage_views
@@ -140,6 +141,8 @@ class Trials:
     """What a reader must not miss."""
     passages: PassageViews | None = field(default=None, metadata=OPTIONAL)
     """What answers over documents came to; absent for other tasks."""
+    first_byte: Mapping[str, FirstByte] | None = field(default=None, metadata=OPTIONAL)
+    """By player that had replies streamed, how long they took to begin; absent where nobody had."""
 
 
 def document(season: Season, changed: Sequence[Played] | None = None) -> Trials:
@@ -206,6 +209,7 @@ def document(season: Season, changed: Sequence[Played] | None = None) -> Trials:
             *notes_on_run(season.path, season.manifest),
         ],
         passages=passage_views(played, report.players, rules.refusals),
+        first_byte=first_bytes(season.path, [one.fixture.id for one in played]),
     )
 
 

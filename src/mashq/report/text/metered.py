@@ -42,6 +42,12 @@ def _sentences(document: Metered) -> Iterator[str]:
         yield "SIMULATED: no real model answered; costs and times are drawn."
     if any(row.unknown for row in document.spent):
         yield "Totals are sums of what is known; an unknown attempt may have cost more."
+    for row in document.spent:
+        if (begun := row.first_byte) is not None:
+            yield (
+                f"Streamed: {number(begun.replies)} x {safe(row.player, 24)} ({safe(row.model, 40)}), the first data "
+                f"after {begun.median:,.2f} s in the median, {begun.p95:,.2f} s at the 95th percentile."
+            )
     for row in document.refused:
         who = safe(row.player or "nobody known")
         yield f"Turned away: {row.requests} x {row.status} ({who}): {safe(row.reason, 120)}"
