@@ -78,6 +78,7 @@ def test_help_opens_no_connection(command: str) -> None:
     assert "Usage: mashq" in done.stdout
 
 
+@pytest.mark.slow
 def test_a_first_look_and_a_simulated_match_open_no_connection(tmp_path: Path) -> None:
     (tmp_path / "match.yaml").write_text(MATCH)
     for args in (["doctor"], ["detectors"], ["plan", "match.yaml"], ["run", "match.yaml", "--out", "run"]):

@@ -266,6 +266,7 @@ EACH: dict[str, Any] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("greedy")
 @given(document=configurations(st.just(dict[str, Any]()), REAL), season=season)
 @example(document=EACH, season={"kind": "match", "trials": 1})

@@ -265,6 +265,7 @@ def test_limits_are_shared_out() -> None:
     assert allotted(settings, 100).model("my/m").concurrency == 1
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="Ray is not installed")
 def test_on_ray_a_season_is_the_same_and_a_lost_worker_costs_nothing_twice(tmp_path: Path) -> None:
     data = write_items(tmp_path / "items.jsonl", 6)

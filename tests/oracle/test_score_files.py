@@ -393,6 +393,7 @@ def other_than(value: object) -> list[object]:
     return [0.5]
 
 
+@pytest.mark.slow
 def test_the_comparison_sees_every_field() -> None:
     """Whatever is changed in a document is noticed, but for what the oracle knows nothing of."""
     lines = [
