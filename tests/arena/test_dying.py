@@ -43,7 +43,7 @@ def test_a_run_whose_provider_dies_stops_and_goes_on_as_if_it_had_not(tmp_path: 
             )
         mashq.play(whole, tmp_path / "whole")
         provider.configure(models={"beta": {"script": ["ok"] * 3 + [fault] * 30}})
-        with pytest.raises(Stopped, match=r"my/beta gave nothing usable in 20 attempts .* go on with 'mashq resume"):
+        with pytest.raises(Stopped, match=r"my/beta gave nothing usable in 20 attempts .* continue with 'mashq"):
             mashq.play(whole, tmp_path / "run")
         made = rows(tmp_path / "run", "SELECT kind, move FROM events")
         assert not [move for _, move in made if '"failed"' in move or "fallback" in move], "held, not failed"

@@ -44,7 +44,12 @@ def refused(said: str, *arguments: object) -> None:
 
 def test_power_says_how_many_items_and_what_they_cost(run: Path) -> None:
     said = " ".join(done("power", run).split())
-    for part in ("SIMULATED", "items tell them apart", "if the difference is what was recorded", "itself uncertain"):
+    for part in (
+        "SIMULATED",
+        "items tell them apart",
+        "if the true difference is the recorded one",
+        "itself uncertain",
+    ):
         assert part in said
     assert "recorded" in said and "detectable" in said and "an unknown sum of dollars" in said
     document: dict[str, Any] = json.loads(done("power", run, "--json", "--players", ",".join(PLAYERS)))

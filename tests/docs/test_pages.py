@@ -10,6 +10,7 @@ from typing import Any
 import click
 import pytest
 
+from mashq.analysis.conditions import FIGURES
 from mashq.cli import cli
 from mashq.cli.plan import plan
 from mashq.gateway.backends.weights import cache_dir
@@ -72,6 +73,11 @@ def test_the_tutorial_can_be_followed_on_the_embedded_model(tmp_path: Path) -> N
 
 def test_the_pages_to_follow_are_found() -> None:
     assert {TUTORIAL, "docs/howto/data.md", "docs/howto/endpoint.md", "docs/howto/ci.md"} <= set(followed())
+
+
+def test_the_figures_of_conditions_are_on_the_page_about_ci() -> None:
+    text = (ROOT / "docs" / "howto" / "ci.md").read_text("utf-8")
+    assert [name for name in FIGURES if f"`{name}`" not in text] == []
 
 
 def problem(words: list[str]) -> str:

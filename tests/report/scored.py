@@ -5,7 +5,8 @@ from mashq.analysis.score_types import Chances, Dropped, Missing, Ranking, Score
 from mashq.protocol.results import COST_NAMES
 
 HEADLINE = (
-    "No clear winner: b leads c by 0.1000 in Q (95% CI −0.0100 to 0.2100; P(win) 0.875); it cannot be told from c."
+    "No clear winner: b leads c by 0.1000 in Q (95% CI −0.0100 to 0.2100; P(win) 0.875); it cannot be told "
+    "apart from c."
 )
 
 

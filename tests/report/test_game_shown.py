@@ -89,9 +89,9 @@ Note: ? is for what too few items cannot say: a pair has 2 that count, an interv
 
 The price of disclosure: with snapshots shown minus without, paired by item
 
- vision  policy  against  seat                ΔQ           ΔH  Δreviews an item  Δtokens an item
- ───────────────────────────────────────────────────────────────────────────────────────────────
- review  a       b           2  +0.1000 ± 0.0500  -0.2000 ± ?                 ?     -3.00 ± 1.00
+ vision  policy  against  seat                ΔQ           ΔH  Δreviews per item  Δtokens per item
+ ─────────────────────────────────────────────────────────────────────────────────────────────────
+ review  a       b           2  +0.1000 ± 0.0500  -0.2000 ± ?                  ?      -3.00 ± 1.00
 
 2 policies, every pair in both orders and each against itself, 3 trial(s) of 20 items, scored by
   grounding 3; ± is half a 95% interval over resampled items. Q = 1·H − 0.1·P."""
@@ -129,7 +129,7 @@ def test_every_cell_of_the_markdown() -> None:
         "|  | a | b |\n|---|---:|---:|\n| a | 0.1000 ± ? | 0.2000 ± ? |\n| b | 0.3000 ± ? | 0.4500 ± ? |",
         *SENTENCES["review"],
         "**The price of disclosure: with snapshots shown minus without, paired by item**",
-        "| vision | policy | against | seat | ΔQ | ΔH | Δreviews an item | Δtokens an item |\n"
+        "| vision | policy | against | seat | ΔQ | ΔH | Δreviews per item | Δtokens per item |\n"
         "|---|---|---|---:|---:|---:|---:|---:|\n"
         "| review | a | b | 2 | +0.1000 ± 0.0500 | -0.2000 ± ? | ? | -3.00 ± 1.00 |",
         LAST,
@@ -153,7 +153,7 @@ def test_every_cell_of_the_latex() -> None:
         tabular(
             "The price of disclosure: with snapshots shown minus without, paired by item",
             "lllrrrrr",
-            "vision & policy & against & seat & ΔQ & ΔH & Δreviews an item & Δtokens an item",
+            "vision & policy & against & seat & ΔQ & ΔH & Δreviews per item & Δtokens per item",
             "review & a & b & 2 & +0.1000 ± 0.0500 & -0.2000 ± ? & ? & -3.00 ± 1.00",
         ),
         f"% {LAST}",
@@ -247,7 +247,7 @@ def test_a_game_without_payoffs_or_changes() -> None:
         "not all",
         "Disclosure changed nothing: no policy here reacts to what it is shown.",
         "SIMULATED: some of these players were not real models.\n" + TEXT.split("\n\n")[-1] + "\n"
-        "Not all matches are played: go on with mashq resume r",
+        "Not all matches are played: continue with mashq resume r",
     ]
     page = shown(*sections_games.game(document))
     assert page.tables == [] and "not all" in page.sentences and game.NO_CHANGE in page.sentences

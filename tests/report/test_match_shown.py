@@ -42,7 +42,7 @@ SENTENCES = [
     "b: plain on anthropic/claude-y, T 0.5, R 0",
     "c: external on openai/gpt-z, T 0.9, R 1",
     "",
-    "The referee's own bill, charged to nobody: 41 calls, 6,543 tokens, 12.3 s.",
+    "The judge's own calls, charged to no player: 41 calls, 6,543 tokens, 12.3 s.",
     "Winner: a, ahead of b by 0.1877 in Q (95% CI 0.0500 to 0.3253; P(win) >0.999).",
     "Q 0.6875 against 0.4998; in H 0.9000 against 0.7123, in P 2.125 against 2.000.",
     "Leads by beta: a from 0 to 1.5, b from 1.5 on.",
@@ -120,8 +120,8 @@ def test_an_unfinished_match_has_no_star_and_says_how_to_go_on(terminal: Any) ->
     found: str = terminal(document, 400)
     assert "★" not in found
     at = found.splitlines().index("Not finished, so nobody has won yet. …")
-    assert found.splitlines()[at + 3] == "To go on: mashq resume runs/r"
-    assert "To go on" not in terminal(MATCH, 400)
+    assert found.splitlines()[at + 3] == "To continue: mashq resume runs/r"
+    assert "To continue" not in terminal(MATCH, 400)
 
 
 def test_a_tie_tells_one_story(terminal: Any) -> None:
@@ -133,7 +133,7 @@ def test_a_tie_tells_one_story(terminal: Any) -> None:
 
 
 def test_the_best_set_is_told_of_three_and_more(terminal: Any) -> None:
-    assert "Cannot be told from the best: a, b." in lines(terminal, best_set=["a", "b"])
+    assert "Cannot be told apart from the best: a, b." in lines(terminal, best_set=["a", "b"])
     assert not any("Cannot be told" in line for line in lines(terminal, best_set=["a", "b"], players=[A, B]))
     assert not any("Cannot be told" in line for line in lines(terminal, best_set=["a"]))
 
@@ -321,7 +321,7 @@ def test_every_sentence_of_the_page() -> None:
         "Could be chance (95% confidence)",
         "Q 0.7000 against 0.6000 (c); in H 0.9000 against 0.7000, in cost P 2.000 against 1.000.",
         SAID[1],
-        "Cannot be told from the best: b, c.",
+        "Cannot be told apart from the best: b, c.",
         "The leader depends on beta: b below 0.04, c from 0.04 to 0.5, a above 0.5. This run weighs cost with beta "
         "0.1.",
     ]
@@ -334,7 +334,7 @@ def test_every_sentence_of_the_page() -> None:
     for line in (
         "Not even without the half of the items that favour b most would a win.",
         "Items that somebody refused or failed: i1 (b, c), i2 (c).",
-        "The leader depends on the rule for refusals, on the normaliser or on what H means.",
+        "The leader depends on the rule for refusals or on the normaliser.",
         "Of all weightings of the counted resources b wins 75%, a wins 25%.",
         "Not known for every player, so not drawn: reviews, seconds, dollars.",
         "H against P, all costs together. Pareto front (dashed): b, c.",
@@ -346,6 +346,22 @@ def test_every_sentence_of_the_page() -> None:
         ("c", "Q 0.6000 ± 0.1500", "H 0.7000 · P 1.000 · P(win) 0.125", False),
         ("a", "Q 0.5123 ± 0.1100", "H 0.8123 · P 3.000 · P(win) <0.001", False),
     ]
+
+
+@pytest.mark.parametrize(
+    ("other", "says"),
+    [
+        ("b", "The leader is the same under every rule for refusals, every normaliser and both meanings of H"),
+        (
+            "c",
+            "The leader depends on the rule for refusals, on the normaliser or on what H means (faithful, adequate)",
+        ),
+    ],
+)
+def test_whether_the_leader_depends_on_what_h_means(other: str, says: str) -> None:
+    first = REPORT.views[0]
+    views = [first, replace(first, h="adequate", ranking=[other, "a"])]
+    assert sum(line.startswith(says) for line in page_of(facts(views=views)).sentences) == 1
 
 
 def rows_of(spec: dict[str, Any], *fields: str) -> list[list[Any]]:

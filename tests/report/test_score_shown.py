@@ -28,8 +28,8 @@ TEXT = """\
 1,040 items; Q = 1·H − 0.1·P; P counts tokens, calls x 2, relative to the largest in the match;
   refusals: intersection.
 No clear winner: b leads c by 0.1000 in Q (95% CI −0.0100 to 0.2100; P(win) 0.875); it cannot be
-  told from c.
-Cannot be told from the best: b, c.
+  told apart from c.
+Cannot be told apart from the best: b, c.
 Leads by beta: b from 0 to 0.04, c from 0.04 to 0.5, a from 0.5 on.
 Leads by the weight of tokens: b from 0 to 1.25, c from 1.25 on.
 Of all weightings of the resources b wins 75%, a wins 25%.
@@ -56,7 +56,7 @@ SAID = [
     "1,040 items; Q = 1·H − 0.1·P; P counts tokens, calls x 2, relative to the largest in the match; refusals: "
     "intersection.",
     HEADLINE,
-    "Cannot be told from the best: b, c.",
+    "Cannot be told apart from the best: b, c.",
     "Leads by beta: b from 0 to 0.04, c from 0.04 to 0.5, a from 0.5 on.",
     "Leads by the weight of tokens: b from 0 to 1.25, c from 1.25 on.",
     "Of all weightings of the resources b wins 75%, a wins 25%.",
@@ -117,7 +117,7 @@ def test_the_best_set_alone() -> None:
     found = score_text(REPORT, "table", best_set=True).splitlines()
     assert [line.split()[0] for line in found[2:4]] == ["b", "c"] and found[4] == ""
     assert found[5:] == [
-        "2 of 3 players cannot be told from the best: with a confidence of 95% the truly best is among them."
+        "2 of 3 players cannot be told apart from the best: with 95% confidence the truly best is among them."
     ]
     assert best_set_said(replace(REPORT, best_set=["b"])) == (
         "b alone: the 95% CIs of its differences to all others exclude 0."

@@ -90,7 +90,7 @@ TEXT = """\
 
 3 combination(s) of 30 items, 2 trial(s) each, scored by grounding 3. Costs are means over trials.
   ΔQ is the difference to the first combination, paired by item, with its 95% interval.
-1 are still to be played: go on with mashq resume runs/s
+1 are still to be played: continue with mashq resume runs/s
 Who has the best Q depends on the settings: of 3 combinations a in 1 (clearly in 1), b in 1 (clearly
   in 0).
 Note: Both.
@@ -108,7 +108,7 @@ ROWS = [
 SAID = [
     "3 combination(s) of 30 items, 2 trial(s) each, scored by grounding 3. Costs are means over trials. ΔQ is the "
     "difference to the first combination, paired by item, with its 95% interval.",
-    "1 are still to be played: go on with mashq resume runs/s",
+    "1 are still to be played: continue with mashq resume runs/s",
     "Who has the best Q depends on the settings: of 3 combinations a in 1 (clearly in 1), b in 1 (clearly in 0).",
     "Note: Both.",
     "Note: Only the first. (1 of 3 combinations)",
@@ -218,7 +218,7 @@ def test_nothing_played_and_many_notes() -> None:
         "SIMULATED: some of these players were not real models.",
         "0 combination(s) of 0 items, 2 trial(s) each, scored as drawn (no detector ran). Costs are means over "
         "trials. ΔQ is the difference to the first combination, paired by item, with its 95% interval.",
-        "4 are still to be played: go on with mashq resume runs/s",
+        "4 are still to be played: continue with mashq resume runs/s",
     ]
     said, sections = sections_seasons.sweep(none)
     assert (said.headline, sections) == ("Nothing has been played yet", [])

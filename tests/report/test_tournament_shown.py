@@ -82,7 +82,7 @@ DOCUMENT = Tournament(
 )
 TITLE = "Won-tied-lost against each (chance of winning that the ratings predict)"
 LAST = [
-    "10 meetings (round-robin, 2 trial(s) each, every group in each order of its seats) of 20 items, scored as drawn "
+    "10 pairings (round-robin, 2 trial(s) each, every group in each order of its seats) of 20 items, scored as drawn "
     "(no detector ran); Q = 1·H − 0.1·P.",
     "Ratings: 400 points are odds of 10 to 1; intervals and ranks are over resampled items. Q (ref.) is each "
     "player's mean against the largest mean costs of the field, so it compares players who never met.",
@@ -104,7 +104,7 @@ Won-tied-lost against each (chance of winning that the ratings predict)
  b  2-1-5 (29%)            ·            ·
  c  0-0-2 (15%)            ·            ·
 
-10 meetings (round-robin, 2 trial(s) each, every group in each order of its seats) of 20 items,
+10 pairings (round-robin, 2 trial(s) each, every group in each order of its seats) of 20 items,
   scored as drawn (no detector ran); Q = 1·H − 0.1·P.
 Ratings: 400 points are odds of 10 to 1; intervals and ranks are over resampled items. Q (ref.) is
   each player's mean against the largest mean costs of the field, so it compares players who never
@@ -156,7 +156,7 @@ def test_every_cell_of_the_page() -> None:
     assert (said.headline, said.mark) == ("a is rated first", "sure")
     assert list(said.sentences) == [
         "87.5% of resampled tournaments have a first; its rank is 1 at 95%.",
-        "10 meetings (round-robin, 2 trial(s) each) of 20 items; Q = 1·H − 0.1·P.",
+        "10 pairings (round-robin, 2 trial(s) each) of 20 items; Q = 1·H − 0.1·P.",
     ]
     assert [(tile.label, tile.value, tile.note, tile.best) for tile in said.tiles] == [
         ("a", "1623", "1550 to 1701 · first 88%", True),
@@ -209,7 +209,7 @@ def test_a_tournament_of_one_or_none() -> None:
         DOCUMENT, players=[], wins=[], notes=["there are no games to rate: play some first"], finished=False
     )
     assert tournament.text(none).splitlines()[-2:] == [
-        "Not all matches are played: go on with mashq resume r",
+        "Not all matches are played: continue with mashq resume r",
         "Note: there are no games to rate: play some first",
     ]
     said, sections = sections_seasons.tournament(none)

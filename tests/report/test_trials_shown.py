@@ -168,7 +168,7 @@ def test_every_cell_of_the_page() -> None:
         ["c", "?", "?", "?", "?", "?", "0"],
     ]
     assert page.sentences[6:9] == [
-        "Cannot be told from the best: b, c.",
+        "Cannot be told apart from the best: b, c.",
         "The leader depends on beta: b below 0.04, c from 0.04 to 0.5, a above 0.5. This run weighs cost with beta "
         "0.1.",
         "b has the best Q in 3 of 4 trials.",
@@ -188,7 +188,7 @@ def test_an_unfinished_run_has_no_star_and_says_how_to_go_on() -> None:
     found = sentences(finished=False, winner=None, headline="Not finished, so nobody has won yet. …")
     assert found[1:4] == [
         "Not finished, so nobody has won yet. …",
-        "4 of 5 trials are played: go on with mashq resume runs/t",
+        "4 of 5 trials are played: continue with mashq resume runs/t",
         "Leads by beta: b from 0 to 1.5, a from 1.5 on.",
     ]
 

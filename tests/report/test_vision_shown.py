@@ -52,13 +52,13 @@ TEXT = """\
  b       vision                     ?              ?                ?             ?   +0.0000 ± 0.1000
 
 SIMULATED: some of these players were not real models.
-Means per item, paired by item, ± half a 95% interval; * where it leaves zero out. 20 items, 2
-  trial(s), scored by grounding 3. Company: playing beside rivals unseen instead of alone. Vision:
-  seeing the rivals' state (review) instead of not. Alone, a player is its own normaliser, so its Q
-  does not compare.
+Means per item, paired by item, ± half a 95% interval; * where it excludes 0. 20 items, 2 trial(s),
+  scored by grounding 3. Company: playing with rivals, unseen, instead of alone. Vision: seeing the
+  rivals' state (review) instead of not. Alone, a player is its own normaliser, so its Q cannot be
+  compared.
 Company makes a review fewer: -0.50 per item.
 Vision makes a review more: +0.25 per item.
-Not all matches are played: go on with mashq resume runs/v"""
+Not all matches are played: continue with mashq resume runs/v"""
 HEADINGS = ["player", "effect of", "ΔH", "Δreviews", "Δtokens", "Δseconds", "ΔQ"]
 ROWS = [
     ["a", "company", "+0.0100 ± 0.0300", "-0.50 ± 0.25*", "+12.35 ± 10.00*", "+1.00 ± ?", "–"],
@@ -67,12 +67,12 @@ ROWS = [
 ]
 SAID = [
     "SIMULATED: some of these players were not real models.",
-    "Means per item, paired by item, ± half a 95% interval; * where it leaves zero out. 20 items, 2 trial(s), scored "
-    "by grounding 3. Company: playing beside rivals unseen instead of alone. Vision: seeing the rivals' state "
-    "(review) instead of not. Alone, a player is its own normaliser, so its Q does not compare.",
+    "Means per item, paired by item, ± half a 95% interval; * where it excludes 0. 20 items, 2 trial(s), scored "
+    "by grounding 3. Company: playing with rivals, unseen, instead of alone. Vision: seeing the rivals' state "
+    "(review) instead of not. Alone, a player is its own normaliser, so its Q cannot be compared.",
     "Company makes a review fewer: -0.50 per item.",
     "Vision makes a review more: +0.25 per item.",
-    "Not all matches are played: go on with mashq resume runs/v",
+    "Not all matches are played: continue with mashq resume runs/v",
 ]
 
 
@@ -100,7 +100,7 @@ def test_every_cell_of_the_page() -> None:
         "Vision changes a: ΔH -0.2.",
         "Vision changes a: Δreviews per item +0.25.",
         "Vision changes a: ΔQ +0.05.",
-        "Company: playing beside rivals unseen instead of alone. Vision: seeing the rivals' state (review) instead "
+        "Company: playing with rivals, unseen, instead of alone. Vision: seeing the rivals' state (review) instead "
         "of not. 20 items, 2 trial(s).",
     ]
     page = shown(said, sections)
@@ -127,7 +127,7 @@ def test_a_change_is_claimed_only_where_zero_is_left_out() -> None:
     calm = replace(ended, players=[B, replace(A, changes={"company": {"reviews": Difference(0.5, -0.1, 1.1)}})])
     said = sections_games.vision(calm)[0]
     assert said.headline == "Neither company nor vision is seen to change anyone"
-    assert said.sentences[0] == "No difference leaves zero out of its 95% interval."
+    assert said.sentences[0] == "No 95% CI of a difference excludes 0."
     assert list(vision.sentences(calm))[2:] == [
         "Neither company nor vision changes how much anyone reviews, as far as these items show."
     ]

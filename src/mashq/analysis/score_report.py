@@ -175,7 +175,7 @@ def _lead_said(
     if not options.finished:
         return f"{begin}So far {lead.a} leads {lead.b} by {lead.dq:.4f} in Q ({ends})."
     close = [own.b for own in leads if own.a == lead.a and own.all_low is not None and own.all_low <= 0]
-    other = "" if close[:1] == [lead.b] else f"; it cannot be told from {some(close, 3)}"
+    other = "" if close[:1] == [lead.b] else f"; it cannot be told apart from {some(close, 3)}"
     return f"No clear winner: {lead.a} leads {lead.b} by {lead.dq:.4f} in Q ({ends}; {chance}){other}."
 
 

@@ -202,7 +202,7 @@ class Scored(Result[D]):
 
     @property
     def best_set(self) -> tuple[str, ...]:
-        """The players that cannot be told from the best."""
+        """The players that cannot be told apart from the best."""
         return tuple(self._scored.best_set)
 
     @property

@@ -118,7 +118,7 @@ def _rebased(season: Season, clock: Clock, *, accept: bool) -> Season:
     if not accept:
         raise ConfigError(
             f"{season.path} is not what was begun ({', '.join(changed)} was changed): restore it from a copy, or "
-            "go on with what it says now, for all to see, with --accept-change"
+            "continue with what it says now, with --accept-change"
         )
     digests = season.manifest["digests"] | {"items": digest(read_items(season.path))}
     with closing(Run.open(season.path, clock)) as stored:
@@ -215,7 +215,7 @@ async def _play(
                 await stored.writer.durable()
                 if isinstance(error, GivenUp) or read_paid(stored.path, error.model):
                     raise Stopped(
-                        f"{error}; what was paid for is kept: go on with 'mashq resume {stored.path}'"
+                        f"{error}; what was paid for is kept: continue with 'mashq resume {stored.path}'"
                     ) from None
                 raise
             await stored.writer.durable()
@@ -223,7 +223,7 @@ async def _play(
             lacking = [fixture.id for fixture in left if not there.get(fixture.id)]
             if lacking:
                 raise StoreError(
-                    f"match {lacking[0]} was not recorded to its end: go on with 'mashq resume {stored.path}'"
+                    f"match {lacking[0]} was not recorded to its end: continue with 'mashq resume {stored.path}'"
                 )
     await stored.writer.synced()
     manifest = season.manifest | {"ended": stamp(context.clock), "matches": len(read_matches(stored.path))}

@@ -43,7 +43,7 @@ def calibrate(
 
     It costs nothing to play, with as many items and players as you like, and everything it shows says SIMULATED.
     With --check the match is simulated at once and set beside the recorded one; the exit code is 1 if a figure lies
-    outside of its recorded interval.
+    outside its recorded interval.
 
     \b
     Examples:

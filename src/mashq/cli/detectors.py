@@ -10,7 +10,7 @@ from mashq.errors import MashqError
 @click.group(invoke_without_command=True)
 @click.pass_context
 def detectors(context: click.Context) -> None:
-    """List the detectors: their versions, what is installed, and a quick self-test of each that is here.
+    """List the detectors: their versions, what is installed, and a quick self-test of each installed one.
 
     \b
     Examples:

@@ -18,7 +18,7 @@ Said = tuple[bool | None, str, str]
 @click.command()
 @click.argument("config", type=click.Path(path_type=Path), required=False)
 def doctor(config: Path | None) -> None:
-    """Say what is installed, which keys and weights are there, and what would run. Shows no key.
+    """Check what is installed, which keys and weights are found, and what would run. Shows no key.
 
     With CONFIG also whether its key files are there and nobody else can read them.
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 @click.option("--config", "file", type=click.Path(path_type=Path), help="Players, their models and limits.")
 @click.option("--model", "models", multiple=True, help="A model, instead of a file: provider/model. May be repeated.")
 @click.option("--player", "players", multiple=True, help="Whose model and budget to use; all players' by default.")
-@click.option("--budget", "budgets", multiple=True, help="Stop at so much in all, such as dollars=2 or calls=500.")
+@click.option("--budget", "budgets", multiple=True, help="Stop at this total, such as dollars=2 or calls=500.")
 @click.option("--out", type=click.Path(path_type=Path), help="Run directory; a new one under runs/ by default.")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 def gateway(
@@ -32,7 +32,7 @@ def gateway(
 
     It speaks OpenAI's chat completions, Responses and embeddings, Anthropic's messages and Gemini's generateContent.
     Prints the variables a program needs and serves until Ctrl-C; with COMMAND, runs it with them and stops when
-    it ends, or when the budget is spent. Keys stay inside. 'mashq show RUN' then says what was spent.
+    it ends, or when the budget is spent. The program never sees a key. 'mashq show RUN' then says what was spent.
 
     \b
     Examples:

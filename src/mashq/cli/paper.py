@@ -108,8 +108,8 @@ def config(name: str) -> None:
 
 @paper.command()
 @click.argument("names", nargs=-1, required=True, metavar="NAME…")
-@click.option("--limit", type=click.IntRange(1), help="So many items instead of all.")
-@click.option("--trials", type=click.IntRange(1), help="So many trials, where the experiment has several.")
+@click.option("--limit", type=click.IntRange(1), help="How many items to play; all by default.")
+@click.option("--trials", type=click.IntRange(1), help="How many trials, where the experiment has several.")
 @model_option
 @click.option("--simulated", is_flag=True, help="Ask no model: draw players from what the paper prints of them.")
 @click.option("--detector", metavar="NAME", help="Score with this detector instead of the paper's hhem.")
@@ -135,7 +135,7 @@ def play(
 ) -> None:
     """Play experiments (all: every one) and print each beside the paper's figures.
 
-    Each has a run of its own below --out; one that stopped goes on, and one that was played is only shown.
+    Each has a run of its own below --out; one that stopped is continued, and one that was played is only shown.
 
     \b
     Examples:

@@ -25,7 +25,7 @@ Decorator = Callable[[Any], Any]
 executor_option: Decorator = click.option(
     "--executor",
     metavar="NAME",
-    help="Where matches run: local, processes, ray or an installed one; by default here, as is quickest.",
+    help="Where matches run: local, processes, ray or an installed one; the fastest on this machine by default.",
 )
 address_option: Decorator = click.option(
     "--ray-address", metavar="HOST:PORT", help="A Ray cluster; a local one by default."
@@ -156,7 +156,7 @@ def played(out: Path, config: "Config", start: "Callable[[Progress], Awaitable[S
             return asyncio.run(go())
     except (KeyboardInterrupt, asyncio.CancelledError):
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # it stops already: a second one changes nothing
-        raise Stopped(f"stopped; what was paid for is kept: go on with 'mashq resume {out}'") from None
+        raise Stopped(f"stopped; what was paid for is kept: continue with 'mashq resume {out}'") from None
 
 
 def show_result(season: "Season", *, as_json: bool) -> None:

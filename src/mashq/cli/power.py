@@ -18,15 +18,19 @@ POOL = 1000
 @click.command()
 @click.argument("source", metavar="RUN", type=click.Path(path_type=Path))
 @click.option("--players", metavar="A,B", help="Which two; the best two by default.")
-@click.option("--level", default=0.95, show_default=True, type=click.FloatRange(0.5, 0.999), help="Of the intervals.")
-@click.option("--power", "wanted", default=0.8, show_default=True, type=click.FloatRange(0.05, 0.99))
-@click.option("--simulate", is_flag=True, help="From simulated players calibrated on RUN, not from its items alone.")
+@click.option("--level", default=0.95, show_default=True, type=click.FloatRange(0.5, 0.999), help="Confidence level.")
+@click.option(
+    "--power", "wanted", default=0.8, show_default=True, type=click.FloatRange(0.05, 0.99), help="Power wanted."
+)
+@click.option("--simulate", is_flag=True, help="Use simulated players calibrated on RUN, not its items alone.")
 @click.option(
     "--map", "renames", multiple=True, metavar="OURS=THEIRS", help="Which column is which, e.g. h=hhem_score."
 )
 @click.option("--beta", type=click.FloatRange(0), help="Weight of P; the run's, or 0.1.")
 @click.option("--resources", metavar="NAME,…", help="Which resources P counts.")
-@click.option("--refusals", type=click.Choice(["intersection", "penalised", "answered"]), help="Refused items.")
+@click.option(
+    "--refusals", type=click.Choice(["intersection", "penalised", "answered"]), help="How refused items count."
+)
 @click.option("--without", multiple=True, metavar="PLAYER", help="Leave a player out of the match.")
 @click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="Seed of the resampling.")
 @click.option("--format", "form", type=click.Choice(["table", "md", "latex"]), default="table", show_default=True)
@@ -44,7 +48,7 @@ def power(
     as_json: bool,
     **rules: Any,
 ) -> None:
-    """How many items tell two players of RUN apart: a run directory, or any file that 'mashq score' reads.
+    """How many items it takes to tell two players of RUN apart (a run, or a file that 'mashq score' reads).
 
     Recorded items are drawn with replacement, as many as there could be; the power is how often the interval of the
     difference in Q then excludes 0. The recorded difference is itself uncertain: look at the range that is given.

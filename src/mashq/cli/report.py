@@ -20,7 +20,7 @@ def report(
 ) -> None:
     """Write RUNS as one HTML page that needs no network: who wins, how sure that is, and what it depends on.
 
-    A run is a match, its trials, a sweep, a tournament, a game or a comparison of company and vision; several are set
+    A run is a match, its trials, a sweep, a tournament, a game or a vision study; several are set
     side by side. The page can be sent, printed and put on any web server as it is.
 
     \b

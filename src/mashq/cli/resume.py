@@ -18,10 +18,12 @@ if TYPE_CHECKING:
 @click.argument("run", type=click.Path(path_type=Path))
 @executor_option
 @address_option
-@click.option("--accept-change", is_flag=True, help="Go on although its manifest was changed; results will say so.")
+@click.option(
+    "--accept-change", is_flag=True, help="Continue although its manifest was changed; results will say so."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON and nothing else.")
 def resume(run: Path, executor: str | None, ray_address: str | None, accept_change: bool, as_json: bool) -> None:
-    """Go on with RUN where it stopped; nothing acknowledged is paid for again.
+    """Continue RUN where it stopped; no reply that was received is paid for again.
 
     A run that is not what was begun (its configuration, its models' addresses or its items were changed since) is
     refused.

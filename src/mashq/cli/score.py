@@ -32,7 +32,9 @@ RESAMPLES = 10_000  # as everywhere: `analysis.intervals`, which is too slow to 
     metavar="match|reference:FILE",
     help="Costs relative to the largest, or to a file's totals or costs per item.",
 )
-@click.option("--refusals", type=click.Choice(["intersection", "penalised", "answered"]), help="Refused items.")
+@click.option(
+    "--refusals", type=click.Choice(["intersection", "penalised", "answered"]), help="How refused items count."
+)
 @click.option(
     "--h",
     "h",
@@ -43,7 +45,7 @@ RESAMPLES = 10_000  # as everywhere: `analysis.intervals`, which is too slow to 
 @click.option("--seed", default=0, show_default=True, help="Seed of the resampling.")
 @click.option("--resamples", default=RESAMPLES, show_default=True, type=click.IntRange(100, 1_000_000))
 @click.option("--format", "form", type=click.Choice(["table", "md", "latex"]), default="table", show_default=True)
-@click.option("--best-set", "best_set", is_flag=True, help="Only the players that cannot be told from the best.")
+@click.option("--best-set", "best_set", is_flag=True, help="Only the players not clearly worse than the best.")
 @click.option("--all", "everyone", is_flag=True, help="Show every player, not only the first 40.")
 @check_options
 @click.option("--json", "as_json", is_flag=True, help="Print the document and nothing else.")
@@ -63,7 +65,7 @@ def score(
     """Score SOURCE: a run directory, or a CSV, TSV, JSONL or Parquet file of results from anywhere.
 
     Rows hold player, item, h and any of trial, tokens (or tokens_in and tokens_out), calls, reviews, seconds, dollars
-    and status; without an item column, one row of totals a player. What is missing is unknown, not 0.
+    and status; without an item column, one row of totals per player. What is missing is unknown, not 0.
 
     \b
     Examples:

@@ -21,9 +21,15 @@ PRESETS: dict[str, dict[str, Any]] = {
 
 
 @click.command()
-@click.option("--system", type=click.Choice(["round-robin", "swiss"]), default="round-robin", show_default=True)
+@click.option(
+    "--system",
+    type=click.Choice(["round-robin", "swiss"]),
+    default="round-robin",
+    show_default=True,
+    help="How players are paired.",
+)
 @click.option("--rounds", type=click.IntRange(1), help="Rounds of a Swiss tournament; about log2 of the field.")
-@click.option("--seats", default=2, show_default=True, type=click.IntRange(2), help="Players a match.")
+@click.option("--seats", default=2, show_default=True, type=click.IntRange(2), help="Players per match.")
 @click.option("--join", type=click.Path(path_type=Path), help="Add CONFIG's new players to this finished tournament.")
 @play_options
 def tournament(
@@ -33,10 +39,10 @@ def tournament(
     seats: int,
     join: Path | None,
 ) -> None:
-    """Every player of CONFIG against every other, each pair in both orders, and ratings with intervals.
+    """Play every player of CONFIG against every other, in both orders, and rate them with intervals.
 
-    Round robin plays all pairs; Swiss plays rounds between players with like points. With --seats 3 and more, matches
-    are of that many players and the ratings are Plackett-Luce's.
+    Round robin plays all pairs; Swiss pairs players with equal points, round by round. With --seats 3 and more,
+    matches have that many players and the ratings are Plackett-Luce's.
 
     \b
     Examples:
@@ -60,15 +66,15 @@ def tournament(
 
 
 @click.command()
-@click.option("--policies", metavar="NAME,…", help=f"Strategies made of the first player: {', '.join(PRESETS)}.")
-@click.option("--vision", default="never,review", show_default=True, metavar="WHEN,…", help="Visions to play under.")
+@click.option("--policies", metavar="NAME,…", help=f"Policies for the first player to try: {', '.join(PRESETS)}.")
+@click.option("--vision", default="never,review", show_default=True, metavar="WHEN,…", help="Visions to play.")
 @play_options
 def game(
     playing: Playing,
     policies: str | None,
     vision: str,
 ) -> None:
-    """The game behind the match: policies against each other, payoffs with intervals, equilibria, best responses.
+    """The match as a game: every policy against every other, payoffs with intervals, equilibria, best responses.
 
     The strategies are the players of CONFIG or, with --policies, its first player under different policies (frugal
     never reviews, lavish reviews all it can). Every pair plays in both orders and each strategy against itself, under
@@ -93,16 +99,21 @@ def game(
 
 
 @click.command()
-@click.option("--when", type=click.Choice(["review", "always"]), default="review", show_default=True)
+@click.option(
+    "--when",
+    type=click.Choice(["review", "always"]),
+    default="review",
+    show_default=True,
+    help="When rivals are shown, with vision.",
+)
 @play_options
 def vision(
     playing: Playing,
     when: str,
 ) -> None:
-    """Does company change a player? The players of CONFIG alone, together unseen, and together with vision.
+    """Do rivals change how players play? Each player of CONFIG alone, then together unseen, then with vision.
 
-    Everyone keeps its order of items and its seeds throughout; differences in H, reviews and costs are paired by
-    item.
+    Every player keeps its item order and its seeds; differences in H, reviews and costs are paired by item.
 
     \b
     Example:
@@ -110,7 +121,7 @@ def vision(
     """
     config, settings = playing.config, playing.settings()
     if len(settings.players) < 2:
-        raise ConfigError(f"{config} has one player: company takes two or more")
+        raise ConfigError(f"{config} has one player: a vision study needs two or more")
     playing.play(settings, {"kind": "vision", "when": when})
 
 

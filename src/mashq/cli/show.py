@@ -9,7 +9,7 @@ import click
 @click.argument("run", type=click.Path(path_type=Path))
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON and nothing else.")
 def show(run: Path, as_json: bool) -> None:
-    """Show the result of RUN as it stands, also while it is being played.
+    """Show the result of RUN as it stands, even while it is being played.
 
     \b
     Example:

@@ -13,8 +13,8 @@ import click
 def site(folder: Path, out: Path) -> None:
     """Make a static leaderboard in OUT from the finished runs and tournaments under DIR.
 
-    The index ranks anew in the page as beta is moved; every run's report is behind a link. It works from a disk and
-    on any static host, and needs no network.
+    The page ranks again as beta is moved and links to every run's report. It opens from a disk or on any static host,
+    and needs no network.
 
     \b
     Example:

@@ -32,7 +32,7 @@ def validate() -> None:
 @click.argument("run", type=click.Path(path_type=Path))
 @click.option("-n", "number", default=100, show_default=True, type=click.IntRange(1), help="How many answers.")
 @click.option(
-    "--seed", default=0, show_default=True, type=click.IntRange(0), help="Seed of the choice, the order and the ids."
+    "--seed", default=0, show_default=True, type=click.IntRange(0), help="Seed of the sample, its order and its ids."
 )
 @click.option("-o", "--out", required=True, type=click.Path(path_type=Path), help="A new folder for the sheet.")
 def sample(run: Path, number: int, seed: int, out: Path) -> None:
@@ -72,7 +72,11 @@ def sample(run: Path, number: int, seed: int, out: Path) -> None:
 @click.argument("key", type=click.Path(path_type=Path))
 @click.argument("ratings", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option(
-    "--positive", default=0.5, show_default=True, type=click.FloatRange(0, 1, min_open=True), help="Good from here."
+    "--positive",
+    default=0.5,
+    show_default=True,
+    type=click.FloatRange(0, 1, min_open=True),
+    help="The lowest rating that counts as good.",
 )
 @click.option("--partial", is_flag=True, help="Allow rows without a rating.")
 @click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="Seed of the resampling.")
@@ -91,7 +95,7 @@ def report(
     form: Literal["table", "md", "latex"],
     as_json: bool,
 ) -> None:
-    """Compare the detector's scores with RATINGS, one CSV file an annotator: columns id and rating (0 to 1).
+    """Compare the detector's scores with RATINGS, one CSV file per annotator: columns id and rating (0 to 1).
 
     \b
     Example:

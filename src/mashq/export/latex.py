@@ -85,7 +85,7 @@ def _found(season: Season) -> _Found:
         rated = tournament.document(season)
         few = 1 < len(rated.players) <= tournament_text.MAX_MATRIX
         grids = [tournament_text.ratings(rated), *([tournament_text.wins(rated)] if few else [])]
-        what = f"{rated.matches} meetings of {rated.items} items"
+        what = f"{rated.matches} pairings of {rated.items} items"
         return _Found(grids, what, prose(tournament_text.sentences(rated), "latex"))
     if season.kind == "vision":
         seen = vision.document(season)

@@ -75,7 +75,7 @@ def table(found: Experiment, seasons: Sequence[Season]) -> PaperTable:
 
 def _brackets(season: Season) -> Iterator[Bracket]:
     """The matches of a run that are alike but for the trial, in order."""
-    for _, fixtures in groupby(season.fixtures(), key=lambda fixture: fixture.cell):
+    for _, fixtures in groupby(season.fixtures(), key=lambda fixture: fixture.number):
         trials = [season.played(fixture) for fixture in fixtures]
         config = trials[0].config
         rules = score_rules_of(config)

@@ -49,6 +49,11 @@ class Fixture:
     trial: int = 0
     cell: Cell = ()
 
+    @property
+    def number(self) -> int:
+        """The same for matches that differ in nothing but the trial, and for no others."""
+        return self.position - self.trial
+
 
 def batches(config: Config, season: Mapping[str, Any], results: Results) -> Iterator[list[Fixture]]:
     """The matches of a season, those that can be played at the same time together."""

@@ -48,7 +48,7 @@ def _scored(seen: Seen) -> Sequence[tuple[Call, Entry]]:
 
 
 def turns(player: Recorded, common: Mapping[str, float | None]) -> dict[str, Any]:
-    """An agent that cannot be followed: one call an item that costs what the whole turn did."""
+    """An agent that cannot be followed: one call per item that costs what the whole turn did."""
     spends = [row.spend for row in player.rows]
     costs = [(_sum(s.tokens_in), _sum(s.tokens_out), _sum(s.seconds)) for s in spends]
     return {"answer": _tables(costs, common, "answer")}

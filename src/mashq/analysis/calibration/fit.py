@@ -208,7 +208,7 @@ def _limits(player: Recorded) -> list[str]:
     said: list[str] = []
     if not player.followed:
         said.append(
-            f"an agent {player.agent!r} is simulated as plain, one call an item that costs what its turns did"
+            f"an agent {player.agent!r} is simulated as plain, one call per item that costs what its turns did"
         )
     elif player.spec.reviews == "in plays":
         said.append("the scores of drafts that were not picked are not recorded: H of the best of them is not fitted")

@@ -105,7 +105,7 @@ class _Season:
                 worker = self._hire()
         raise StoreError(
             f"the process that plays match {fixture.id} died {DEATHS} times: is there enough memory? What it wrote "
-            f"is kept, go on with 'mashq resume {self._stored.path}'"
+            f"is kept, continue with 'mashq resume {self._stored.path}'"
         )
 
     def _listen(self, worker: "_Worker") -> None:

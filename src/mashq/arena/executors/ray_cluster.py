@@ -125,7 +125,7 @@ class _Season:
                     raise cause from None
                 raise
         raise StoreError(
-            f"the worker that plays match {fixture.id} was lost {DEATHS} times: what it wrote is kept, go on with "
+            f"the worker that plays match {fixture.id} was lost {DEATHS} times: what it wrote is kept, continue with "
             f"'mashq resume {self._stored.path}'"
         )
 

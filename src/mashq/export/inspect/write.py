@@ -56,9 +56,9 @@ def write(season: Season, folder: Path, matches: Collection[str] = ()) -> list[P
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise DataError(f"{folder} cannot be made ({error.strerror}): choose another -o") from None
-    cells: dict[str, list[Fixture]] = defaultdict(list)
+    cells: dict[int, list[Fixture]] = defaultdict(list)
     for fixture in chosen(season, matches):
-        cells[json.dumps(fixture.cell)].append(fixture)
+        cells[fixture.number].append(fixture)
     items = read_items(season.path)
     return [path for fixtures in cells.values() for path in _cell(season, fixtures, items, folder)]
 

@@ -234,7 +234,7 @@ class Match:
     clear: bool
     """Whether it may be called the winner: the intervals of its differences to all others, together, exclude 0."""
     best_set: Sequence[str]
-    """The players that cannot be told from the best, the best included; empty where there are too few items."""
+    """The players that cannot be told apart from the best, the best included; empty where there are too few items."""
     headline: str
     """Who leads and how sure that is, in a sentence."""
     attempts: Attempts

@@ -63,8 +63,8 @@ def notes_on_run(path: Path, manifest: Mapping[str, Any], match: str | None = No
     yield from earlier.note(path, manifest)
     for accepted in manifest.get(ACCEPTED, []):
         yield (
-            f"The run was changed after it was begun ({', '.join(accepted['changed'])}) and gone on with openly: its "
-            "figures before and after that are not of one run."
+            f"The run was changed after it was begun ({', '.join(accepted['changed'])}) and continued with "
+            "--accept-change: its figures before and after that are not of one run."
         )
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import groupby
 from typing import Any, ClassVar, cast
 
 from mashq.analysis.paired import Condition, Difference, differences
@@ -107,17 +108,19 @@ def document(season: Season) -> Sweep:
     """Every cell of the sweep with its players, and how each differs from the first cell, paired by item."""
     over: list[tuple[str, list[Any]]] = season.manifest["season"]["over"]
     there = read_matches(season.path)
-    by_cell: dict[tuple[tuple[str, Any], ...], list[Fixture]] = {}
-    for fixture in season.fixtures():
-        if there.get(fixture.id):
-            by_cell.setdefault(fixture.cell, []).append(fixture)
+    by_cell: dict[tuple[tuple[str, Any], ...], list[list[Fixture]]] = {}
+    for _, trials in groupby(season.fixtures(), key=lambda fixture: fixture.number):
+        alike = list(trials)
+        by_cell.setdefault(alike[0].cell, []).append([one for one in alike if there.get(one.id)])
     rows: list[Cell] = []
     about = list(notes_on_run(season.path, season.manifest))
     first: Condition | None = None
     missing = 0
     free = free_settings(season.config, over)
-    for cell in cells(over):
-        ended = by_cell.get(tuple((name, value) for name, value in cell if name not in free), [])
+    played = [tuple((name, value) for name, value in cell if name not in free) for cell in cells(over)]
+    for at, cell in enumerate(cells(over)):
+        same = by_cell[played[at]]  # more than one where the same value stands twice
+        ended = same[played[:at].count(played[at]) * len(same) // played.count(played[at])]
         if not ended:
             missing += 1
             continue

@@ -70,11 +70,11 @@ class Pairing:
     b: str
     """The other one."""
     won: int
-    """Meetings in which it has the higher Q."""
+    """Pairings in which it has the higher Q."""
     tied: int
-    """Meetings with the same Q."""
+    """Pairings with the same Q."""
     lost: int
-    """Meetings in which it has the lower Q."""
+    """Pairings in which it has the lower Q."""
     predicted: float
     """The chance of winning that the ratings predict."""
 
@@ -88,11 +88,11 @@ class Tournament(SeasonDocument):
     system: str
     """Who meets whom."""
     trials: int
-    """How many trials each meeting has."""
+    """How many trials each pairing has."""
     items: int
     """How many items a match has."""
     matches: int
-    """How many meetings were played."""
+    """How many pairings were played."""
     alpha: float
     """The weight of H."""
     beta: float

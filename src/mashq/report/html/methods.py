@@ -49,7 +49,7 @@ def _told(season: Season, resamples: str) -> Iterator[str]:
     yield (
         f"The match follows the protocol of {PAPER}: in each round every player answers the next item of its own "
         "order, decides whether to review its worst answer, and pays for every call. "
-        f"Turn {rules.turn}; review threshold T {rules.T:g}; at most R {rules.R} reviews an item; a rewrite is kept "
+        f"Turn {rules.turn}; review threshold T {rules.T:g}; at most R {rules.R} reviews per item; a rewrite is kept "
         f"{'always' if rules.keep == 'latest' else 'when it scores higher'}; rivals' states are shown: "
         f"{rules.vision.when}."
     )
@@ -61,7 +61,7 @@ def _told(season: Season, resamples: str) -> Iterator[str]:
     )
     yield resamples
     yield (
-        "Costs are from a ledger that is written before each request leaves; retries and failed attempts are "
+        "Costs are from a ledger that is written before each request is sent; retries and failed attempts are "
         "counted. The cost of an attempt that did not tell it is estimated and marked with ~; what cannot be "
         "estimated is shown as ?, never as 0."
     )

@@ -62,10 +62,10 @@ def beta(facts: Facts) -> Section:
     lines = [Line(known[n], h, by[n].penalty or 0.0) for n in shown if (h := by[n].h) is not None]
     slider = Slider(judged.alpha, judged.beta, facts.most_beta, lines)
     flips = list(_flips(facts, known, by))
-    told = "; ".join(flip["said"] for flip in flips) or "nobody overtakes anybody here"
+    told = "; ".join(flip["said"] for flip in flips) or "the leader never changes"
     caption = (
-        "Q over beta. Shaded: the 95% interval of each player's Q. Diamonds: where the leader changes. The upright "
-        "rule is the run's beta; the slider moves it."
+        "Q over beta. Shaded: the 95% interval of each player's Q. Diamonds: where the leader changes. The "
+        "vertical line is the run's beta; the slider moves it."
     )
     first = Figure(
         "q-over-beta",
@@ -107,8 +107,8 @@ def _lead(facts: Facts, known: dict[str, str]) -> Iterator[Figure]:
     names = [known[name] for name in drawn(facts)]
     spec = charts.lead_over_beta(rows, facts.rules.beta, charts.hue(a, names))
     caption = (
-        f"The lead of {a} over {b} in Q along beta, with its 95% interval (paired by item). Where the band holds "
-        "zero, these items do not tell who is better."
+        f"The lead of {a} over {b} in Q along beta, with its 95% interval (paired by item). Where the band "
+        "includes 0, these items do not tell who is better."
     )
     clear = [row["beta"] for row in rows if row["low"] is not None and row["low"] > 0]
     alt = (

@@ -150,9 +150,9 @@ def vision(document: Vision) -> tuple[Verdict, list[Section]]:
         headline = "No player here can react to rivals"
     if not document.finished:
         headline = "Not finished: the comparison so far"
-    lines = [*sure[:6]] or ["No difference leaves zero out of its 95% interval."]
+    lines = [*sure[:6]] or ["No 95% CI of a difference excludes 0."]
     lines.append(
-        f"Company: playing beside rivals unseen instead of alone. Vision: seeing the rivals' state "
+        f"Company: playing with rivals, unseen, instead of alone. Vision: seeing the rivals' state "
         f"({safe(document.when)}) instead of not. {number(document.items)} items, {document.trials} trial(s)."
     )
     lines += [f"Note: {note}" for note in document.notes]
@@ -162,9 +162,7 @@ def vision(document: Vision) -> tuple[Verdict, list[Section]]:
             caption = f"{EFFECTS[name][0]} from one condition to the next, with 95% intervals."
             chart = charts.changes(some, EFFECTS[name][0])
             blocks.append(Figure(f"vision-{name}", chart, caption, f"{caption} {_largest(some)}", small=True))
-    note = (
-        "Means per item, paired by item. Alone, a player is its own normaliser, so Q does not compare with company."
-    )
+    note = "Means per item, paired by item. Alone, a player is its own normaliser, so its Q cannot be compared."
     headings = ["player", "effect of", *(title for title, _ in EFFECTS.values())]
     blocks.append(Table("vision", Grid(headings, rows, left=2), note))
     return Verdict(headline, lines), [Section("vision", "What changes", blocks)]

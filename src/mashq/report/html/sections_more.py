@@ -87,7 +87,7 @@ def deciding(facts: Facts) -> Section | None:
     else:
         plural = "item" if fewest == 1 else "items"
         told = f"Without the {fewest} {plural} ({fewest / count:.1%}) that favour {a} most, {b} would win."
-    exact = "The lead without an item is computed anew, with its normaliser; the part in the lead is to first order."
+    exact = "The lead without an item is computed again, with its normaliser; the part in the lead is to first order."
     return Section("deciding", "Which items decide", [Prose([told]), figure, Table("deciding", grid, exact)])
 
 
@@ -125,7 +125,15 @@ def sensitivity(facts: Facts, judges: Sequence[Facts]) -> Section:
         rows.append([view.refusals, _NORMALISERS[view.normalise], view.h, str(view.items), order])
     leaders = {view.ranking[0] for view in judged.views if view.ranking}
     same = "The leader is the same under every rule for refusals and every normaliser."
-    depends = "The leader depends on the rule for refusals, on the normaliser or on what H means."
+    depends = "The leader depends on the rule for refusals or on the normaliser."
+    if len({view.h for view in judged.views}) > 1:
+        same = (
+            "The leader is the same under every rule for refusals, every normaliser and both meanings of H "
+            "(faithful, adequate)."
+        )
+        depends = (
+            "The leader depends on the rule for refusals, on the normaliser or on what H means (faithful, adequate)."
+        )
     told = [same if len(leaders) == 1 else depends]
     for name, stretches in judged.weight_envelopes.items():
         if len(stretches) > 1:

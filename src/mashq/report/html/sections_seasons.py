@@ -24,7 +24,7 @@ def sweep(found: Sweep) -> tuple[Verdict, list[Section]]:
     names = list(dict.fromkeys(player.name for cell in cells for player in cell.players))
     known = labels(names)
     if not cells:
-        return Verdict("Nothing has been played yet", ["Go on with mashq resume."]), []
+        return Verdict("Nothing has been played yet", ["Continue with mashq resume."]), []
     blocks: list[Block] = [*_lines(found, known), Table("sweep", _sweep_grid(found, known), _SWEEP)]
     said = [f"Note: {note}" for note in notes(found)]
     verdict = Verdict(_best(found, known), [_swept(found)], tiles=_leaders(found, known))
@@ -130,7 +130,7 @@ def tournament(found: Tournament) -> tuple[Verdict, list[Section]]:
         return Verdict("Nothing can be rated yet", list(found.notes)), []
     top = players[0]
     sentences = [
-        f"{found.matches} meetings ({found.system}, {found.trials} trial(s) each) of {found.items} "
+        f"{found.matches} pairings ({found.system}, {found.trials} trial(s) each) of {found.items} "
         f"items; Q = {found.alpha:g}·H − {found.beta:g}·P."
     ]
     mark, headline = "", "The order is not known"

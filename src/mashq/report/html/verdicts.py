@@ -84,7 +84,7 @@ def _sentences(facts: Facts, judged: ScoreReport, known: dict[str, str]) -> Iter
     )
     yield judged.headline
     if len(judged.best_set) > 1 and len(judged.players) > 2:
-        yield f"Cannot be told from the best: {', '.join(known[name] for name in judged.best_set)}."
+        yield f"Cannot be told apart from the best: {', '.join(known[name] for name in judged.best_set)}."
     if first.low is not None and not judged.clear and (judged.items or 0) < FEW:
         yield "So few items leave the interval wide: more items would tell."
     yield _where(judged, known)
@@ -98,7 +98,7 @@ def _where(judged: ScoreReport, known: dict[str, str]) -> str:
     stretches = judged.envelope
     if len(stretches) == 1:
         names = [known[name] for name in judged.tied or [stretches[0].winner]]
-        return f"{' and '.join(names)} {'tie' if judged.tied else 'leads'} whatever cost weighs (at every beta)."
+        return f"{' and '.join(names)} {'tie' if judged.tied else 'leads'} at every beta, however much cost weighs."
     parts: list[str] = []
     for stretch in stretches[:6]:
         start, end, name = stretch.beta_from, stretch.beta_to, known[stretch.winner]

@@ -6,7 +6,7 @@ from mashq.report.documents.calibrate import Calibration
 from mashq.report.text.formatting import number, safe
 from mashq.report.text.tables import Format, Grid, prose, written
 
-NAMES = {"h": "H", "q": "Q", **{name: f"{name} an item" for name in ("tokens", "calls", "reviews", "seconds")}}
+NAMES = {"h": "H", "q": "Q", **{name: f"{name} per item" for name in ("tokens", "calls", "reviews", "seconds")}}
 DIGITS = {"h": 4, "q": 4, "tokens": 1, "calls": 3, "reviews": 3, "seconds": 3}
 
 

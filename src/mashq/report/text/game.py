@@ -111,7 +111,7 @@ def disclosure(document: Game) -> Grid:
         for row in document.disclosure
         if row.any
     ]
-    headings = ["vision", "policy", "against", "seat", "ΔQ", "ΔH", "Δreviews an item", "Δtokens an item"]
+    headings = ["vision", "policy", "against", "seat", "ΔQ", "ΔH", "Δreviews per item", "Δtokens per item"]
     title = "The price of disclosure: with snapshots shown minus without, paired by item"
     return Grid(headings, rows, title, left=3)
 
@@ -126,5 +126,5 @@ def sentences(document: Game) -> Iterator[str]:
         f"Q = {document.alpha:g}·H − {document.beta:g}·P."
     )
     if not document.finished:
-        yield f"Not all matches are played: go on with mashq resume {safe(document.run)}"
+        yield f"Not all matches are played: continue with mashq resume {safe(document.run)}"
     yield from (f"Note: {safe(note, 400)}" for note in document.notes)

@@ -87,17 +87,17 @@ def _sentences(document: Match, reviews: Mapping[str, ReviewSpend]) -> Iterable[
     bill = document.referee
     if bill is not None:
         yield (
-            f"The referee's own bill, charged to nobody: {bill.opened} calls, {number(bill.tokens)} tokens, "
+            f"The judge's own calls, charged to no player: {bill.opened} calls, {number(bill.tokens)} tokens, "
             f"{number(bill.seconds, 1)} s."
         )
     yield safe(document.headline, 600)
     yield from _figures(document)
     if not document.finished:
-        yield f"To go on: mashq resume {safe(document.run)}"
+        yield f"To continue: mashq resume {safe(document.run)}"
     yield _bought(players, reviews)
     if document.advice:
         told = ", ".join(f"{safe(name)} {own.did} of {own.advised}" for name, own in document.advice.items())
-        yield f"Decisions that were advised to review and did: {told}."
+        yield f"Reviews advised and made: {told}."
     rates = [f"{safe(p.name)} {p.score.answer_rate:.1%}" for p in players if p.score.answer_rate < 1]
     if rates:
         others = "; the others everything" if len(rates) < len(players) else ""
@@ -137,7 +137,7 @@ def _figures(document: Match) -> Iterator[str]:
             f"{number(a.penalty, 3)} against {number(b.penalty, 3)}."
         )
     if len(document.best_set) > 1 and len(document.players) > 2:
-        yield f"Cannot be told from the best: {', '.join(safe(name) for name in document.best_set)}."
+        yield f"Cannot be told apart from the best: {', '.join(safe(name) for name in document.best_set)}."
     if len(document.envelope) > 1 or (document.tied and document.envelope):
         yield leads(document)
 

@@ -19,7 +19,7 @@ def text(document: PlanDocument) -> str:
         (f"{safe(own.name, 80)} ({_matched(document, own)})", own.expected, own.worst) for own in document.players
     ]
     if document.referee is not None:
-        blocks.append(("judge (charged to nobody)", document.referee.expected, document.referee.worst))
+        blocks.append(("judge (charged to no player)", document.referee.expected, document.referee.worst))
     if len(blocks) > 1 or document.matches > 1:
         blocks.append(("all", document.expected, document.worst))
     parts: list[Block] = []
@@ -54,7 +54,7 @@ def bounds(players: Sequence[PlannedPlayer]) -> Iterator[str]:
 def _title(document: PlanDocument) -> str:
     """What is planned, in figures."""
     kind = {"vision": "vision study"}.get(document.season, document.season)
-    each = f", {document.trials} trials of each" if document.trials > 1 else ""
+    each = f", {document.trials:,} trials of each" if document.trials > 1 else ""
     items = _count(document.items, "item")
     return f"Plan of a {kind}: {_count(document.matches, 'match')} over {items}{each}"
 
@@ -132,6 +132,6 @@ def _wall(document: PlanDocument) -> str:
     )
     return (
         f"Wall time: {expected} expected, with matches side by side on this machine; at worst {worst}, with one call "
-        "after the other and every wait before one. Service hours are those of the calls. What is simulated takes no "
-        "time on the wall; that of detectors comes on top."
+        "after the other and every possible wait. Service hours are those of the calls. Simulated calls take no wall "
+        "time; the time of detectors is extra."
     )

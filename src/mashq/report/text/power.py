@@ -57,7 +57,7 @@ def sentences(document: Power) -> Iterator[str]:
     if not document.drawn:
         yield (
             f"With the present {found.items:,} items, a difference of {found.detectable:.4f} or more is "
-            f"told from 0 with a probability of {wanted}."
+            f"detected with {wanted} power."
         )
     for note in found.notes:
         yield f"Note: {safe(note, 500)}"
@@ -67,14 +67,14 @@ def _needed(document: Power, level: str, wanted: str) -> Iterator[str]:
     found = document.found
     if found.needed is None or found.asked is None:
         if found.dq < 1e-9:
-            yield "There is no difference in Q to tell: no number of items would tell them apart."
+            yield "There is no difference in Q: no number of items would tell them apart."
         else:
             yield (f"Never, in practice: a difference of {found.dq:.2g} would take more than {found.most:,} items.")
         return
     about = rounded_up(found.needed)
     yield (
-        f"About {about:,} items tell them apart (the {level} interval of the difference lies above 0) with a "
-        f"probability of {wanted}, if the difference is what was recorded."
+        f"About {about:,} items tell them apart (the {level} CI of the difference excludes 0) with {wanted} power, "
+        "if the true difference is the recorded one."
     )
     full = found.in_full
     if full is not None:
@@ -104,7 +104,7 @@ def _if(document: Power) -> Iterator[str]:
         worst = f"if {low:.4f}, {_items(found.if_low, found)}"
     yield f"{uncertain}if it is really {high:.4f}, {best}; {worst}."
     if low <= 0:
-        yield "The record does not show that there is a difference at all; what it promises of more items is a guess."
+        yield "The record does not show that there is a difference at all; what it says about more items is a guess."
 
 
 def _items(needed: int | None, found: PowerReport) -> str:

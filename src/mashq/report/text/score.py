@@ -30,7 +30,7 @@ class Scored(Protocol):
 
 
 def score_text(document: ScoreReport, form: Format, *, everyone: bool = False, best_set: bool = False) -> str:
-    """The whole output as text; with `best_set` only the players that cannot be told from the best."""
+    """The whole output as text; with `best_set` only the players that cannot be told apart from the best."""
     if best_set:
         names = set(document.best_set)
         shown = replace(document, players=[player for player in document.players if player.name in names])
@@ -46,14 +46,14 @@ def score_text(document: ScoreReport, form: Format, *, everyone: bool = False, b
 
 
 def best_set_said(document: ScoreReport) -> str:
-    """Who cannot be told from the best, in a sentence."""
+    """Who cannot be told apart from the best, in a sentence."""
     if not document.best_set:
         return "The best set is not known: there are no confidence intervals."
     if len(document.best_set) == 1:
         return f"{safe(document.best_set[0])} alone: the 95% CIs of its differences to all others exclude 0."
     return (
-        f"{len(document.best_set)} of {len(document.players)} players cannot be told from the best: with a "
-        "confidence of 95% the truly best is among them."
+        f"{len(document.best_set)} of {len(document.players)} players cannot be told apart from the best: with 95% "
+        "confidence the truly best is among them."
     )
 
 
@@ -106,7 +106,7 @@ def sentences(document: ScoreReport) -> Iterator[str]:
     yield from floors_said(document.floors)
     yield safe(document.headline, 600)
     if len(document.best_set) > 1 and len(document.players) > 2:
-        yield f"Cannot be told from the best: {_names(document.best_set)}."
+        yield f"Cannot be told apart from the best: {_names(document.best_set)}."
     if document.envelope:
         yield leads(document)
     for name, stretches in document.weight_envelopes.items():

@@ -57,7 +57,7 @@ def sentences(document: Sweep) -> Iterator[str]:
         "the first combination, paired by item, with its 95% interval."
     )
     if document.missing:
-        yield f"{document.missing} are still to be played: go on with mashq resume {safe(document.run)}"
+        yield f"{document.missing} are still to be played: continue with mashq resume {safe(document.run)}"
     if any(cell.winner for cell in document.cells):
         yield _leaders(document)
     yield from (f"Note: {safe(note, 400)}" for note in notes(document))

@@ -75,7 +75,7 @@ def sentences(document: Tournament) -> Iterator[str]:
     if document.simulated:
         yield SIMULATED
     yield (
-        f"{document.matches} meetings ({document.system}, {document.trials} trial(s) each, every group in each order "
+        f"{document.matches} pairings ({document.system}, {document.trials} trial(s) each, every group in each order "
         f"of its seats) of {document.items} items, {scored_by(document)}; "
         f"Q = {document.alpha:g}·H − {document.beta:g}·P."
     )
@@ -84,5 +84,5 @@ def sentences(document: Tournament) -> Iterator[str]:
         "player's mean against the largest mean costs of the field, so it compares players who never met."
     )
     if not document.finished:
-        yield f"Not all matches are played: go on with mashq resume {safe(document.run)}"
+        yield f"Not all matches are played: continue with mashq resume {safe(document.run)}"
     yield from (f"Note: {safe(note, 400)}" for note in document.notes)

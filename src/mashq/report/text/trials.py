@@ -76,9 +76,8 @@ def sentences(document: Trials) -> Iterator[str]:
     yield from floors_said(document.floors)
     yield safe(document.headline, 600)
     if not document.finished:
-        yield (
-            f"{document.trials} of {document.planned} trials are played: go on with mashq resume {safe(document.run)}"
-        )
+        played = f"{document.trials} of {document.planned} trials are played"
+        yield f"{played}: continue with mashq resume {safe(document.run)}"
     best = document.winner or next(iter(document.tied), None)
     wins = {player.name: player.wins for player in document.players}
     if best is not None and document.trials > 1:

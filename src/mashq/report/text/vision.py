@@ -44,14 +44,14 @@ def sentences(document: Vision) -> Iterator[str]:
     if document.simulated:
         yield SIMULATED
     yield (
-        f"Means per item, paired by item, ± half a 95% interval; * where it leaves zero out. {document.items} items, "
-        f"{document.trials} trial(s), {scored_by(document)}. Company: playing beside rivals unseen instead of alone. "
+        f"Means per item, paired by item, ± half a 95% interval; * where it excludes 0. {document.items} items, "
+        f"{document.trials} trial(s), {scored_by(document)}. Company: playing with rivals, unseen, instead of alone. "
         f"Vision: seeing the rivals' state ({document.when}) instead of not. Alone, a player is its own normaliser, "
-        "so its Q does not compare."
+        "so its Q cannot be compared."
     )
     yield from _verdict(document)
     if not document.finished:
-        yield f"Not all matches are played: go on with mashq resume {safe(document.run)}"
+        yield f"Not all matches are played: continue with mashq resume {safe(document.run)}"
     yield from (f"Note: {safe(note, 400)}" for note in document.notes)
 
 

@@ -152,7 +152,7 @@ const begin = async () => {
   }
   if (item.reference !== null) fill(find("reference"), make("h2", {}, "Reference answer"), make("div", { class: "text", dir: "auto" }, visible(item.reference)));
   fill(find("answers"), ...told.players.map((one, seat) => player(told, one, seat)),
-    told.referee.length ? make("section", { class: "panel" }, make("h2", {}, "The referee, charged to nobody"), attempts(told.referee, "The judge's own calls")) : null);
+    told.referee.length ? make("section", { class: "panel" }, make("h2", {}, "The judge's own calls, charged to no player"), attempts(told.referee, "The judge's own calls")) : null);
   find("place").textContent = `item ${number(position + 1)} of ${number(told.of)}`;
   const link = (id, to) => (to >= 0 && to < told.of ? find(id).setAttribute("href", address("/item", { ...here, item: to })) : find(id).setAttribute("aria-disabled", "true"));
   link("before", position - 1);

@@ -74,7 +74,7 @@ const strip = (meta, frame, seat, move) => {
     const step = (by, label, name) => make("button", { type: "button", class: "small", "aria-label": name,
       onclick: () => move(seat, Math.max(0, Math.min(lane.of - lane.cells.length, lane.start + by))) }, label);
     row.append(make("span", {}, step(-lane.cells.length, "‹", "Earlier items"), " ", step(lane.cells.length, "›", "Later items"),
-      " ", make("button", { type: "button", class: "small", onclick: () => move(seat, null) }, "at work")));
+      " ", make("button", { type: "button", class: "small", onclick: () => move(seat, null) }, "in progress")));
   }
   const over = frame.ended && frame.at === frame.total;
   return make("div", { class: "strip" }, row, make("div", { class: "cells" },
