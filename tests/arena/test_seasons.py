@@ -190,6 +190,16 @@ def test_a_sweep_of_the_score_plays_nothing_twice(tmp_path: Path) -> None:
     assert found["cells"][2]["players"][0]["against_first"]["q"]["value"] == pytest.approx(-first["penalty"])
 
 
+def test_a_value_that_stands_twice_is_two_combinations(tmp_path: Path) -> None:
+    found = play(
+        config(), tmp_path / "run", {"kind": "sweep", "trials": 2, "over": [["players.0.T", [0.5, 0.5, 0.9]]]}
+    )
+    shown = seasons.document(found)
+    assert [(one["settings"], one["trials"]) for one in dumped(shown)["cells"]] == [
+        ({"players.0.T": value}, 2) for value in (0.5, 0.5, 0.9)
+    ]
+
+
 def test_a_player_who_joins_plays_only_its_own_matches(tmp_path: Path) -> None:
     names = field("ABC", 0.5, 0.9, 1)
     season = {"kind": "tournament", "system": "round-robin", "seats": 2, "trials": 1}

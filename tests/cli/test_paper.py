@@ -94,6 +94,16 @@ def test_the_identities_of_the_protocol_hold_in_it(name: str, played: Mapping[st
         assert row["calls"] == pytest.approx(steps * row["items"] + row["reviews"]), row["label"]
 
 
+def test_one_model_in_every_part_plays_every_match(tmp_path: Path) -> None:
+    line = ["play", "main_results_1", "--model", "simulated/default", "--detector", "grounding", "--limit", "2"]
+    (one,) = json.loads(run(*line, "--out", tmp_path, "--json"))["experiments"]
+    labels = [label for group in experiment("main_results_1").groups for label in group.labels]
+    assert [row["label"] for row in one["rows"]] == labels and {row["model"] for row in one["rows"]} == {
+        "simulated/default"
+    }
+    assert [row["items"] for row in one["rows"]] == [2] * len(labels)
+
+
 def test_differences_are_ours_less_the_printed(played: Mapping[str, Any]) -> None:
     one = played["ablation_1"]
     for ours, theirs, apart in zip(one["rows"], one["printed"], one["differences"], strict=True):

@@ -123,6 +123,7 @@ class _Eval:
             manifest["seed"],
             name,
             [list(pair) for pair in own.cell],
+            own.number,
         ]
         self.id = hashlib.blake2b(json.dumps(said, default=str).encode(), digest_size=11).hexdigest()
 
