@@ -1,8 +1,9 @@
 """THE limits on what is read of anything that someone else wrote, and the readers that keep them.
 
-Every file and every reply is read through here, so that none of them, however it was made, takes a gigabyte of memory:
-its size (on disk, or unpacked), how deep it is nested, how long a row is, and what it would come to in memory, which
-is counted from its commas and brackets before it is parsed. docs/errors.md has the limits in one table.
+Every file and every reply is read through here, so that none of them, however it was made, takes a gigabyte of
+memory. Bounded are its size (unpacked, where it is packed), how deep it is nested, how long a row is, and what it
+would come to in memory, which is counted from its commas and brackets before it is parsed. docs/errors.md has the
+limits in one table.
 """
 
 import gzip
@@ -26,6 +27,7 @@ VALUES: Final = 10_000_000  # of a Parquet file
 RESULTS: Final = 2_000_000  # players times items times trials of a file of results
 DIRECTORY: Final = 16 * MB  # the table of contents of an .eval log
 DOCUMENT: Final = 64 * MB  # a manifest, a key of a sheet, a reference
+CELL: Final = 128 * MB  # of a run's file
 CONFIG: Final = MB
 CONFIG_VALUES: Final = 1_000_000  # with aliases written out, each value and each character
 TEXT: Final = MB  # a prompt, an API key
@@ -72,7 +74,7 @@ class Room:
         """Take some of it; TooMuch when there is no more."""
         self._left -= weight
         if self._left < 0:
-            raise TooMuch(f"{what}: what is read so far takes more than {size(self.most)} of memory: {SPLIT}")
+            raise TooMuch(f"{what} brings what is held in memory to more than {size(self.most)}: {SPLIT}")
 
 
 def size(count: int) -> str:
@@ -87,12 +89,12 @@ def weight(text: str) -> int:
 
 
 def parse(data: str | bytes, what: str, room: Room | None = None, decoder: json.JSONDecoder = DECODER) -> Any:
-    """JSON of someone else's. ValueError when it is none, TooMuch when it is too deep or would take too much memory."""
+    """JSON of someone else's. ValueError when it is none, TooMuch when it is too deep or would take too much room."""
     text = data if isinstance(data, str) else data.decode(json.detect_encoding(data))
     (room or Room()).take(weight(text), what)
     check_depth(text, what)
     try:
-        return cast(Any, decoder.decode(text))
+        return decoder.decode(text)
     except _Digits:
         raise TooMuch(
             f"{what} has a whole number of more than {DIGITS} digits: write it as text, or leave it out"

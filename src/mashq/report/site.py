@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
+from mashq.bounds import TooMuch, read_json
 from mashq.errors import ConfigError, MashqError, StoreError
 from mashq.protocol.resources import RESOURCES
 from mashq.protocol.score import ScoreRules, figures, reduce, view, with_known
@@ -235,8 +236,8 @@ def _check(out: Path) -> None:
 def _own(out: Path) -> list[str]:
     """The files that an earlier site of ours wrote here; only names it could have written count."""
     try:
-        names: list[Any] = json.loads((out / MARK).read_text("utf-8"))["files"]
-    except (OSError, ValueError, KeyError, TypeError):
+        names: list[Any] = read_json(out / MARK)["files"]
+    except (OSError, ValueError, KeyError, TypeError, TooMuch):
         return []
     return [
         name

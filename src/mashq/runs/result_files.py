@@ -112,8 +112,8 @@ def _row(where: str, cells: Mapping[str, object], renamed: Mapping[str, str]) ->
             costs[name] = value
     check(h, status, costs, where)
     trial = cell("trial")
-    names = (intern(str("" if value is None else value)) for value in (player, item, trial))
-    return Row(*names, h, intern(status), _tokens(costs), where)
+    own, what, when = (intern(str("" if value is None else value)) for value in (player, item, trial))
+    return Row(own, what, when, h, intern(status), _tokens(costs), where)
 
 
 def _tokens(costs: dict[str, float]) -> dict[str, float]:
