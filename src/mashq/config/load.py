@@ -112,6 +112,8 @@ def _texts(document: object) -> Iterator[str]:
 
 def _yaml(text: str, source: str) -> object:
     try:
+        if "<<" in text:
+            _check_merges(YAML(typ="safe", pure=True).compose(text), source)  # pyright: ignore[reportUnknownMemberType]
         return YAML(typ="safe", pure=True).load(text)  # pyright: ignore[reportUnknownMemberType]
     except MarkedYAMLError as error:
         marked: Any = error
@@ -124,6 +126,34 @@ def _yaml(text: str, source: str) -> object:
         ) from None
     except (YAMLError, ValueError) as error:
         raise ConfigError(f"{source} is not YAML: {' '.join(str(error).split())[:200]}") from None
+
+
+def _check_merges(root: Any, source: str) -> None:
+    """Mappings that merge others are written out while they are read: see before what they come to."""
+    sizes: dict[int, int] = {}
+    left: list[tuple[Any, bool]] = [(root, False)]
+    while left:
+        node, seen = left.pop()
+        inner = _inside(node)
+        if seen:
+            sizes[id(node)] = 1 + sum(sizes.get(id(part), bounds.CONFIG_VALUES) for part in inner)
+        elif id(node) not in sizes:
+            left.append((node, True))
+            left += ((part, False) for part in inner)
+            sizes[id(node)] = bounds.CONFIG_VALUES  # until it is known: one that holds itself has no end
+    if sizes[id(root)] > bounds.CONFIG_VALUES:
+        raise ConfigError(
+            f"{source} merges mappings (<<) to more than {bounds.CONFIG_VALUES:,} values: write them out"
+        )
+
+
+def _inside(node: Any) -> list[Any]:
+    """The nodes within a node of YAML."""
+    value: Any = getattr(node, "value", None)
+    if not isinstance(value, list):
+        return []
+    entries = cast(list[Any], value)
+    return [part for entry in entries for part in (cast(Any, entry) if isinstance(entry, tuple) else (entry,))]
 
 
 def _override(document: dict[str, Any], override: str) -> None:

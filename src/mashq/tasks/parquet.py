@@ -14,7 +14,7 @@ from typing import Any
 from mashq.bounds import DATA, DIRECTORY, MB, SPLIT, VALUE, VALUES, Room, TooMuch, size
 from mashq.errors import ConfigError, DataError
 
-BATCH, SLICE = 4096, 32 * MB
+BATCH, FEW, SLICE = 4096, 64, 32 * MB
 BYTES, PREFIXED = 6, 7  # a column of texts; texts stored as what differs from the one before
 MARK, MOST_ENTRIES, MOST_LEVELS = b"PAR1", 1_000_000, 20
 
@@ -56,11 +56,14 @@ def _checked(path: Path) -> tuple[list[str], int]:
             if min(column[5], column[6], leaf.get(2, 0)) < 0:
                 raise ValueError("its table of contents is damaged")
             values += column[5]
-            total += max(column[6], column[5] * leaf.get(2, 0))
-            if column[1] == BYTES:
-                texts[".".join(name.decode() for name in column[3])] = None
+            told = column.get(16, {}).get(1, 0)  # newer files say what their texts come to
+            total += max(column[6], told, column[5] * leaf.get(2, 0))
             if PREFIXED in column[2]:
                 batch = 1
+            elif column[1] == BYTES and len(column[3]) == 1:
+                texts[column[3][0].decode()] = None
+            elif column[1] == BYTES:  # within lists or mappings: these cannot be kept as references
+                batch = min(batch, FEW)
     if total > DATA:
         raise TooMuch(f"{path} is larger than {size(DATA)} unpacked: {SPLIT}")
     if max(values, about[3] * len(leaves)) > VALUES:
