@@ -33,10 +33,11 @@ CONFIG_VALUES: Final = 1_000_000  # with aliases written out, each value and eac
 TEXT: Final = MB  # a prompt, an API key
 DEPTH: Final = 100
 DIGITS: Final = 40
-REPLY: Final = 32 * MB  # of a model, unpacked; a stream altogether
+ANSWER: Final = 8 * MB  # of a model to us, unpacked
+REPLY: Final = 32 * MB  # of a model to an agent, unpacked: it may be embeddings, or a stream altogether
 REPLY_MEMORY: Final = 256 * MB
 EVENT: Final = 4 * MB  # of a stream
-EVENTS: Final = 1_000_000
+EVENTS: Final = 400_000
 REQUEST: Final = 8 * MB  # of an agent
 AGENT: Final = 2 * MB  # what an agent says of one item
 

@@ -41,13 +41,13 @@ def packed() -> Iterator[bytes]:
 
 
 def objects() -> Iterator[bytes]:
-    """Thirty megabytes of objects, which would be two gigabytes."""
-    yield HEAD + b'\r\n{"choices": [' + b"{}," * 10_000_000 + b"{}]}"
+    """Eight megabytes of objects."""
+    yield HEAD + b'\r\n{"choices": [' + b"{}," * 2_700_000 + b"{}]}"
 
 
 def wide() -> Iterator[bytes]:
-    """Thirty megabytes of text, of four bytes a letter once read."""
-    text = json.dumps("a" * 30_000_000 + "😀", ensure_ascii=False).encode()
+    """Eight megabytes of text, of four bytes a letter once read."""
+    text = json.dumps("a" * 8_000_000 + "😀", ensure_ascii=False).encode()
     yield HEAD + b'\r\n{"choices": [{"message": {"content": ' + text + b'}, "finish_reason": "stop"}]}'
 
 
@@ -95,7 +95,8 @@ async def serve(name: str) -> None:
         writer.close()
 
     server = await asyncio.start_server(answer, "127.0.0.1", 0)
-    print(server.sockets[0].getsockname()[1], flush=True)
+    sys.stdout.write(f"{server.sockets[0].getsockname()[1]}\n")
+    sys.stdout.flush()
     await asyncio.to_thread(sys.stdin.read)
 
 
@@ -126,7 +127,7 @@ def main(name: str) -> None:
         server.kill()
     status = Path("/proc/self/status").read_text().splitlines()
     most = next(int(line.split()[1]) // 1024 for line in status if line.startswith("VmHWM"))
-    print(json.dumps({"kind": outcome.kind, "error": outcome.error, "memory": most}))
+    sys.stdout.write(json.dumps({"kind": outcome.kind, "error": outcome.error, "memory": most}) + "\n")
 
 
 if __name__ == "__main__":

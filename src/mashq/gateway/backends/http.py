@@ -17,7 +17,7 @@ import aiohttp
 import aiohttp.connector
 
 from mashq import bounds
-from mashq.bounds import REPLY, REPLY_MEMORY, Room, TooMuch
+from mashq.bounds import ANSWER, REPLY, REPLY_MEMORY, Room, TooMuch
 from mashq.gateway.preflight import proxy_of
 from mashq.gateway.redaction import Redaction
 from mashq.gateway.retry import parse_retry_after
@@ -169,7 +169,7 @@ class HttpBackend:
         body = json.dumps(self.wire.encode(self.model, request, self.options)).encode()
 
         async def take(response: aiohttp.ClientResponse, started: float, _: asyncio.Timeout) -> Outcome:
-            return (await self.received(response, started, self.wire.decode, self.wire))[0]
+            return (await self.received(response, started, self.wire.decode, self.wire, ANSWER))[0]
 
         return await self.exchange(self._path, body, take)
 
@@ -206,13 +206,13 @@ class HttpBackend:
             return self.lost("dropped", f"the connection was lost: {error!r}", started)
 
     async def received(
-        self, response: aiohttp.ClientResponse, started: float, decode: Decode, wire: Wire
+        self, response: aiohttp.ClientResponse, started: float, decode: Decode, wire: Wire, most: int = REPLY
     ) -> tuple[Outcome, bytes | None]:
-        """The outcome of a reply read whole, and its body unless that never ended."""
-        data = await _read(response)
+        """The outcome of a reply read whole, and its body unless that is longer than `most`."""
+        data = await _read(response, most)
         seconds = self._clock.tick() - started
         if data is None:
-            error = f"the body is longer than {bounds.size(REPLY)}"
+            error = f"the body is longer than {bounds.size(most)}"
             return Outcome("unparsable", seconds=seconds, status=response.status, error=error), None
         said = response.headers.get("Retry-After")
         retry_after = None if said is None else parse_retry_after(said, self._clock.now())
@@ -289,13 +289,13 @@ class HttpBackend:
         """The pool is closed by whoever made it."""
 
 
-async def _read(response: aiohttp.ClientResponse) -> bytes | None:
-    """The whole body, or None when it is longer than any reply could be."""
+async def _read(response: aiohttp.ClientResponse, most: int) -> bytes | None:
+    """The whole body, or None when it is longer than that."""
     content, chunks, size = response.content, list[bytes](), 0
     while not content.at_eof():
         chunk = await content.readany()
         size += len(chunk)
-        if size > REPLY:
+        if size > most:
             response.close()
             return None
         chunks.append(chunk)
