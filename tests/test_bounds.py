@@ -310,3 +310,33 @@ def test_depth_is_counted_in_the_time_of_one_reading() -> None:
     bounds.check_depth("[" + '"a[",' * 400_000 + "]", "it")
     bounds.check_depth('["' + "\\\\" * 4_000_000 + "[" * 200 + '"]', "it")
     assert time.monotonic() - began < 5
+
+
+def test_the_docs_state_every_limit() -> None:
+    text = (Path(__file__).parent.parent / "docs" / "errors.md").read_text()
+    table = text.partition("## Limits on what is read")[2].partition("| what it says")[0]
+    said = [row.split("|")[2].strip() for row in table.splitlines() if row.startswith("| ")][1:]
+    limits = (
+        *(bounds.DATA, bounds.ROW, bounds.LINES, bounds.MEMORY, bounds.VALUES, bounds.DIRECTORY, bounds.RESULTS),
+        *(
+            bounds.DOCUMENT,
+            bounds.CELL,
+            bounds.CONFIG,
+            bounds.CONFIG_VALUES,
+            bounds.TEXT,
+            bounds.DEPTH,
+            bounds.DIGITS,
+        ),
+        *(
+            bounds.ANSWER,
+            bounds.REPLY,
+            bounds.REPLY_MEMORY,
+            bounds.EVENT,
+            bounds.EVENTS,
+            bounds.REQUEST,
+            bounds.AGENT,
+        ),
+    )
+    assert said == [f"{limit:,}" if limit % bounds.MB else bounds.size(limit) for limit in limits]
+    known = {value for name, value in vars(bounds).items() if name.isupper() and isinstance(value, int)}
+    assert known - set(limits) == {bounds.MB, bounds.CHUNK, bounds.OBJECT, bounds.LIST, bounds.VALUE, bounds.LINE}

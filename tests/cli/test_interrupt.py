@@ -26,6 +26,7 @@ click.echo = interrupted
 sys.argv[0] = "mashq"
 from mashq import cli
 """
+SLOW = pytest.mark.slow
 PLAY = "cli.main()"
 ELSEWHERE = """
 def first(**_):
@@ -35,12 +36,12 @@ cli.main()
 """
 
 
-@pytest.mark.parametrize("pause", [None, 0.0, 0.02], ids=["while it says so", "at once", "a little later"])
+@pytest.mark.parametrize("pause", [None, pytest.param(0.0, marks=SLOW), pytest.param(0.02, marks=SLOW)])
 def test_a_match_that_is_interrupted_twice(tmp_path: Path, pause: float | None) -> None:
     out = tmp_path / "run"
     with FakeProvider() as provider:
         (tmp_path / "match.yaml").write_text(
-            json.dumps(http_config(provider.base_url, write_items(tmp_path / "items.jsonl", 60)))
+            json.dumps(http_config(provider.base_url, write_items(tmp_path / "items.jsonl", 15)))
         )
         program = ["-c", AGAIN + PLAY] if pause is None else ["-m", "mashq"]
         command = [sys.executable, *program, "run", str(tmp_path / "match.yaml"), "--out", str(out)]
