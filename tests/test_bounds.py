@@ -106,6 +106,7 @@ def test_results_that_would_be_a_table_of_billions(tmp_path: Path) -> None:
     refused("make more than 2,000,000 results", "score", data)
 
 
+@pytest.mark.slow
 def test_columns_by_the_million(tmp_path: Path) -> None:
     data = tmp_path / "results.csv"
     data.write_text(",".join(f"c{n}" for n in range(100_000)) + "\n" + "a\n" * 1000)
@@ -153,6 +154,7 @@ def test_a_log_that_unpacks_to_too_much(tmp_path: Path, name: str) -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_log_of_millions_of_members(tmp_path: Path) -> None:
     """Its table of contents alone would take gigabytes."""
     log = tmp_path / "log.eval"
@@ -193,6 +195,7 @@ def test_a_row_group_that_unpacks_to_too_much(tmp_path: Path) -> None:
     refused("is larger than 256 MB unpacked", *planned(tmp_path, data))
 
 
+@pytest.mark.slow
 def test_a_list_of_nothing_fifty_million_times(tmp_path: Path) -> None:
     arrow: Any = pytest.importorskip("pyarrow")
     nothing = arrow.nulls(50_000_000, arrow.int8())
@@ -201,6 +204,7 @@ def test_a_list_of_nothing_fifty_million_times(tmp_path: Path) -> None:
     refused("has more than 10,000,000 values", *planned(tmp_path, data))
 
 
+@pytest.mark.slow
 def test_texts_that_share_their_beginnings(tmp_path: Path) -> None:
     """Each is stored as what differs from the one before: a megabyte a row in a few bytes."""
     arrow: Any = pytest.importorskip("pyarrow")
