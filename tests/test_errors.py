@@ -24,6 +24,7 @@ ERRORS = {
     "ProviderError",
     "StoreError",
     "Stopped",
+    "TooMuch",
 }
 SETTINGS = {"config/load.py", "config/schema.py", "protocol/rules.py"}  # where a ValueError is a wrong setting
 # A sentence that is only a variable, and the function of the same file that makes it.

@@ -3,6 +3,7 @@
     MashqError            exit code 2: bad input, one sentence that says what, where and how to fix it
     ├── ConfigError       the configuration, or something it names, is wrong or missing
     ├── DataError         a data file is missing, empty or malformed
+    │   └── TooMuch       more than is read of such a thing (in `bounds`)
     ├── DetectorError     a detector cannot score, or scored outside [0, 1]
     ├── StoreError        the run directory cannot be read or written
     └── ProviderError     a model's first call says that it will answer nobody: key, name or quota

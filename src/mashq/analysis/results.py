@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from mashq.bounds import RESULTS, TooMuch
 from mashq.errors import DataError
 from mashq.protocol.results import ABSENT, COST_NAMES, STATUSES, Cost, Floats, Results
 
@@ -53,6 +54,11 @@ def from_rows(rows: Iterable[Row], *, totals: bool = False) -> Results:
     place = {unit: at for at, unit in enumerate(units)}
     named = list(trials)
     shape = (len(players), len(units))
+    if len(players) * len(units) > RESULTS:
+        raise TooMuch(
+            f"{len(players):,} players on {len(units):,} items and trials make more than {RESULTS:,} results: "
+            "score fewer of them at once"
+        )
     status = np.full(shape, ABSENT, dtype=np.int8)
     h = np.full(shape, np.nan)
     costs = {name: np.full(shape, np.nan) for name in COST_NAMES}

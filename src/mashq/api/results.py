@@ -11,6 +11,7 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar, cast, overload
 
+from mashq import outputs
 from mashq.analysis.conditions import Checked as Check
 from mashq.analysis.parts import Costs, Lead
 from mashq.analysis.score_types import ScoreReport
@@ -409,8 +410,7 @@ class Page:
         """Write the page to a file."""
         place = Path(path)
         try:
-            place.parent.mkdir(parents=True, exist_ok=True)
-            place.write_bytes(self.html.encode("utf-8", "replace"))
+            outputs.write(place, self.html)
         except OSError as error:
             raise StoreError(f"{place} cannot be written ({error.strerror}): choose another place") from None
         return Page(self.html, place)

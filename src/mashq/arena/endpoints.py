@@ -6,13 +6,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from mashq.bounds import TEXT, read_text
 from mashq.config import Config, ModelConfig, nearest
 from mashq.detectors.llm_judge import model_of
 from mashq.errors import ConfigError
 from mashq.extensions import WIRES
 from mashq.gateway import prices
 from mashq.gateway.backends import weights
-from mashq.gateway.backends.http import HttpBackend, Pool
+from mashq.gateway.backends.http import HttpBackend, Pool, Silence
 from mashq.gateway.backends.nobody import NobodyBackend
 from mashq.gateway.backends.recorded import RecordedBackend
 from mashq.gateway.backends.simulated import Parameters, SimulatedBackend
@@ -236,6 +237,7 @@ class Endpoints:
             key=self._key(name, settings, listed),
             options=options,
             timeout=settings.timeout,
+            silence=Silence(settings.first_byte_timeout, settings.idle_timeout),
             headers=settings.headers,
             secret_headers={
                 header: self._secret(name, header, there) for header, there in settings.header_env.items()
@@ -333,7 +335,7 @@ def _read_key(name: str, path: Path) -> str:
     try:
         if path.stat().st_mode & 0o077:
             raise ConfigError(f"the key file {path} can be read by others: run 'chmod 600 {path}'")
-        key = path.read_text("utf-8").strip()
+        key = read_text(path, TEXT).strip()
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"the key file {path} of {name} cannot be read ({error}): fix api_key_file") from None
     if not key:

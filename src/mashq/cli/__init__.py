@@ -102,6 +102,7 @@ def main() -> None:
         error.show()
         sys.exit(BAD_INPUT)
     except (click.Abort, KeyboardInterrupt):
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # it stops already: a second one changes nothing
         click.echo("mashq: stopped", err=True)
         sys.exit(STOPPED)
     except BrokenPipeError:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from mashq import outputs
 from mashq.errors import StoreError
 
 if TYPE_CHECKING:
@@ -66,9 +67,9 @@ class Checks:
         for one in found:
             click.echo(said(one), err=True)
         if self.junit is not None:
-            _write(self.junit, "w", junit(score, found, source))
+            _write(self.junit, junit(score, found, source))
         if self.summary is not None:
-            _write(self.summary, "a", summary(score, found, source))
+            _write(self.summary, summary(score, found, source), append=True)
         if any(one.true for one in found):
             sys.exit(FAILED)
 
@@ -87,10 +88,8 @@ def check_options(command: "Callable[..., None]") -> "Callable[..., None]":
     return wrapped
 
 
-def _write(path: Path, mode: str, text: str) -> None:
+def _write(path: Path, text: str, *, append: bool = False) -> None:
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open(mode, encoding="utf-8") as file:
-            file.write(text)
+        outputs.write(path, text, append=append)
     except OSError as error:
         raise StoreError(f"{path} cannot be written ({error.strerror}): choose another place") from None

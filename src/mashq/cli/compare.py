@@ -1,9 +1,14 @@
 """`mashq compare`: the same players in several runs."""
 
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import click
+
+from mashq.errors import MashqError
+
+if TYPE_CHECKING:
+    from mashq.runs.open import Season
 
 
 @click.command()
@@ -24,6 +29,8 @@ def compare(
 ) -> None:
     """The players that RUNS have in common, side by side: trials, detectors, rules.
 
+    A run that cannot be read is passed over, and told, as long as two are left.
+
     \b
     Example:
       mashq compare runs/T80 runs/T85 runs/T90
@@ -31,7 +38,22 @@ def compare(
     from mashq.report.documents.base import as_json as json_of
     from mashq.report.documents.compare import document
     from mashq.report.text.compare import text
+    from mashq.report.text.formatting import safe
+    from mashq.runs.manifest import MANIFEST
     from mashq.runs.open import load_season
 
-    found = document([load_season(path) for path in runs], h)
+    seasons: list[Season] = []
+    wrong: list[MashqError] = []
+    for path in runs:
+        try:
+            seasons.append(load_season(path))
+        except MashqError as error:
+            wrong.append(error)
+            if not (path / MANIFEST).exists():
+                raise
+    if wrong and len(seasons) < 2:
+        raise wrong[0]
+    for error in wrong:
+        click.echo(f"Passed over: {safe(str(error), 300)}", err=True)
+    found = document(seasons, h)
     click.echo(json_of(found) if as_json else text(found, form))

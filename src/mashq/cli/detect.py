@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, cast
+from typing import IO, Any, cast
 
 import click
 
@@ -59,21 +59,20 @@ def _write(batch: list[Any], scores: list[float], spans: Any) -> None:
 
 
 def _read(path: Path) -> Iterator[Any]:
+    try:
+        with path.open("rb") as file:
+            yield from _pairs(path, file)
+    except OSError as error:
+        raise DataError(f"{path} cannot be read ({error}): give a JSONL file of pairs") from None
+
+
+def _pairs(path: Path, file: IO[bytes]) -> Iterator[Any]:
+    from mashq.bounds import json_lines
     from mashq.detectors.base import Pair
 
-    try:
-        lines = path.read_text("utf-8-sig").split("\n")
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"{path} cannot be read ({error}): give a JSONL file of pairs") from None
     empty = True
-    for number, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
+    for number, row in json_lines(file, str(path)):
         empty = False
-        try:
-            row: Any = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            raise DataError(f"{path} line {number} is not JSON ({error}): one object a line") from None
         values = cast(dict[str, Any], row) if isinstance(row, dict) else {}
         if not isinstance(values.get("source"), str) or not isinstance(values.get("answer"), str):
             raise DataError(f'{path} line {number} needs "source" and "answer", both strings')

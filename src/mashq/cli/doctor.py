@@ -112,11 +112,13 @@ def key_files(config: "Config | None") -> Iterator[Said]:
 
 def env_file(path: Path, named: set[str | None]) -> Iterator[Said]:
     """Whether a `.env` file here holds keys that others can read; names only, never what they hold."""
+    from mashq.bounds import TEXT, TooMuch, read_bytes
+
     if not path.is_file() or not path.stat().st_mode & OTHERS:
         return
     try:
-        text = path.read_text("utf-8", "replace")
-    except OSError:  # what cannot be read here is no way to a key for this user; its owner is told
+        text = read_bytes(path, TEXT).decode("utf-8", "replace")
+    except (OSError, TooMuch):  # what cannot be read here is no way to a key for this user; its owner is told
         return
     there: list[str] = re.findall(r"^\s*(?:export\s+)?(\w+)\s*=\s*\S", text, re.MULTILINE)
     found = [name for name in dict.fromkeys(there) if name in named]

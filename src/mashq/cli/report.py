@@ -4,6 +4,7 @@ from pathlib import Path
 
 import click
 
+from mashq import outputs
 from mashq.errors import StoreError
 
 
@@ -39,8 +40,7 @@ def report(
     place = out or Path("report.html")
     text = found.html().encode("utf-8", "replace")
     try:
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_bytes(text)
+        outputs.write(place, text)
     except OSError as error:
         raise StoreError(f"{place} cannot be written ({error.strerror}): choose another -o") from None
     click.echo(f"{place} ({len(text) / 1e6:.1f} MB)", err=True)

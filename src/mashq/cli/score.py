@@ -1,6 +1,5 @@
 """`mashq score`: results from a run or from anywhere, with intervals, flips and views."""
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -117,6 +116,7 @@ def _positive(name: str, text: str) -> float:
 
 def _reference(text: str) -> tuple[dict[str, float] | None, bool]:
     """What costs are relative to, and whether per item."""
+    from mashq.bounds import read_json
     from mashq.report.documents.source import resource
 
     if text == "match":
@@ -125,7 +125,7 @@ def _reference(text: str) -> tuple[dict[str, float] | None, bool]:
     if kind != "reference" or not name:
         raise ConfigError(f"--normalise {text!r}: write match, or reference:FILE")
     try:
-        document: dict[str, Any] = dict(json.loads(Path(name).read_text("utf-8")))
+        document: dict[str, Any] = dict(read_json(Path(name)))
         per_item = "per_item" in document
         pairs: dict[str, Any] = dict(document["per_item"]) if per_item else document
         if per_item and len(document) > 1:

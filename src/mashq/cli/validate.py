@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
+from mashq import outputs
 from mashq.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
@@ -123,7 +124,7 @@ def report(
     document = ValidationReport(run=known["run"], detector=detector, rows=len(rows), found=found, notes=notes)
     if plot is not None:
         try:
-            plot.write_text(drawn(document), "utf-8")
+            outputs.write(plot, drawn(document))
         except OSError as error:
             raise ConfigError(f"{plot} cannot be written ({error.strerror}): choose another --plot") from None
     click.echo(json_of(document) if as_json else validation_text(document, form))

@@ -9,17 +9,17 @@ from pydantic import ValidationError
 from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
+from mashq import bounds
+from mashq.bounds import TooMuch
 from mashq.config.errors import sentence
 from mashq.config.schema import Config
 from mashq.errors import ConfigError
-
-MAX_VALUES = 1_000_000
 
 
 def load(path: Path, overrides: Sequence[str] = ()) -> Config:
     """Read a configuration file and apply `key=value` overrides."""
     try:
-        text = path.read_text("utf-8")
+        text = bounds.read_text(path, bounds.CONFIG)
     except FileNotFoundError:
         raise ConfigError(f"{path} does not exist: 'mashq init' writes one to start from") from None
     except (OSError, UnicodeDecodeError) as error:
@@ -34,7 +34,7 @@ def parse(text: str, source: str, overrides: Sequence[str] = ()) -> Config:
         raise ConfigError(f"{source} holds no configuration: it must be a mapping with 'players'")
     try:
         plain = cast(dict[str, Any], _plain(cast(object, document)))
-    except (TypeError, ValueError, RecursionError) as error:
+    except (TypeError, ValueError, TooMuch) as error:
         raise ConfigError(
             f"{source} holds something no setting can be ({error}): use plain keys and values"
         ) from None
@@ -70,7 +70,7 @@ def values_of(option: str) -> tuple[str, list[Any]]:
         raise ConfigError(f"--over {option!r}: write it as key=value,value, for example rules.T=0.8,0.9")
     try:
         return path, cast(list[Any], _plain(cast(object, found)))
-    except (TypeError, ValueError, RecursionError) as error:
+    except (TypeError, ValueError, TooMuch) as error:
         raise ConfigError(f"--over {path} holds something no setting can be ({error}): use plain values") from None
 
 
@@ -93,19 +93,7 @@ def together_of(option: str) -> tuple[str, list[Any]]:
 
 def _plain(document: object) -> object:
     """The same as JSON would have it. Aliases are written out, so what they come to is counted before."""
-    left, values = [document], 0
-    while left:
-        values += 1
-        if values > MAX_VALUES:
-            raise ValueError(f"more than {MAX_VALUES:,} values, or one that holds itself")
-        here = left.pop()
-        left += (
-            cast(dict[object, object], here).values()
-            if isinstance(here, dict)
-            else cast(list[object], here)
-            if isinstance(here, list)
-            else ()
-        )
+    bounds.measure(document, "it")
     return json.loads(json.dumps(document, default=str))
 
 
@@ -124,14 +112,48 @@ def _texts(document: object) -> Iterator[str]:
 
 def _yaml(text: str, source: str) -> object:
     try:
+        if "<<" in text:
+            _check_merges(YAML(typ="safe", pure=True).compose(text), source)  # pyright: ignore[reportUnknownMemberType]
         return YAML(typ="safe", pure=True).load(text)  # pyright: ignore[reportUnknownMemberType]
     except MarkedYAMLError as error:
         marked: Any = error
         mark = marked.problem_mark or marked.context_mark
         where = "" if mark is None else f" line {mark.line + 1}"
         raise ConfigError(f"{source}{where}: {' '.join(str(marked.problem).split())}") from None
-    except (YAMLError, ValueError, RecursionError) as error:
+    except RecursionError:
+        raise ConfigError(
+            f"{source} is nested too deeply: {bounds.DEPTH} levels are enough for any setting"
+        ) from None
+    except (YAMLError, ValueError) as error:
         raise ConfigError(f"{source} is not YAML: {' '.join(str(error).split())[:200]}") from None
+
+
+def _check_merges(root: Any, source: str) -> None:
+    """Mappings that merge others are written out while they are read: see before what they come to."""
+    sizes: dict[int, int] = {}
+    left: list[tuple[Any, bool]] = [(root, False)]
+    while left:
+        node, seen = left.pop()
+        inner = _inside(node)
+        if seen:
+            sizes[id(node)] = 1 + sum(sizes.get(id(part), bounds.CONFIG_VALUES) for part in inner)
+        elif id(node) not in sizes:
+            left.append((node, True))
+            left += ((part, False) for part in inner)
+            sizes[id(node)] = bounds.CONFIG_VALUES  # until it is known: one that holds itself has no end
+    if sizes[id(root)] > bounds.CONFIG_VALUES:
+        raise ConfigError(
+            f"{source} merges mappings (<<) to more than {bounds.CONFIG_VALUES:,} values: write them out"
+        )
+
+
+def _inside(node: Any) -> list[Any]:
+    """The nodes within a node of YAML."""
+    value: Any = getattr(node, "value", None)
+    if not isinstance(value, list):
+        return []
+    entries = cast(list[Any], value)
+    return [part for entry in entries for part in (cast(Any, entry) if isinstance(entry, tuple) else (entry,))]
 
 
 def _override(document: dict[str, Any], override: str) -> None:
@@ -139,7 +161,10 @@ def _override(document: dict[str, Any], override: str) -> None:
     path, equals, value = override.partition("=")
     if not equals or not path:
         raise ConfigError(f"--set {override!r}: write it as key=value, for example rules.T=0.9")
-    _place(document, path, _yaml(value, f"--set {path}"), f"--set {override}")
+    try:
+        _place(document, path, _plain(_yaml(value, f"--set {path}")), f"--set {override}")
+    except (TypeError, ValueError, TooMuch) as error:
+        raise ConfigError(f"--set {path} holds something no setting can be ({error}): use plain values") from None
 
 
 def _place(document: dict[str, Any], path: str, parsed: object, option: str) -> None:

@@ -319,6 +319,8 @@ class ModelConfig(Strict):
     temperature: Annotated[float, Field(ge=0, le=2)] | Literal["auto"] | None = "auto"
     max_tokens: int | None = Field(default=None, ge=1, le=10_000_000)
     timeout: float = Field(default=120.0, gt=0, le=86_400)
+    first_byte_timeout: float = Field(default=120.0, gt=0, le=86_400)
+    idle_timeout: float = Field(default=120.0, gt=0, le=86_400)
     concurrency: int = Field(default=8, ge=1, le=100_000)
     requests_per_minute: float | None = Field(default=None, gt=0)
     retry: RetryConfig = RetryConfig()

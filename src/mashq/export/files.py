@@ -6,6 +6,7 @@ written exactly as it is, also where a spreadsheet would take it for a formula; 
 
 import contextlib
 import csv
+import errno
 import importlib
 import json
 import math
@@ -54,6 +55,8 @@ def place(path: Path) -> Generator[Path]:
         raise ConfigError(f"{path} is a folder: give the name of a file with -o")
     fresh = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
+        if path.is_symlink():
+            raise OSError(errno.ELOOP, "it is a link to another place")
         yield fresh
         fresh.replace(path)
     except OSError as error:

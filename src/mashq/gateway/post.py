@@ -1,9 +1,8 @@
 """One JSON document to a service and one back: how an agent that is a service is handed its items."""
 
-import json
-
 import aiohttp
 
+from mashq.bounds import TooMuch, parse
 from mashq.gateway.untrusted import as_object
 
 
@@ -33,8 +32,8 @@ async def post_json(url: str, document: dict[str, object], most: int) -> bytes:
 def answer_in(data: bytes) -> tuple[dict[str, object] | None, str]:
     """The JSON object in a line or a body, or what is wrong with it."""
     try:
-        document = as_object(json.loads(data.decode("utf-8")))
-    except (ValueError, RecursionError):
+        document = as_object(parse(data.decode("utf-8"), "it"))
+    except (ValueError, RecursionError, TooMuch):
         return None, f"the agent sent something that is not JSON: {data[:100].decode('utf-8', 'replace')!r}"
     if document is None or not isinstance(document.get("answer"), str):
         return None, 'the agent sent no {"answer": "…"}: ' + repr(data[:100].decode("utf-8", "replace"))

@@ -12,6 +12,7 @@ from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
 
+from mashq.bounds import TEXT, read_text
 from mashq.errors import ConfigError
 from mashq.protocol.items import Item
 
@@ -129,7 +130,7 @@ def _own(folder: Path) -> dict[str, str]:
         if not path.exists():
             continue
         try:
-            texts[name] = path.read_text("utf-8")
+            texts[name] = read_text(path, TEXT)
         except (OSError, UnicodeDecodeError) as error:
             raise ConfigError(
                 f"the prompt {path} cannot be read ({error}): it must be UTF-8 text that you may read"

@@ -9,6 +9,7 @@ are stored as they are, and added up in the same order. The same runs give the s
 site is never written into.
 """
 
+import errno
 import json
 import re
 import unicodedata
@@ -20,6 +21,8 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
+from mashq import outputs
+from mashq.bounds import TooMuch, read_json
 from mashq.errors import ConfigError, MashqError, StoreError
 from mashq.protocol.resources import RESOURCES
 from mashq.protocol.score import ScoreRules, figures, reduce, view, with_known
@@ -235,8 +238,8 @@ def _check(out: Path) -> None:
 def _own(out: Path) -> list[str]:
     """The files that an earlier site of ours wrote here; only names it could have written count."""
     try:
-        names: list[Any] = json.loads((out / MARK).read_text("utf-8"))["files"]
-    except (OSError, ValueError, KeyError, TypeError):
+        names: list[Any] = read_json(out / MARK)["files"]
+    except (OSError, ValueError, KeyError, TypeError, TooMuch):
         return []
     return [
         name
@@ -247,13 +250,14 @@ def _own(out: Path) -> list[str]:
 
 def _write(out: Path, files: dict[str, str]) -> None:
     try:
-        (out / "reports").mkdir(parents=True, exist_ok=True)
+        if (out / "reports").is_symlink():
+            raise OSError(errno.ELOOP, "its folder reports is a link to another place")
         for name in _own(out):
             if name not in files:
                 (out / name).unlink(missing_ok=True)
         mark = json.dumps({"made by": "mashq site", "files": sorted(files)}, indent=2) + "\n"
-        (out / MARK).write_text(mark, "utf-8")
+        outputs.write(out / MARK, mark)
         for name, text in files.items():
-            (out / name).write_bytes(text.encode("utf-8", "replace"))
+            outputs.write(out / name, text)
     except OSError as error:
         raise StoreError(f"{out} cannot be written ({error.strerror}): choose another -o") from None

@@ -2,22 +2,22 @@
 
 import csv
 import io
-import json
 import math
 from pathlib import Path
 from typing import Any, cast
 
+from mashq import bounds
 from mashq.errors import DataError
 
 KIND, FORMAT = "mashq validation key", 1
 SEPARATORS = (",", ";", "\t")
-csv.field_size_limit(2**31 - 1)
+csv.field_size_limit(bounds.ROW)
 
 
 def read_key(path: Path) -> dict[str, Any]:
     """The key of a sheet: `rows` maps each id to its item, player, h and weight."""
     try:
-        found: Any = json.loads(path.read_text("utf-8"))
+        found: Any = bounds.read_json(path)
     except (OSError, ValueError) as error:
         raise DataError(f"the key {path} cannot be read ({error}): give the key.json of the sheet") from None
     if not isinstance(found, dict) or cast(dict[str, Any], found).get("kind") != KIND:
@@ -64,7 +64,7 @@ def read_ratings(path: Path, rows: dict[str, Any], key: Path, partial: bool) -> 
 def _cells(path: Path) -> list[tuple[int, str, str]]:
     """Line number, id and rating of each row; spreadsheets may have chosen the separator."""
     try:
-        text = path.read_bytes().decode("utf-8-sig", "replace")
+        text = bounds.read_bytes(path, bounds.DOCUMENT).decode("utf-8-sig", "replace")
     except OSError as error:
         raise DataError(f"{path} cannot be read ({error.strerror}): give a ratings file") from None
     first = text.partition("\n")[0]

@@ -19,6 +19,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
 
+from mashq.bounds import CELL
 from mashq.errors import StoreError
 from mashq.protocol.resources import MEASURES, RATED
 from mashq.runs import chain
@@ -113,6 +114,7 @@ def connect(path: Path, *, readonly: bool = False) -> sqlite3.Connection:
 def _opened(path: Path, how: str, *pragmas: str) -> sqlite3.Connection:
     target = f"{path.resolve().as_uri()}?{how}"
     connection = sqlite3.connect(target, uri=True, timeout=30, check_same_thread=False, isolation_level=None)
+    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, CELL)
     try:
         for pragma in pragmas:
             connection.execute(pragma)

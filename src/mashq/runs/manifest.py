@@ -11,6 +11,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, cast
 
+from mashq.bounds import TooMuch, read_json
 from mashq.config import Config, check
 from mashq.errors import StoreError
 from mashq.gateway.types import Clock
@@ -23,7 +24,6 @@ from mashq.version import __version__
 
 MANIFEST = "manifest.json"
 FORMAT, GATEWAY, DIGEST, ACCEPTED = 1, "gateway", "digest", "accepted"
-LONGEST = 64 * 2**20
 PACKAGES = ("aiohttp", "genai-prices", "numpy", "pydantic", "xllamacpp")
 
 
@@ -103,13 +103,11 @@ def default_out(clock: Clock, root: Path | None = None) -> Path:
 def read_manifest(path: Path) -> dict[str, Any]:
     """The manifest of a run, or a clear error when `path` is none."""
     try:
-        if (path / MANIFEST).stat().st_size > LONGEST:
-            raise ValueError(f"it is longer than {LONGEST} bytes")
-        document: Any = json.loads((path / MANIFEST).read_text("utf-8"))
+        document: Any = read_json(path / MANIFEST)
         json.dumps(document, ensure_ascii=False).encode()  # half a surrogate pair could not be written again
     except (FileNotFoundError, NotADirectoryError):
         raise StoreError(f"{path} is not a run of mashq: it has no {MANIFEST}") from None
-    except (OSError, ValueError, RecursionError) as error:
+    except (OSError, ValueError, TooMuch) as error:
         raise StoreError(f"{path / MANIFEST} cannot be read ({error}): restore it from a copy") from None
     if not isinstance(document, dict) or "ended" not in document:
         raise StoreError(f"{path / MANIFEST} is not the manifest of a run: restore it from a copy")

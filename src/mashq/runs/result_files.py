@@ -5,7 +5,9 @@ Columns: `player`, `h` and, for results by item, `item`; any of `trial`, `tokens
 """
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
+from sys import intern
 from typing import Any, cast
 
 from mashq.analysis.results import Row, check, from_rows
@@ -22,27 +24,44 @@ KNOWN = ("player", "item", "h", "trial", "status", *COSTS)
 
 def read(path: Path, renamed: Mapping[str, str] | None = None) -> tuple[Results, list[str]]:
     """The results in a file, with notes on what was left aside. `renamed` says which column stands for which."""
-    return _results(str(path), list(read_rows(path, "give a run directory or a file of results")), renamed or {})
+    return _results(str(path), read_rows(path, "give a run directory or a file of results"), renamed or {})
 
 
 def from_cells(
     source: str, cells: Iterable[Mapping[str, object]], renamed: Mapping[str, str] | None = None
 ) -> tuple[Results, list[str]]:
     """The same from rows in memory; `source` is what errors call them."""
-    return _results(source, [(f"row {number}", row) for number, row in enumerate(cells, 1)], renamed or {})
+    return _results(source, ((f"row {number}", row) for number, row in enumerate(cells, 1)), renamed or {})
 
 
-def _results(path: str, rows: list[FileRow], renamed: Mapping[str, str]) -> tuple[Results, list[str]]:
-    if not rows:
+def _results(path: str, rows: Iterable[FileRow], renamed: Mapping[str, str]) -> tuple[Results, list[str]]:
+    """One row at a time, none of them kept: which columns there are is known at the end, and what is wrong with them
+    is said before what is wrong with a row."""
+    there: dict[str, None] = {}
+    kept: list[Row] = []
+    wrong: DataError | None = None
+    itemless = ""
+    for where, cells in rows:
+        there |= dict.fromkeys(cells)
+        if wrong is None:
+            try:
+                row = _row(f"{path} {where}", cells, renamed)
+            except DataError as error:
+                wrong = error
+            else:
+                itemless = itemless or ("" if row.item else row.where)
+                kept.append(row)
+    if not there:
         raise DataError(f"{path} is empty: it needs a row for each player and item")
-    there = list(dict.fromkeys(column for _, cells in rows for column in cells))
-    names = _columns(path, there, renamed)
+    names = _columns(path, list(there), renamed)
     totals = "item" not in names
-    kept = [_row(f"{path} {where}", cells, names, totals=totals) for where, cells in rows]
+    if itemless and not totals:
+        raise DataError(f"{itemless}: the item is empty: fill it in")
+    if wrong is not None:
+        raise wrong
     ignored = [column for column in there if column and column not in names.values()]
     notes = [f"Ignored columns: {', '.join(map(str, ignored))}."] if ignored else []
-    results = from_rows(kept, totals=totals)
-    return results, notes
+    return from_rows((replace(row, item="all") for row in kept) if totals else kept, totals=totals), notes
 
 
 def _columns(path: str, there: list[str], renamed: Mapping[str, str]) -> dict[str, str]:
@@ -69,14 +88,16 @@ def _hint(needed: str, there: list[str]) -> str:
     return f" (it has {', '.join(there)}): name it with --map {needed}=COLUMN"
 
 
-def _row(where: str, cells: Mapping[str, object], names: Mapping[str, str], *, totals: bool) -> Row:
+def _row(where: str, cells: Mapping[str, object], renamed: Mapping[str, str]) -> Row:
+    """A row of ours; one without an item has an empty one."""
+
     def cell(name: str) -> object:
-        value = cells.get(names[name]) if name in names else None
+        value = cells.get(renamed.get(name, name))
         return None if value is None or (isinstance(value, str) and not value.strip()) else value
 
-    player, item = cell("player"), "all" if totals else cell("item")
-    if player is None or item is None:
-        raise DataError(f"{where}: the {'player' if player is None else 'item'} is empty: fill it in")
+    player, item = cell("player"), cell("item")
+    if player is None:
+        raise DataError(f"{where}: the player is empty: fill it in")
     h = _number(where, "h", cell("h"))
     given = cell("status")
     status = str(given).strip().lower() if given is not None else ("ok" if h is not None else "unanswered")
@@ -91,7 +112,8 @@ def _row(where: str, cells: Mapping[str, object], names: Mapping[str, str], *, t
             costs[name] = value
     check(h, status, costs, where)
     trial = cell("trial")
-    return Row(str(player), str(item), str("" if trial is None else trial), h, status, _tokens(costs), where)
+    own, what, when = (intern(str("" if value is None else value)) for value in (player, item, trial))
+    return Row(own, what, when, h, intern(status), _tokens(costs), where)
 
 
 def _tokens(costs: dict[str, float]) -> dict[str, float]:
@@ -109,5 +131,5 @@ def _number(where: str, name: str, value: object) -> float | None:
         if isinstance(value, bool):
             raise ValueError
         return float(cast(Any, value))
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise DataError(f"{where}: {name} is {str(value)[:40]!r}, must be a number") from None

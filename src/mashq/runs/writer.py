@@ -207,6 +207,9 @@ class MatchRecord:
 
 def _locked(path: Path) -> IO[str]:
     """Hold the run for this process; the kernel lets go when it dies."""
+    link = next((name for name in sorted({MANIFEST, *LEFTOVERS}) if (path / name).is_symlink()), None)
+    if link is not None:
+        raise StoreError(f"{path / link} is a link to another place: a run writes into its own files only")
     try:
         lock = os.fdopen(_own_file(path / LOCK, os.O_RDWR), "r+")
     except OSError as error:

@@ -6,11 +6,11 @@ called p1, p2 … by its place. `reference`, `answerable` and `evidence` (the id
 are optional.
 """
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from mashq.bounds import parse
 from mashq.errors import DataError
 from mashq.gateway.untrusted import as_list, as_object, whole
 from mashq.protocol.items import Item, Passage
@@ -40,7 +40,7 @@ def with_documents(item: Item, row: Mapping[str, object], fields: DocumentFields
     key = said.strip().lower() if isinstance(said, str) else said
     if isinstance(key, list | dict) or key not in TRUTHS:
         raise DataError(f"{where}: {fields.answerable!r} is {said!r:.40}: write true, false, or leave it out")
-    named = _listed(row.get(fields.evidence))
+    named = _listed(row.get(fields.evidence), where)
     evidence = tuple(str(name).strip() for name in as_list(named) or ([named] if named else []))
     known = {passage.id for passage in passages}
     for name in evidence:
@@ -49,12 +49,12 @@ def with_documents(item: Item, row: Mapping[str, object], fields: DocumentFields
     return Item(item.id, item.text, item.reference, passages, TRUTHS[key], evidence)
 
 
-def _listed(value: object) -> object:
+def _listed(value: object, where: str) -> object:
     """A list that stands in a cell as JSON is that list."""
     if isinstance(value, str) and value.lstrip().startswith("["):
         try:
-            return json.loads(value)
-        except (ValueError, RecursionError):
+            return parse(value, where)
+        except ValueError:
             return value
     return value
 
@@ -72,7 +72,7 @@ def _by_row(value: object) -> object:
 
 
 def _passages(value: object, where: str) -> tuple[Passage, ...]:
-    rows = as_list(_by_row(_listed(value)))
+    rows = as_list(_by_row(_listed(value, where)))
     if not rows:
         raise DataError(
             f"{where} holds no passages: give a list of texts, or of objects with a text (and an id and a title), or "

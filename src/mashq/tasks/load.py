@@ -11,6 +11,7 @@ import random
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from importlib.resources import files
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -76,7 +77,7 @@ def load(
 
 def _rows(data: str, source: str, builtin: str) -> Iterator[Row]:
     if data == "builtin":
-        return jsonl(files("mashq.tasks").joinpath(f"builtin/{builtin}.jsonl").read_text("utf-8"), source)
+        return jsonl(BytesIO(files("mashq.tasks").joinpath(f"builtin/{builtin}.jsonl").read_bytes()), source)
     if data.startswith(HUB):
         return _hub(data.removeprefix(HUB), source)
     path = Path(source)

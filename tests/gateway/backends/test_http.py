@@ -14,7 +14,7 @@ import pytest
 import pytest_asyncio
 from aiohttp.abc import AbstractResolver, ResolveResult
 
-from mashq.gateway.backends.http import MAX_BYTES, HttpBackend, Pool
+from mashq.gateway.backends.http import ANSWER, HttpBackend, Pool
 from mashq.gateway.clock import RealClock
 from mashq.gateway.limits import Limiter
 from mashq.gateway.model import Endpoint, Model
@@ -414,27 +414,33 @@ async def test_what_is_not_http_is_one_short_line_without_the_headers_that_were_
 
 
 @pytest.mark.parametrize(
-    "body",
-    [b"null", b"", b"[" * 100_000, b'{"choices": 1' + b"0" * 5000 + b"}"],
-    ids=["null", "empty", "nested", "digits"],
+    ("body", "says"),
+    [
+        (b"null", "the reply is not JSON"),
+        (b"", "the reply is not JSON"),
+        (b"[" * 100_000, "the reply is nested more than 100 levels deep"),
+        (b'{"choices": 1' + b"0" * 40 + b"}", "the reply has a whole number of more than 40 digits"),
+        (b"[" + b"{}," * 1_200_000, "the reply brings what is held in memory to more than 256 MB"),
+    ],
+    ids=["null", "empty", "nested", "digits", "objects"],
 )
-async def test_a_reply_that_json_cannot_read_is_unparsable(body: bytes, pool: Pool) -> None:
+async def test_a_reply_that_json_cannot_read_is_unparsable(body: bytes, says: str, pool: Pool) -> None:
     async with serving(http("200 OK", body)) as served:
         outcome = await backend(pool, served.url).attempt(request(), CALL)
     assert (outcome.kind, outcome.error, knowledge(outcome.usage)) == (
         "unparsable",
-        "the reply is not JSON",
+        says,
         "unknown",
     )
 
 
 async def test_the_longest_reply_is_read_and_a_longer_one_is_not(pool: Pool, monkeypatch: pytest.MonkeyPatch) -> None:
     good = json.dumps({"choices": [{"message": {"content": "x"}}]}).encode()
-    monkeypatch.setattr("mashq.gateway.backends.http.MAX_BYTES", len(good))
+    monkeypatch.setattr("mashq.gateway.backends.http.ANSWER", len(good))
     for body, kind in ((good, "ok"), (good + b" ", "unparsable")):
         async with serving(http("200 OK", body)) as served:
             assert (await backend(pool, served.url).attempt(request(), CALL)).kind == kind
-    assert MAX_BYTES > 10**7
+    assert ANSWER > 4 * 10**6
 
 
 async def test_a_key_that_is_no_header_is_never_sent(pool: Pool) -> None:

@@ -7,7 +7,6 @@ is not as it should be is one sentence, and no more is unpacked than the log say
 
 import importlib
 import io
-import json
 import re
 import struct
 import zipfile
@@ -17,10 +16,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, cast
 
+from mashq import bounds
+from mashq.bounds import DATA, DIRECTORY, SPLIT, Room, TooMuch, size
 from mashq.errors import ConfigError, DataError
 
 ZSTANDARD = 93
-LARGEST = 4 << 30
+TAIL = 66_000  # bytes at the end of a zip in which it says where its table of contents is
 Document = dict[str, Any]
 READERS: dict[str, Callable[[Any, IO[bytes]], Any]] = {
     "compression.zstd": lambda zstd, file: zstd.ZstdFile(file),
@@ -66,7 +67,7 @@ def read(path: Path) -> Log:
 
 
 def _plain(path: Path) -> Log:
-    found = _object(path, json.loads(path.read_bytes()))
+    found = _object(path, bounds.read_json(path, DATA))
     samples = _objects(path, found.pop("samples", None) or [])
     for sample in samples:
         if "score" in sample and "scores" not in sample:  # logs of early versions
@@ -75,8 +76,9 @@ def _plain(path: Path) -> Log:
 
 
 def _packed(path: Path) -> Log:
-    with zipfile.ZipFile(path) as packed:
-        names = set(packed.namelist())
+    _check_directory(path)
+    with zipfile.ZipFile(path) as archive:
+        packed, names = _Members(path, archive), set(archive.namelist())
         header = next((name for name in ("header.json", "_journal/start.json") if name in names), None)
         if header is None:
             raise DataError(f"{path} is not an Inspect log: it has no header")
@@ -86,40 +88,63 @@ def _packed(path: Path) -> Log:
         for key, sample in samples.items():
             whole = f"samples/{key[0]}_epoch_{key[1]}.json"
             if "model_usage" not in sample and whole in names:  # early versions left it out of the summaries
-                samples[key] = _object(path, _member(path, packed, whole))
-        return Log(path, _object(path, _member(path, packed, header)), list(samples.values()))
+                samples[key] = _object(path, packed.read(whole))
+        return Log(path, _object(path, packed.read(header)), list(samples.values()))
 
 
-def _summaries(path: Path, packed: zipfile.ZipFile, names: Iterable[str]) -> Iterator[Document]:
+def _summaries(path: Path, packed: "_Members", names: Iterable[str]) -> Iterator[Document]:
     """The summaries, together or as they were written down one after the other; else the samples themselves."""
     if "summaries.json" in names:
-        yield from _objects(path, _member(path, packed, "summaries.json"))
+        yield from _objects(path, packed.read("summaries.json"))
         return
     numbered = {int(m[1]): m[0] for name in names if (m := re.fullmatch(r"_journal/summaries/(\d+)\.json", name))}
     for _, name in sorted(numbered.items()):
-        yield from _objects(path, _member(path, packed, name))
+        yield from _objects(path, packed.read(name))
     if not numbered:
         for name in sorted(name for name in names if re.fullmatch(r"samples/.*_epoch_\d+\.json", name)):
-            yield _object(path, _member(path, packed, name))
+            yield _object(path, packed.read(name))
 
 
-def _member(path: Path, packed: zipfile.ZipFile, name: str) -> object:
-    info = packed.getinfo(name)
-    if info.file_size > LARGEST:
-        raise DataError(f"{path}: {name} says it has {info.file_size:,} bytes, too many to read")
-    if info.compress_type != ZSTANDARD:
-        try:
-            return json.loads(packed.read(info))
-        except NotImplementedError as error:
-            raise DataError(f"{path}: {name} is packed in a way that is not known ({error})") from None
+class _Members:
+    """What a log is made of, unpacked within one limit for all of it."""
+
+    def __init__(self, path: Path, archive: zipfile.ZipFile) -> None:
+        self._path, self._archive = path, archive
+        self._left, self._room = DATA, Room()
+
+    def read(self, name: str) -> object:
+        """The JSON of a member."""
+        path, info = self._path, self._archive.getinfo(name)
+        self._left -= info.file_size
+        if self._left < 0:
+            raise TooMuch(f"{path}: what {name} and those before it unpack to is larger than {size(DATA)}: {SPLIT}")
+        if info.compress_type != ZSTANDARD:
+            try:
+                return bounds.parse(self._archive.read(info), f"{path} {name}", self._room)
+            except NotImplementedError as error:
+                raise DataError(f"{path}: {name} is packed in a way that is not known ({error})") from None
+        with path.open("rb") as file:
+            file.seek(info.header_offset)
+            lengths = struct.unpack("<HH", file.read(30)[26:30])
+            file.seek(sum(lengths), io.SEEK_CUR)
+            data = _unpacked(path, file.read(min(info.compress_size, DATA)), info.file_size)
+        if zlib.crc32(data) != info.CRC:
+            raise DataError(f"{path}: {name} is damaged: copy the log again")
+        return bounds.parse(data, f"{path} {name}", self._room)
+
+
+def _check_directory(path: Path) -> None:
+    """See that a zip's table of contents, which is read whole before anything else, is of a size that can be."""
     with path.open("rb") as file:
-        file.seek(info.header_offset)
-        lengths = struct.unpack("<HH", file.read(30)[26:30])
-        file.seek(sum(lengths), io.SEEK_CUR)
-        data = _unpacked(path, file.read(info.compress_size), info.file_size)
-    if zlib.crc32(data) != info.CRC:
-        raise DataError(f"{path}: {name} is damaged: copy the log again")
-    return json.loads(data)
+        end = file.seek(0, io.SEEK_END)
+        file.seek(max(0, end - TAIL))
+        tail = file.read()
+    at, newer = tail.rfind(b"PK\5\6"), tail.rfind(b"PK\6\6")
+    length = int.from_bytes(tail[at + 12 : at + 16], "little") if at >= 0 else 0
+    if length == 2**32 - 1 and newer >= 0:
+        length = int.from_bytes(tail[newer + 40 : newer + 48], "little")
+    if length > DIRECTORY:
+        raise TooMuch(f"{path} has a table of contents of more than {size(DIRECTORY)}: {SPLIT}")
 
 
 def _unpacked(path: Path, data: bytes, size: int) -> bytes:

@@ -7,11 +7,17 @@ time-out or a body that cannot be read has unknown usage; a connection that was 
 import asyncio
 import json
 import re
+import select
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
+from weakref import WeakSet
 
 import aiohttp
+import aiohttp.connector
 
+from mashq import bounds
+from mashq.bounds import ANSWER, REPLY, REPLY_MEMORY, Room, TooMuch
 from mashq.gateway.preflight import proxy_of
 from mashq.gateway.redaction import Redaction
 from mashq.gateway.retry import parse_retry_after
@@ -20,8 +26,8 @@ from mashq.gateway.untrusted import as_list, as_object, child
 from mashq.gateway.wire.base import Decoded, Options, Served, Wire
 from mashq.gateway.wire.spoken import FILTERED, filtered
 
-MAX_BYTES = 32 * 1024 * 1024
 LINE = 300
+NO_JSON = "the reply is not JSON"
 BOM = "\ufeff"
 PRIVATE = re.compile("key|auth|token|secret|cookie", re.IGNORECASE)
 NOTHING = Usage(0, 0, 0, 0)
@@ -32,8 +38,51 @@ NEVER_SENT = (
     aiohttp.InvalidURL,
 )
 
-Take = Callable[[aiohttp.ClientResponse, float], Awaitable[Outcome]]
+Take = Callable[[aiohttp.ClientResponse, float, asyncio.Timeout], Awaitable[Outcome]]
 Decode = Callable[[object], Decoded]
+
+
+@dataclass(frozen=True, slots=True)
+class Silence:
+    """How long a stream may be silent: until it begins, and then at any time."""
+
+    first: float = 120.0
+    idle: float = 120.0
+
+
+class _Clean(aiohttp.TCPConnector):
+    """Keeps connections, but for one on which something came that nobody had asked for: it would be read as the reply
+    to the next request."""
+
+    def __init__(self) -> None:
+        super().__init__(limit=0, ttl_dns_cache=300)  # pyright: ignore[reportUnknownMemberType]
+        self._known: WeakSet[object] = WeakSet()
+
+    async def connect(
+        self, req: aiohttp.ClientRequest, traces: list[Any], timeout: aiohttp.ClientTimeout
+    ) -> aiohttp.connector.Connection:
+        """A fresh connection, or one that was used before and is clean."""
+        while True:
+            connection = await super().connect(req, traces, timeout)
+            if connection.protocol not in self._known:
+                self._known.add(connection.protocol)
+                return connection
+            if not _unread(connection):
+                return connection
+            connection.close()
+
+
+def _unread(connection: aiohttp.connector.Connection) -> bool:
+    """Whether anything has come on a connection on which nothing was asked yet: read already, or waiting to be."""
+    protocol, transport = connection.protocol, connection.transport
+    if protocol is None or transport is None or protocol.should_close:
+        return True
+    place: int = transport.get_extra_info("socket").fileno()
+    if place < 0:
+        return True
+    waiting = select.poll()
+    waiting.register(place, select.POLLIN)
+    return bool(waiting.poll(0))
 
 
 class Pool:
@@ -46,7 +95,7 @@ class Pool:
         """The session; limits are the limiter's, so the pool itself has none."""
         if self._session is None:
             self._session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(limit=0, ttl_dns_cache=300),
+                connector=_Clean(),
                 timeout=aiohttp.ClientTimeout(total=None, sock_connect=15),
                 cookie_jar=aiohttp.DummyCookieJar(),
             )
@@ -90,6 +139,7 @@ class HttpBackend:
         key: str | None,
         options: Options,
         timeout: float,
+        silence: Silence | None = None,
         headers: Mapping[str, str] | None = None,
         secret_headers: Mapping[str, str] | None = None,
         also: Sequence[tuple[Wire, str]] = (),
@@ -97,6 +147,7 @@ class HttpBackend:
         self._pool, self._clock, self.wire = pool, clock, wire
         self.model, self.options = model, options
         self._timeout, self._path = timeout, wire.path(model)
+        self.silence = silence or Silence()
         self._proxy = proxy_of(base_url)  # found once: looking it up for every request takes a thread
         private = [value for name, value in (headers or {}).items() if PRIVATE.search(name) and len(value) > 7]
         secret = secret_headers or {}
@@ -117,29 +168,35 @@ class HttpBackend:
         """Send the request once."""
         body = json.dumps(self.wire.encode(self.model, request, self.options)).encode()
 
-        async def take(response: aiohttp.ClientResponse, started: float) -> Outcome:
-            return (await self.received(response, started, self.wire.decode, self.wire))[0]
+        async def take(response: aiohttp.ClientResponse, started: float, _: asyncio.Timeout) -> Outcome:
+            return (await self.received(response, started, self.wire.decode, self.wire, ANSWER))[0]
 
         return await self.exchange(self._path, body, take)
 
-    async def exchange(self, path: str, body: bytes, take: Take, address: Address | None = None) -> Outcome:
-        """Post once and let `take` make an outcome of the response; a lost connection is an outcome too."""
+    async def exchange(
+        self, path: str, body: bytes, take: Take, address: Address | None = None, first: float | None = None
+    ) -> Outcome:
+        """Post once and let `take` make an outcome of the response; a lost connection is an outcome too. When `first`
+        is given, a stream was asked for, and that is how long it may be silent before it begins."""
         started = self._clock.tick()
         asked = address or self._own
         session, url = self._pool.session(), asked.base_url + path
+        silent = asyncio.timeout(first)
         try:
             async with (
                 asyncio.timeout(self._timeout),
+                silent,
                 session.post(
                     url, data=body, headers=asked.headers, allow_redirects=False, proxy=self._proxy
                 ) as response,
             ):
-                return await take(response, started)
+                return await take(response, started, silent)
         except NEVER_SENT as error:
             seconds = self._clock.tick() - started
             return Outcome("unreachable", usage=NOTHING, seconds=seconds, error=self._line(str(error)))
         except TimeoutError:
-            return self.lost("timeout", f"no complete reply within {self._timeout:g} s", started)
+            said = "the stream was silent for too long" if silent.expired() else None
+            return self.lost("timeout", said or f"no complete reply within {self._timeout:g} s", started)
         except aiohttp.ClientResponseError as error:  # it quotes what came, cut: half a key could not be told from it
             return self.lost("unparsable", f"the reply is not HTTP ({_told(error)})", started)
         except aiohttp.ClientPayloadError as error:
@@ -149,13 +206,13 @@ class HttpBackend:
             return self.lost("dropped", f"the connection was lost: {error!r}", started)
 
     async def received(
-        self, response: aiohttp.ClientResponse, started: float, decode: Decode, wire: Wire
+        self, response: aiohttp.ClientResponse, started: float, decode: Decode, wire: Wire, most: int = REPLY
     ) -> tuple[Outcome, bytes | None]:
-        """The outcome of a reply read whole, and its body unless that never ended."""
-        data = await _read(response)
+        """The outcome of a reply read whole, and its body unless that is longer than `most`."""
+        data = await _read(response, most)
         seconds = self._clock.tick() - started
         if data is None:
-            error = "the body never ended"
+            error = f"the body is longer than {bounds.size(most)}"
             return Outcome("unparsable", seconds=seconds, status=response.status, error=error), None
         said = response.headers.get("Retry-After")
         retry_after = None if said is None else parse_retry_after(said, self._clock.now())
@@ -173,7 +230,7 @@ class HttpBackend:
     ) -> Outcome:
         """The outcome of a whole body, which is cleared of keys before anything is read from it."""
         read = (wire or self.wire).usage
-        text, document = self._text(data)
+        text, document, wrong = self._text(data)
         form = format_of(wire or self.wire)
         if status >= 300:
             usage = read(document)
@@ -185,9 +242,7 @@ class HttpBackend:
             code = self._line(_code(document))
             return Outcome("http", None, billed, seconds, {}, status, retry_after, error, code)
         if document is None:
-            return Outcome(
-                "unparsable", seconds=seconds, status=status, error="the reply is not JSON", body=text, wire=form
-            )
+            return Outcome("unparsable", seconds=seconds, status=status, error=wrong or NO_JSON, body=text, wire=form)
         decoded = decode(document)
         if isinstance(decoded, str):
             usage = read(document)
@@ -197,13 +252,18 @@ class HttpBackend:
         kind = "refused" if completion.refused else "ok"
         return Outcome(kind, completion, usage, seconds, status=status, body=text, wire=form)
 
-    def _text(self, data: bytes) -> tuple[str, object]:
-        """A body as text without the key, and the JSON in it; None where it is none."""
+    def _text(self, data: bytes) -> tuple[str, object, str]:
+        """A body as text without the key, the JSON in it, and why there is none where it is None."""
         try:
             text = self.redacted(data.decode(json.detect_encoding(data)))
-            return text, json.loads(text.removeprefix(BOM))
+        except ValueError:
+            return self.redacted(data.decode("utf-8", "replace")), None, NO_JSON
+        try:
+            return text, bounds.parse(text.removeprefix(BOM), "the reply", Room(REPLY_MEMORY)), ""
+        except TooMuch as error:
+            return text, None, str(error).partition(":")[0]
         except (ValueError, RecursionError):
-            return self.redacted(data.decode("utf-8", "replace")), None
+            return text, None, NO_JSON
 
     def lost(self, kind: Kind, error: str, started: float) -> Outcome:
         """The outcome of an attempt that began at `started` and brought no reply."""
@@ -229,13 +289,13 @@ class HttpBackend:
         """The pool is closed by whoever made it."""
 
 
-async def _read(response: aiohttp.ClientResponse) -> bytes | None:
-    """The whole body, or None when it is longer than any reply could be."""
+async def _read(response: aiohttp.ClientResponse, most: int) -> bytes | None:
+    """The whole body, or None when it is longer than that."""
     content, chunks, size = response.content, list[bytes](), 0
     while not content.at_eof():
         chunk = await content.readany()
         size += len(chunk)
-        if size > MAX_BYTES:
+        if size > most:
             response.close()
             return None
         chunks.append(chunk)

@@ -12,8 +12,9 @@ import json
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import cast
+from typing import IO, cast
 
+from mashq.bounds import json_lines
 from mashq.errors import DataError
 from mashq.gateway.replies import json_object
 from mashq.gateway.types import CUT, Call, Completion, Measure, Outcome, Request, Usage
@@ -53,25 +54,25 @@ class RecordedBackend:
 def load(path: Path) -> dict[Place, Row]:
     """The rows of a recording by (player, item, purpose, n)."""
     try:
-        lines = path.read_text("utf-8-sig").split("\n")  # not splitlines: a text may hold U+2028
-    except (OSError, UnicodeDecodeError) as error:
+        with path.open("rb") as file:
+            return _rows(path, file)
+    except OSError as error:
         raise DataError(f"the recording {path} cannot be read ({error}): give the path of a JSONL file") from None
+
+
+def _rows(path: Path, file: IO[bytes]) -> dict[Place, Row]:
     rows: dict[Place, Row] = {}
-    for number, line in enumerate(lines, 1):
-        if line.strip():
-            row = _row(path, number, line)
-            place = (row.get("player"), row["item"], str(row.get("purpose", "answer")), row.get("n", 0))
-            if place in rows:
-                raise DataError(f"{path} line {number}: a second row for {place}; keep one")
-            rows[cast(Place, place)] = row
+    for number, document in json_lines(file, str(path)):
+        row = _row(path, number, document)
+        place = (row.get("player"), row["item"], str(row.get("purpose", "answer")), row.get("n", 0))
+        if place in rows:
+            raise DataError(f"{path} line {number}: a second row for {place}; keep one")
+        rows[cast(Place, place)] = row
     return rows
 
 
-def _row(path: Path, number: int, line: str) -> Row:
-    try:
-        row = as_object(json.loads(line))
-    except (ValueError, RecursionError) as error:
-        raise DataError(f"{path} line {number} is not JSON ({error}): one object a line") from None
+def _row(path: Path, number: int, document: object) -> Row:
+    row = as_object(document)
     if row is None or not isinstance(row.get("item"), str):
         raise DataError(f'{path} line {number} needs an "item" that is a string')
     if row.get("purpose", "answer") not in PURPOSES:

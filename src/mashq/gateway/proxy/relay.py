@@ -7,18 +7,21 @@ dropped. When the agent leaves, the stream is read to its end, where its usage s
 the attempt recorded as left, and its unknown cost charged at its worst case.
 """
 
+import asyncio
 import contextlib
 import hashlib
 import json
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
 import aiohttp
 from aiohttp import web
 
+from mashq import bounds
+from mashq.bounds import REPLY
 from mashq.gateway import prices
-from mashq.gateway.backends.http import MAX_BYTES, NOTHING, Address, HttpBackend
+from mashq.gateway.backends.http import NOTHING, Address, HttpBackend
 from mashq.gateway.model import Endpoint
 from mashq.gateway.prices import context_of
 from mashq.gateway.profiles import Experience, Lesson, turned_down
@@ -39,6 +42,7 @@ from mashq.gateway.wire.sse import Cutter, TooLong, data_of
 from mashq.protocol.resources import Unknown
 
 PASSED_ON = ("Content-Type", "Retry-After", "Retry-After-Ms", "X-Should-Retry", "X-Request-Id")
+UNREAD = 30.0  # seconds after which an agent that does not take what is sent has left
 ROOM = 64  # bytes that a limit may add to a body
 EVENTS = {"Content-Type": "text/event-stream", "Cache-Control": "no-cache"}
 
@@ -132,7 +136,7 @@ class _Passing:
 
     async def _send(self, call: Call) -> Outcome:
         path, self._first_byte = self._served.target(self._asked, self._backend.model), None
-        outcome = await self._backend.exchange(path, self._body, self._take, self._address)
+        outcome = await self._backend.exchange(path, self._body, self._take, self._address, self._first)
         usage = outcome.usage
         if self._first_byte is not None:  # of a stream that broke off too
             outcome = replace(outcome, first_byte=self._first_byte)
@@ -140,10 +144,16 @@ class _Passing:
             return replace(outcome, kind="left", completion=None, error=LEFT)
         return outcome
 
-    async def _take(self, response: aiohttp.ClientResponse, started: float) -> Outcome:
+    @property
+    def _first(self) -> float | None:
+        """How long to wait for the first byte: of a reply that comes whole, as long as for all of it."""
+        return self._backend.silence.first if self._asked.stream else None
+
+    async def _take(self, response: aiohttp.ClientResponse, started: float, silent: asyncio.Timeout) -> Outcome:
         self._started = started
         if self._asked.stream and response.status < 300 and response.content_type == "text/event-stream":
-            return await self._stream(response, started)
+            return await self._stream(response, started, silent)
+        silent.reschedule(None)
         decode = partial(self._served.decode, self._asked)
         outcome, data = await self._backend.received(response, started, decode, self._address.wire)
         outcome = self._noted(outcome)
@@ -152,19 +162,21 @@ class _Passing:
             self._response = web.Response(status=response.status, body=self._cleared(data), headers=headers)
         return outcome
 
-    async def _stream(self, response: aiohttp.ClientResponse, started: float) -> Outcome:
+    async def _stream(self, response: aiohttp.ClientResponse, started: float, silent: asyncio.Timeout) -> Outcome:
         """Forward a stream; until it has come to its end it is not whole. When the agent leaves, the rest is read
         all the same, as it is billed: what the reply cost stands at its end."""
         out = self._response = web.StreamResponse(headers=EVENTS)
         reader, cutter, self._whole = self._served.reader(self._asked), Cutter(), False
-        size, kept = 0, list[bytes]()
+        size, count, kept = 0, 0, list[bytes]()
         try:
             await self._tell(out.prepare(self._request))
-            async for data in response.content.iter_any():
+            async for data in _arriving(response, silent, self._backend.silence.idle):
                 size += len(data)
-                if size > MAX_BYTES:
-                    raise TooLong("the stream never ended")
-                await self._forward(out, reader, cutter.feed(data), kept)
+                events = cutter.feed(data)
+                count += len(events)
+                if size > REPLY or count > bounds.EVENTS:
+                    raise TooLong(f"the stream is longer than {bounds.size(REPLY)} or {bounds.EVENTS:,} events")
+                await self._forward(out, reader, events, kept)
             if cutter.rest.strip():
                 await self._forward(out, reader, [cutter.rest], kept)
         except TooLong as error:
@@ -210,13 +222,23 @@ class _Passing:
             writing.close()
             return
         try:
-            await writing
-        except ConnectionError:
+            async with asyncio.timeout(UNREAD):
+                await writing
+        except (ConnectionError, TimeoutError):
             self._left = True
 
     def _cleared(self, data: bytes) -> bytes:
         """`data` without the key; Latin-1 gives every byte a character and back."""
         return self._backend.redacted(data.decode("latin-1")).encode("latin-1")
+
+
+async def _arriving(response: aiohttp.ClientResponse, silent: asyncio.Timeout, idle: float) -> AsyncIterator[bytes]:
+    """The bytes of a stream as they come. Only the time that the model is waited for is silence of its."""
+    loop = asyncio.get_running_loop()
+    async for data in response.content.iter_any():
+        silent.reschedule(None)
+        yield data
+        silent.reschedule(loop.time() + idle)
 
 
 async def _answered_here(grant: Grant, served: Served, asked: Asked) -> web.StreamResponse:

@@ -30,6 +30,7 @@ from aiohttp import web
 from aiohttp.abc import AbstractAccessLogger
 from aiohttp.http_exceptions import HttpProcessingError
 
+from mashq.bounds import REQUEST
 from mashq.errors import StoreError
 from mashq.extensions import WIRES
 from mashq.gateway.budgets import OutOfBudget
@@ -40,7 +41,7 @@ from mashq.gateway.types import Clock
 from mashq.gateway.wire.base import BadRequest, Route, Served
 
 HOST = "127.0.0.1"
-MAX_BODY = 8 * 1024 * 1024
+MAX_BODY = REQUEST
 MAX_AT_ONCE = 128
 MAX_CONNECTIONS = 512
 IDLE = 60.0

@@ -5,6 +5,7 @@ import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Literal, NoReturn, cast
 
+from mashq.bounds import TooMuch, parse, whole
 from mashq.gateway.types import Message
 from mashq.gateway.untrusted import as_list, as_object, child, count
 from mashq.gateway.wire.base import BadRequest
@@ -35,10 +36,10 @@ NOT_TEXT = "this model takes plain text messages only: send each message's conte
 def body_of(data: bytes) -> dict[str, object]:
     """The JSON object in a request's body, or BadRequest."""
     try:
-        document = as_object(json.loads(data, parse_constant=_no_constant, parse_float=_finite))
-    except RecursionError:
-        raise BadRequest("the body is nested too deeply") from None
-    except ValueError as error:
+        document = as_object(parse(data, "the body", decoder=_DECODER))
+    except TooMuch as error:
+        raise BadRequest(str(error)) from None
+    except (ValueError, RecursionError) as error:
         raise BadRequest(f"the body is not JSON: {error}") from None
     if not document:
         raise BadRequest("the body must be a JSON object that asks for something")
@@ -147,5 +148,8 @@ def _no_constant(name: str) -> NoReturn:
 def _finite(text: str) -> float:
     value = float(text)
     if not math.isfinite(value):
-        raise BadRequest(f"{text} is too large a number")
+        raise BadRequest(f"{text[:40]} is too large a number")
     return value
+
+
+_DECODER = json.JSONDecoder(parse_constant=_no_constant, parse_float=_finite, parse_int=whole)

@@ -2,9 +2,9 @@
 
 import json
 
+from mashq.bounds import EVENT, TooMuch, parse, size
 from mashq.gateway.untrusted import as_object, whole
 
-MAX_EVENT = 4 * 1024 * 1024
 MAX_TEXT = 1_000_000
 
 
@@ -29,8 +29,8 @@ class Cutter:
                 events.append(b"\n".join(event) + b"\n")
                 event = []
         self._rest = b"\n".join([*event, lines[-1]])
-        if len(self._rest) > MAX_EVENT:
-            raise TooLong(f"an event of the stream is longer than {MAX_EVENT} bytes")
+        if len(self._rest) > EVENT:
+            raise TooLong(f"an event of the stream is longer than {size(EVENT)}")
         return events
 
     @property
@@ -67,6 +67,6 @@ def data_of(event: bytes) -> bytes:
 def object_of(data: bytes) -> dict[str, object] | None:
     """The JSON object in an event's data, if it is one."""
     try:
-        return as_object(json.loads(data)) if data else None
-    except (ValueError, RecursionError):
+        return as_object(parse(data, "an event")) if data else None
+    except (ValueError, RecursionError, TooMuch):
         return None

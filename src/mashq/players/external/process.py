@@ -12,7 +12,9 @@ import signal
 from collections.abc import Mapping, Sequence
 from typing import Self, cast
 
-MAX_OUTPUT = 2 * 1024 * 1024
+from mashq.bounds import AGENT
+
+MAX_OUTPUT = AGENT
 LAST_WORDS = 300
 GRACE = 0.3
 KILLING = 5.0

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import vl_convert
 
+from mashq import outputs
 from mashq.errors import StoreError
 from mashq.report.html.parts import Block, Chapter, Figure, Section, Table
 from mashq.report.html.style import PAPER_MM, PAPER_WIDTH, on_paper
@@ -68,8 +69,7 @@ def _in_millimetres(svg: str) -> str:
 
 def _write(path: Path, content: bytes) -> Path:
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
+        outputs.write(path, content)
     except OSError as error:
         raise StoreError(f"{path} cannot be written ({error.strerror}): choose another place") from None
     return path

@@ -1,0 +1,173 @@
+"""Rows of a Parquet file, within the limits of `mashq.bounds`.
+
+A Parquet file can hold far more than its size: a value that stands a million times is stored once. What its table of
+contents says is checked first, and read here, as the library that reads the rest can be brought down by a damaged
+one. Texts are kept as references to the values they repeat, and become Python's in slices that fit.
+"""
+
+import importlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mashq.bounds import DATA, DIRECTORY, MB, SPLIT, VALUE, VALUES, Room, TooMuch, size
+from mashq.errors import ConfigError, DataError
+
+BATCH, FEW, SLICE = 4096, 64, 32 * MB
+BYTES, PREFIXED = 6, 7  # a column of texts; texts stored as what differs from the one before
+MARK, MOST_ENTRIES, MOST_LEVELS = b"PAR1", 1_000_000, 20
+
+
+def parquet_rows(path: Path, absent: str) -> Iterator[tuple[str, Mapping[str, object]]]:
+    """The rows, with their places."""
+    try:
+        arrow: Any = importlib.import_module("pyarrow")
+        parquet: Any = importlib.import_module("pyarrow.parquet")
+        compute: Any = importlib.import_module("pyarrow.compute")
+    except ImportError:
+        raise ConfigError(f"reading {path} needs the extra: pip install 'mashq[parquet]'") from None
+    room, number = Room(), 0
+    try:
+        texts, batch = _checked(path)
+        with parquet.ParquetFile(path, read_dictionary=texts, pre_buffer=False) as file:
+            for part in file.iter_batches(batch, use_threads=False):
+                for rows in _slices(part, arrow, compute):
+                    room.take(rows.nbytes + rows.num_rows * rows.num_columns * VALUE, f"{path} row {number + 1}")
+                    for row in rows.to_pylist():
+                        number += 1
+                        yield f"row {number}", row
+    except FileNotFoundError:
+        raise DataError(f"{path} does not exist: {absent}") from None
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, arrow.ArrowException) as error:
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        raise DataError(f"{path} is not a Parquet file that can be read ({reason}): write it again") from None
+
+
+def _checked(path: Path) -> tuple[list[str], int]:
+    """See that a file says it fits; the columns that can repeat a text, and how many rows to read at once."""
+    about = _contents(path)
+    leaves = [one for one in about[2] if not one.get(5)]
+    total = values = 0
+    batch, texts = BATCH, dict[str, None]()
+    for group in about[4]:
+        for leaf, chunk in zip(leaves, group[1], strict=True):
+            column = chunk[3]
+            if min(column[5], column[6], leaf.get(2, 0)) < 0:
+                raise ValueError("its table of contents is damaged")
+            values += column[5]
+            told = column.get(16, {}).get(1, 0)  # newer files say what their texts come to
+            total += max(column[6], told, column[5] * leaf.get(2, 0))
+            if PREFIXED in column[2]:
+                batch = 1
+            elif column[1] == BYTES and len(column[3]) == 1:
+                texts[column[3][0].decode()] = None
+            elif column[1] == BYTES:  # within lists or mappings: these cannot be kept as references
+                batch = min(batch, FEW)
+    if total > DATA:
+        raise TooMuch(f"{path} is larger than {size(DATA)} unpacked: {SPLIT}")
+    if max(values, about[3] * len(leaves)) > VALUES:
+        raise TooMuch(f"{path} has more than {VALUES:,} values: {SPLIT}")
+    return list(texts), batch
+
+
+def _slices(part: Any, arrow: Any, compute: Any) -> Iterator[Any]:
+    """Rows that fit into memory at once, with every text written out."""
+    longest = 1
+    for column in part.columns:
+        if arrow.types.is_dictionary(column.type) and len(column.dictionary):
+            longest = max(longest, compute.max(compute.binary_length(column.dictionary)).as_py() or 0)
+    most = max(1, SLICE // longest)
+    for start in range(0, part.num_rows, most):
+        rows = part.slice(start, most)
+        columns = [
+            column.dictionary_decode() if arrow.types.is_dictionary(column.type) else column
+            for column in rows.columns
+        ]
+        yield arrow.RecordBatch.from_arrays(columns, names=part.schema.names)
+
+
+def _contents(path: Path) -> dict[int, Any]:
+    """A file's table of contents, each part under its number in the format."""
+    with path.open("rb") as file:
+        end = file.seek(0, 2)
+        if end < 12:
+            raise ValueError("it is too short")
+        file.seek(end - 8)
+        tail = file.read(8)
+        length = int.from_bytes(tail[:4], "little")
+        if tail[4:] != MARK or length > end - 12:
+            raise ValueError("it has no table of contents at its end")
+        if length > DIRECTORY:
+            raise TooMuch(f"{path} has a table of contents of more than {size(DIRECTORY)}: {SPLIT}")
+        file.seek(end - 8 - length)
+        return _Compact(file.read(length)).struct(0)
+
+
+@dataclass(slots=True)
+class _Compact:
+    """A reader of Thrift's compact format, in which the table of contents is."""
+
+    data: bytes
+    at: int = 0
+    entries: int = 0
+
+    def struct(self, level: int) -> dict[int, Any]:
+        """The fields by their numbers."""
+        found: dict[int, Any] = {}
+        number = 0
+        while head := self._byte():
+            number = number + (head >> 4) if head >> 4 else self._signed()
+            kind = head & 15
+            found[number] = kind == 1 if kind in (1, 2) else self._value(kind, level)
+        return found
+
+    def _value(self, kind: int, level: int) -> Any:
+        self.entries += 1
+        if level > MOST_LEVELS or self.entries > MOST_ENTRIES:
+            raise ValueError("its table of contents has too much in it")
+        if kind in (1, 2, 3):
+            return self._byte()
+        if kind in (4, 5, 6):
+            return self._signed()
+        if kind == 7:
+            return self._take(8)
+        if kind == 8:
+            return self._take(self._unsigned())
+        if kind in (9, 10):
+            head = self._byte()
+            count = head >> 4 if head >> 4 < 15 else self._unsigned()
+            return [self._item(head & 15, level) for _ in range(count)]
+        if kind == 11:
+            count = self._unsigned()
+            kinds = self._byte() if count else 0
+            return [(self._item(kinds >> 4, level), self._item(kinds & 15, level)) for _ in range(count)]
+        if kind == 12:
+            return self.struct(level + 1)
+        raise ValueError("its table of contents is damaged")
+
+    def _item(self, kind: int, level: int) -> Any:
+        return self._value(kind, level + 1)
+
+    def _byte(self) -> int:
+        self.at += 1
+        return self.data[self.at - 1]
+
+    def _take(self, count: int) -> bytes:
+        self.at += count
+        if self.at > len(self.data):
+            raise ValueError("its table of contents is cut off")
+        return self.data[self.at - count : self.at]
+
+    def _unsigned(self) -> int:
+        found = shift = 0
+        while (byte := self._byte()) & 128:
+            found |= (byte & 127) << shift
+            shift += 7
+            if shift > 63:
+                raise ValueError("its table of contents is damaged")
+        return found | byte << shift
+
+    def _signed(self) -> int:
+        found = self._unsigned()
+        return found >> 1 ^ -(found & 1)
