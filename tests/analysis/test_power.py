@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mashq.analysis.power import MAX_COST, Effect, Options, PowerReport, power
+from mashq.analysis.power import MAX_COST, Effect, Options, PowerReport, Sampled, power
 from mashq.analysis.results import Row, from_rows
 from mashq.errors import DataError
 from mashq.protocol.results import Cost, Results
@@ -190,3 +190,9 @@ def test_too_little_to_say_anything_is_a_sentence(seen: Results, said: str) -> N
 def test_a_number_is_rounded_up_to_two_digits(items: int) -> None:
     about = rounded_up(items)
     assert items <= about <= 1.1 * items + 1 and len(str(about).rstrip("0")) <= 2 + (str(about)[0] == "1")
+
+
+def test_an_interval_that_ends_at_0_shows_nothing() -> None:
+    alike = Sampled(np.zeros(4), np.array([0.0, 0.0, 0.1, 0.2]))
+    assert (alike.power(0.0), alike.power(0.1), alike.power(0.3)) == (0.0, 0.5, 1.0)
+    assert (alike.detectable(0.5), alike.detectable(1.0)) == (0.0, 0.2)

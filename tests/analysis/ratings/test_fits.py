@@ -15,7 +15,7 @@ from mashq.analysis.ratings import bradley_terry as ratings_pairs
 from mashq.analysis.ratings import plackett_luce as ratings_orders
 from mashq.analysis.ratings.bradley_terry import SPREAD, TIE_SPREAD, Strengths, fit_pairs
 from mashq.analysis.ratings.newton import climb
-from mashq.analysis.ratings.plackett_luce import contest, fit_orders, untied
+from mashq.analysis.ratings.plackett_luce import TABLED, contest, fit_orders, untied
 from mashq.protocol.results import Floats
 from tests.analysis.ratings.fits import bradley_terry, plackett_luce
 
@@ -246,3 +246,15 @@ def test_known_strengths_come_back_from_many_games_of_four() -> None:
 
 def test_strengths_without_a_fit() -> None:
     assert Strengths(("A", "B"), np.array([200.0, -200.0]), 1.0).win[0, 1] == 1.0
+
+
+@pytest.mark.parametrize("fits", [1, 2, 3])
+def test_the_mean_of_contests_is_one_fit(fits: int) -> None:
+    size = TABLED + 1
+    places = np.stack([np.random.default_rng(n).permuted(np.arange(size)) for n in range(fits)], axis=1)[:, :, None]
+    whole = contest(range(size), places)
+    one = whole.mean()
+    assert len(one.left) == len(one.weights) == len(one.placed) == 1
+    assert one.weights.shape[1] == one.left.shape[1]
+    assert one.placed[0] == pytest.approx(whole.placed.mean(axis=0))
+    assert one.weights.sum() == pytest.approx(whole.weights.sum() / fits)
