@@ -133,7 +133,7 @@ def test_more_than_three_players() -> None:
     found = report(h)
     assert [lead.b for lead in found.differences if lead.a == "a"] == ["b", "c", "d"]
     assert found.headline.startswith("No clear winner: a leads b by 0.1000 in Q (95% CI 0.")
-    assert found.headline.endswith("; it cannot be told from c.")
+    assert found.headline.endswith("; it cannot be told apart from c.")
     assert (found.clear, found.best_set) == (False, ["a", "c"])
     assert (
         "The best of 4 players is partly the luckiest: the intervals of differences to the leader hold for all "

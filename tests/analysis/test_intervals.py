@@ -135,7 +135,7 @@ def test_a_runner_up_may_be_told_and_a_third_not() -> None:
     first, second = (lead for lead in document.differences if lead.a == "a")
     assert (first.b, second.b) == ("b", "c") and (first.all_low or 0) > 0 > (second.all_low or 0)
     assert document.winner == "a" and not document.clear and document.best_set == ["a", "c"]
-    assert document.headline.endswith("; it cannot be told from c.")
+    assert document.headline.endswith("; it cannot be told apart from c.")
 
 
 def test_one_seed_and_one_count_serve_everyone() -> None:

@@ -36,6 +36,11 @@ cli.main()
 """
 
 
+def interruptible() -> None:
+    """Ctrl-C is heard, also where these tests run in the background and it is ignored."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 @pytest.mark.parametrize("pause", [None, pytest.param(0.0, marks=SLOW), pytest.param(0.02, marks=SLOW)])
 def test_a_match_that_is_interrupted_twice(tmp_path: Path, pause: float | None) -> None:
     out = tmp_path / "run"
@@ -45,7 +50,9 @@ def test_a_match_that_is_interrupted_twice(tmp_path: Path, pause: float | None) 
         )
         program = ["-c", AGAIN + PLAY] if pause is None else ["-m", "mashq"]
         command = [sys.executable, *program, "run", str(tmp_path / "match.yaml"), "--out", str(out)]
-        with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
+        with subprocess.Popen(
+            command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, preexec_fn=interruptible
+        ) as process:
             while not (out / "manifest.json").exists() and process.poll() is None:
                 time.sleep(0.02)
             time.sleep(0.1)

@@ -221,7 +221,7 @@ def test_other_bad_input_is_one_sentence(run: Path, sheet: Path, tmp_path: Path)
     refused("cannot be read", "report", tmp_path / "none.json", good)
     refused("cannot be read", "report", sheet / "key.json", tmp_path / "none.csv")
     refused("given twice", "report", sheet / "key.json", good, good)
-    refused("cannot be written", "report", sheet / "key.json", good, "--plot", tmp_path / "no" / "plot.html")
+    refused("cannot be written", "report", sheet / "key.json", good, "--plot", good / "plot.html")
     refused("is not the key", "report", run / "manifest.json", good)
     for change, said in (({"format": 9}, "format 9"), ({"rows": {"a": {"h": 7}}}, "damaged")):
         (tmp_path / "key.json").write_text(json.dumps(key_of(sheet) | change))

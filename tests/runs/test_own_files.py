@@ -147,6 +147,7 @@ def test_a_bad_run_hides_no_other_in_a_site(some_bad: Path, tmp_path: Path) -> N
 
 
 def test_a_bad_run_hides_no_other_in_the_dashboard(some_bad: Path) -> None:
+    pytest.importorskip("starlette", reason="the extra 'web' is not installed")
     from starlette.testclient import TestClient
 
     from mashq.web.app import build

@@ -15,7 +15,7 @@ class Lead:
     """Repeats the first `n` sentences of its source; `None` is all of it."""
 
     spec = AgentSpec(
-        "the first `n` sentences of the source (3 unless set, or `all`); asks nobody and needs no `model`",
+        "the first `n` sentences of the source (3 unless set, or `all`); calls no model and needs no `model`",
         "0",
         calls=lambda work: Calls(0),
         reviews="never",

@@ -280,18 +280,18 @@ def figures(seen: View, rules: ScoreRules, weights: Floats | None = None) -> Fig
 def _mean(drawn: Floats, measures: Sequence[Floats], counts: Floats) -> list[Floats]:
     """Of each measure the mean over the items that count, by resample and player; NaN where none was drawn.
 
-    The draws are by far the largest here, so they are gone through once for all measures.
+    Many draws are by far the largest here, so they are gone through once for all measures.
     """
     if not measures:
         return []
     whole = bool((counts == 1).all())
-    rows = np.concatenate(
-        [*(values if whole else values * counts for values in measures), counts[:1] if whole else counts]
-    )
-    sums = drawn @ rows.T
-    size, end = len(counts), len(measures) * len(counts)
-    own = sums[:, end:]
-    parts = [sums[:, at : at + size] for at in range(0, end, size)]
+    rows = [*(values if whole else values * counts for values in measures), counts[:1] if whole else counts]
+    if len(drawn) == 1:  # each by itself: not a bit of what is reported depends on what else is counted
+        sums = [drawn @ one.T for one in rows]
+    else:
+        ends = np.cumsum([len(one) for one in rows])[:-1]
+        sums = np.split(drawn @ np.concatenate(rows).T, ends, axis=1)
+    *parts, own = sums
     return [np.divide(part, own, out=np.full(part.shape, np.nan), where=own > 0) for part in parts]
 
 

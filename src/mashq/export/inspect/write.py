@@ -123,7 +123,7 @@ class _Eval:
             manifest["seed"],
             name,
             [list(pair) for pair in own.cell],
-            own.number,
+            *([own.number] if own.number else []),  # the same settings can stand twice in a sweep
         ]
         self.id = hashlib.blake2b(json.dumps(said, default=str).encode(), digest_size=11).hexdigest()
 

@@ -15,7 +15,7 @@ def _has_one_way_to_it(player: PlayerConfig) -> None:
 
 
 EXTERNAL = AgentSpec(
-    "a program of anyone's, metered: see [external agents](external.md)",
+    "any program, metered: see [external agents](external.md)",
     reviews="unseen",
     settings=frozenset({"command", "url", "env", "directory", "turn_timeout", "isolate"}),
     check=_has_one_way_to_it,
