@@ -153,7 +153,7 @@ def read_moves(path: Path, match: str) -> Iterator[tuple[str, moves.Move]]:
     """The moves of a match in the order they were made, with their players."""
     with reading(path) as connection:
         query = "SELECT player, kind, move FROM events WHERE match = ? ORDER BY seq"
-        for player, kind, body in connection.execute(query, {"match": match}):
+        for player, kind, body in connection.execute(query, (match,)):
             yield player, moves.from_json(kind, json.loads(body))
 
 
@@ -184,7 +184,7 @@ def read_reviews(path: Path, match: str) -> list[tuple[str, str, int, float, int
       sum(tokens_in IS NULL OR tokens_out IS NULL OR seconds IS NULL)
       FROM attempts WHERE match = ? AND purpose = 'review' GROUP BY player, item"""
     with reading(path) as connection:
-        return connection.execute(query, {"match": match}).fetchall()
+        return connection.execute(query, (match,)).fetchall()
 
 
 def read_times(path: Path, match: str) -> list[tuple[str, str, str | None, float, float]]:
@@ -192,7 +192,7 @@ def read_times(path: Path, match: str) -> list[tuple[str, str, str | None, float
     query = """SELECT player, item, outcome, seconds, coalesce(waited, 0) FROM attempts
       WHERE match = ? AND seconds IS NOT NULL ORDER BY id"""
     with reading(path) as connection:
-        return connection.execute(query, {"match": match}).fetchall()
+        return connection.execute(query, (match,)).fetchall()
 
 
 def read_first_bytes(path: Path) -> list[tuple[str, str, str, float]]:
@@ -208,7 +208,7 @@ def read_unstated(path: Path, match: str) -> dict[str, int]:
     query = """SELECT player, count(*) FROM events WHERE match = ? AND kind IN ('answer', 'rewrite')
       AND json_extract(move, '$.status') = 'ok' AND json_extract(move, '$.confidence') IS NULL GROUP BY player"""
     with reading(path) as connection:
-        return dict(connection.execute(query, {"match": match}).fetchall())
+        return dict(connection.execute(query, (match,)).fetchall())
 
 
 def read_abstentions(path: Path, match: str) -> tuple[int, int]:
@@ -217,7 +217,7 @@ def read_abstentions(path: Path, match: str) -> tuple[int, int]:
       coalesce(sum(instr(move, '"abstained": "yes"') > 0), 0)
       FROM events WHERE match = ? AND kind IN ('answer', 'rewrite')"""
     with reading(path) as connection:  # a quotation mark within a text has a backslash
-        read, stated = connection.execute(query, {"match": match}).fetchone()
+        read, stated = connection.execute(query, (match,)).fetchone()
     return read, stated
 
 
@@ -227,7 +227,8 @@ def read_unusable(path: Path, match: str | None) -> dict[str, tuple[int, int, in
     query = """SELECT player, sum(kind != 'decision' AND instr(move, '"status": "ok"')),
       sum(kind != 'decision' AND instr(move, '"plain": true')), sum(kind = 'decision'),
       sum(kind = 'decision' AND instr(move, '"source": "fallback"'))
-      FROM events WHERE kind IN ('answer', 'rewrite', 'decision') AND (:match IS NULL OR match = :match) GROUP BY player"""
+      FROM events WHERE kind IN ('answer', 'rewrite', 'decision')
+      AND (:match IS NULL OR match = :match) GROUP BY player"""
     with reading(path) as connection:  # a move is stored as JSON: a quotation mark within a text has a backslash
         found = connection.execute(query, {"match": match}).fetchall()
     return {name: (texts, plain, decisions, lost) for name, texts, plain, decisions, lost in found if plain or lost}
@@ -236,7 +237,8 @@ def read_unusable(path: Path, match: str | None) -> dict[str, tuple[int, int, in
 def read_advice(path: Path, match: str | None) -> dict[str, tuple[int, int]]:
     """Of each player that was advised to review, in a match or in all: how often, and how often it then did."""
     query = """SELECT player, count(*), sum(instr(move, '"choice": "review"') > 0) FROM events
-      WHERE kind = 'decision' AND instr(move, '"advised": true') AND (:match IS NULL OR match = :match) GROUP BY player"""
+      WHERE kind = 'decision' AND instr(move, '"advised": true')
+      AND (:match IS NULL OR match = :match) GROUP BY player"""
     with reading(path) as connection:
         return {name: (advised, did) for name, advised, did in connection.execute(query, {"match": match})}
 
@@ -244,7 +246,8 @@ def read_advice(path: Path, match: str | None) -> dict[str, tuple[int, int]]:
 def read_billed(path: Path, match: str | None) -> dict[str, tuple[int, int]]:
     """Of each player to whom a provider states its bill: the attempts with a bill, and all that have a cost."""
     query = """SELECT player, sum(instr(usage, '"cost": ') > 0), count(*) FROM attempts
-      WHERE dollars IS NOT NULL AND (:match IS NULL OR match = :match) GROUP BY player"""
+      WHERE dollars IS NOT NULL
+      AND (:match IS NULL OR match = :match) GROUP BY player"""
     with reading(path) as connection:
         found = connection.execute(query, {"match": match}).fetchall()
     return {name: (billed, priced) for name, billed, priced in found if billed}
