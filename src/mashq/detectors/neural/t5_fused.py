@@ -55,13 +55,13 @@ def attend(q: Any, k: Any, v: Any, bias: Any, starts: tuple[Any, Any, int], head
     return out
 
 
-def add_norm(state: Any, change: Any, kind: Any) -> Any:
+def add_norm(state: Any, change: Any, kind: Any, epsilon: float = _EPSILON) -> Any:
     """Adds the change to the running state in place; gives the state over its root mean square."""
     rows, width = state.shape
     out = torch.empty((rows, width), dtype=kind, device=state.device)
     block = triton.next_power_of_2(width)
     _add_norm[(rows,)](
-        state, state if change is None else change, out, width, _EPSILON, block, change is not None, num_warps=4
+        state, state if change is None else change, out, width, epsilon, block, change is not None, num_warps=4
     )
     return out
 

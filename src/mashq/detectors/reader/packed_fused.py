@@ -10,6 +10,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from mashq.detectors.extras import need
+from mashq.detectors.neural.t5_fused import add_norm
 from mashq.detectors.reader.model import Shape
 
 if TYPE_CHECKING:
@@ -22,16 +23,6 @@ __all__ = ["add_norm", "attend", "gated", "texts", "turned"]
 torch: Any = need("torch")
 triton: Any = need("triton")
 tl: Any = need("triton.language")
-
-
-def add_norm(state: Any, change: Any, kind: Any, epsilon: float) -> Any:
-    """Adds the change to the running state in place; gives the state over its root mean square."""
-    rows, width = state.shape
-    out = torch.empty((rows, width), dtype=kind, device=state.device)
-    told = state if change is None else change
-    block = triton.next_power_of_2(width)
-    _add_norm[(rows,)](state, told, out, width, epsilon, block, change is not None, num_warps=4)
-    return out
 
 
 def turned(qkv: Any, places: Any, turns: tuple[Any, Any], shape: Shape) -> None:
@@ -62,19 +53,6 @@ def gated(pairs: Any) -> Any:
     out = torch.empty((rows, width), dtype=pairs.dtype, device=pairs.device)
     _gated[(rows, triton.cdiv(width, 1024))](pairs, out, width, 1024, num_warps=4)
     return out
-
-
-@triton.jit
-def _add_norm(state, change, out, width, epsilon, block: constexpr, changed: constexpr):
-    at = tl.program_id(0).to(tl.int64) * width
-    columns = tl.arange(0, block)
-    inside = columns < width
-    x = tl.load(state + at + columns, mask=inside, other=0.0)
-    if changed:
-        x += tl.load(change + at + columns, mask=inside, other=0.0).to(tl.float32)
-        tl.store(state + at + columns, x, mask=inside)
-    root = tl.rsqrt(tl.sum(x * x, 0) / width + epsilon)
-    tl.store(out + at + columns, (x * root).to(out.dtype.element_ty), mask=inside)
 
 
 @triton.jit
