@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +36,7 @@ def config(**settings: Any) -> dict[str, Any]:
 
 
 def by_hand(run: Path, player: str) -> float:
-    with sqlite3.connect(run / "run.db") as connection:
+    with closing(sqlite3.connect(run / "run.db")) as connection, connection:
         query = "SELECT sum(tokens_in), sum(tokens_out) FROM attempts WHERE player = ?"
         tokens_in, tokens_out = connection.execute(query, (player,)).fetchone()
     connection.close()
@@ -87,7 +88,7 @@ def test_a_run_of_an_earlier_version_reads_as_unknown_and_resume_adds_the_column
     spend = load(run).state.players[0].spend
     assert not spend.amount("joules").is_known and spend.amount("joules").unknown == spend.attempts
     assert command(["resume", str(run)]).code == 0
-    with sqlite3.connect(run / "run.db") as connection:
+    with closing(sqlite3.connect(run / "run.db")) as connection, connection:
         for table, column in (("attempts", "joules"), ("attempts", "worst_joules"), ("results", "joules_known")):
             assert column in {row[1] for row in connection.execute(f"PRAGMA table_info({table})")}
     connection.close()

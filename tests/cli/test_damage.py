@@ -8,6 +8,7 @@ import json
 import shutil
 import sqlite3
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any, cast
 
@@ -80,7 +81,7 @@ def impossible(table: str, column: str) -> Iterator[object]:
 def damage(path: Path, cell: Cell) -> bool:
     """Put the value into one row; whether there was one, and it stayed what it was given as."""
     table, column, value = cell
-    with sqlite3.connect(path / "run.db") as connection:
+    with closing(sqlite3.connect(path / "run.db")) as connection, connection:
         there = {row[1] for row in connection.execute(f"PRAGMA table_info({table})")}
         if column not in there or not connection.execute(f"SELECT 1 FROM {table} LIMIT 1").fetchone():
             return False
@@ -89,7 +90,6 @@ def damage(path: Path, cell: Cell) -> bool:
             connection.execute(f"UPDATE {table} SET {column} = ? WHERE {column} IS {least}", (value,))
         except sqlite3.IntegrityError:  # a primary key, or the rowid, which takes nothing else
             return False
-    connection.close()
     return True
 
 

@@ -115,7 +115,7 @@ def test_the_ledger_of_a_gateway_has_attempts_and_spans_but_no_results(tmp_path:
     run = played(tmp_path / "run")
     manifest = json.loads((run / "manifest.json").read_text())
     (run / "manifest.json").write_text(json.dumps(manifest | {"kind": "gateway", "player": "A"}))
-    with sqlite3.connect(run / "run.db") as connection:
+    with closing(sqlite3.connect(run / "run.db")) as connection, connection:
         connection.execute("DELETE FROM matches")
         connection.execute("DELETE FROM events")
     found = spans(command("export", run, "--format", "otel"))

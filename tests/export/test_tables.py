@@ -3,6 +3,7 @@
 import csv
 import json
 import sqlite3
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -165,7 +166,7 @@ def test_attempts_and_events_hold_no_words_unless_asked(tmp_path: Path) -> None:
     for what, count in (("attempts", 0), ("events", 0)):
         table = {"attempts": rows.attempts, "events": rows.events}[what]
         quiet = list(table(run).rows)
-        with sqlite3.connect(run / "run.db") as connection:
+        with closing(sqlite3.connect(run / "run.db")) as connection, connection:
             count = connection.execute(f"SELECT count(*) FROM {what}").fetchone()[0]
         assert len(quiet) == count
         assert "simulated answer" not in repr(quiet)
@@ -245,7 +246,7 @@ def test_an_unfinished_run_can_be_exported(tmp_path: Path) -> None:
     run = played(tmp_path / "run")
     manifest = json.loads((run / "manifest.json").read_text())
     (run / "manifest.json").write_text(json.dumps(manifest | {"ended": None}))
-    with sqlite3.connect(run / "run.db") as connection:
+    with closing(sqlite3.connect(run / "run.db")) as connection, connection:
         connection.execute("DELETE FROM events WHERE seq > 9")
         connection.execute("UPDATE matches SET ended = NULL")
         connection.execute("DELETE FROM seats")

@@ -7,6 +7,7 @@ import re
 import shlex
 import sqlite3
 from collections.abc import Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -374,7 +375,7 @@ def test_what_the_agent_left_is_charged_at_its_worst(tmp_path: Path) -> None:
     run = tmp_path / "runs" / "run"
     players = [{"name": name, "model": "simulated/default", "policy": "rule"} for name in ("p0", "p1")]
     mashq.play({"task": {"limit": 4}, "players": players, "rules": {"R": 0}}, run)
-    with sqlite3.connect(run / "run.db") as file:
+    with closing(sqlite3.connect(run / "run.db")) as file, file:
         first = "player = 'p0' AND {0} = (SELECT min({0}) FROM {1} WHERE player = 'p0')"
         mine = first.format("id", "attempts")
         worst_in, worst_out = file.execute(f"SELECT worst_in, worst_out FROM attempts WHERE {mine}").fetchone()

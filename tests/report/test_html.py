@@ -5,6 +5,7 @@ import re
 import sqlite3
 import struct
 import sys
+from contextlib import closing
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -325,7 +326,7 @@ def test_an_unfinished_match_has_no_winner(tmp_path: Path) -> None:
     out = runs.play(runs.config(), tmp_path / "run")
     manifest: dict[str, Any] = json.loads((out / "manifest.json").read_text())
     (out / "manifest.json").write_text(json.dumps(manifest | {"ended": None}))
-    with sqlite3.connect(out / "run.db") as connection:
+    with closing(sqlite3.connect(out / "run.db")) as connection, connection:
         connection.execute("UPDATE matches SET ended = NULL")
         connection.execute("DELETE FROM seats")
         connection.execute("DELETE FROM events WHERE round > 5")

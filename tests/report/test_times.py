@@ -2,6 +2,7 @@
 
 import sqlite3
 from collections import defaultdict
+from contextlib import closing
 from pathlib import Path
 from statistics import median
 
@@ -17,7 +18,7 @@ def test_medians_are_those_of_the_ledger(tmp_path: Path) -> None:
     place = runs.play(said, tmp_path / "run", trials=2)
     calls: dict[str, list[float]] = defaultdict(list)
     answers: dict[tuple[str, str, str], float] = defaultdict(float)
-    with sqlite3.connect(place / "run.db") as ledger:
+    with closing(sqlite3.connect(place / "run.db")) as ledger, ledger:
         query = "SELECT match, player, item, outcome, seconds, waited FROM attempts"
         for match, player, item, outcome, seconds, waited in ledger.execute(query):
             if outcome == "ok":
