@@ -222,6 +222,11 @@ def test_a_log_that_stopped_and_one_of_an_early_version(tmp_path: Path) -> None:
     early = sample()
     early["score"] = early.pop("scores")["s"]
     assert imported(log(tmp_path / "b.json", [early], status="error"))[0][0]["h"] == 0.5
+    both = sample() | {"score": {"value": 0.125}}  # in a log of today a field of the sample's own
+    assert imported(log(tmp_path / "c.json", [both]))[0][0]["h"] == 0.5
+    bare = sample(id="d")
+    del bare["scores"]
+    assert imported(log(tmp_path / "d.json", [sample(), bare]))[0][1]["h"] is None
 
 
 def test_several_logs_and_names(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """Spans against OpenTelemetry's own protobufs."""
 
 import base64
+import io
 import json
 import sqlite3
 from contextlib import closing
@@ -11,6 +12,7 @@ import pytest
 
 import mashq as package
 from mashq.errors import ConfigError, StoreError
+from mashq.export import otel
 from mashq.testing import FakeProvider
 from tests.arena.helpers import http_config, rows, write_items
 from tests.export.runs import command, played
@@ -126,3 +128,24 @@ def test_the_ledger_of_a_gateway_has_attempts_and_spans_but_no_results(tmp_path:
         command("export", run, "--format", "csv")
     with pytest.raises(ConfigError, match="no matches to choose from"):
         command("export", run, "--format", "otel", "--match", "0")
+
+
+@pytest.mark.parametrize(
+    ("model", "named"),
+    [
+        ("gemini/gemini-2.5-flash", ("gcp.gemini", "gemini-2.5-flash")),
+        ("xai/grok-4", ("x_ai", "grok-4")),
+        ("mistral/mistral-small", ("mistral_ai", "mistral-small")),
+        ("local/smollm2-135m", ("llama.cpp", "smollm2-135m")),
+        ("openai/org/model", ("openai", "org/model")),
+        ("alone", ("unknown", "alone")),
+    ],
+)
+def test_providers_have_the_names_of_the_conventions(model: str, named: tuple[str, str]) -> None:
+    assert otel.provider_and_model(model) == named
+
+
+def test_texts_are_exported_only_when_they_are_asked_for(tmp_path: Path) -> None:
+    run, file = played(tmp_path / "run"), io.StringIO()
+    otel.write(run, file)
+    assert "gen_ai.input.messages" not in file.getvalue() and "gen_ai.output.messages" not in file.getvalue()

@@ -21,7 +21,7 @@ def demo(out: Path | None, as_json: bool) -> None:
 
     from mashq import config as configuration
     from mashq.arena import match
-    from mashq.cli.playing import played, show_result
+    from mashq.cli.playing import next_step, played, show_head, show_result
     from mashq.gateway.clock import RealClock
     from mashq.runs.manifest import default_out
 
@@ -34,3 +34,10 @@ def demo(out: Path | None, as_json: bool) -> None:
     if not as_json:
         click.echo(f"run: {place}", err=True)
     show_result(result, as_json=as_json)
+    show_head(place, as_json=as_json)
+    if not as_json:
+        click.echo(next_step(result.kind, place), err=True)
+        click.echo(
+            f"The judge compared wording; to have meaning read instead: mashq rescore {place} --detector reader",
+            err=True,
+        )

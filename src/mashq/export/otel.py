@@ -172,7 +172,7 @@ class _Turn:
         self.begun, self.ended = min(self.begun, row["opened"]), max(self.ended, ended)
         if row["model"] not in self._models:
             self._models.append(row["model"])
-        _, model = _named(row["model"])
+        _, model = provider_and_model(row["model"])
         span: Span = {
             "traceId": self._match.trace,
             "spanId": self._match.span("attempt", row["id"]),
@@ -190,7 +190,7 @@ class _Turn:
 
     def done(self, moves: Iterator[Row]) -> Span:
         """The turn's own span, with what the judge made of its answers as events."""
-        provider, model = _named(self._models[0])
+        provider, model = provider_and_model(self._models[0])
         judge = self._match.manifest.get("detector", {}).get("name", "judge")
         return {
             "traceId": self._match.trace,
@@ -234,7 +234,7 @@ def _trouble(row: Row) -> str | None:
 
 def _figures(row: Row) -> dict[str, Any]:
     """What an attempt asked for and cost; None is left out."""
-    provider, model = _named(row["model"])
+    provider, model = provider_and_model(row["model"])
     return {
         "gen_ai.operation.name": "chat",
         "gen_ai.provider.name": provider,
@@ -282,7 +282,7 @@ def provider_of(model: str) -> str:
     return model.partition("/")[0] if "/" in model else "unknown"
 
 
-def _named(model: str) -> tuple[str, str]:
+def provider_and_model(model: str) -> tuple[str, str]:
     """The provider by the name the conventions give it, and the model."""
     provider = provider_of(model)
     return PROVIDERS.get(provider, provider), model.partition("/")[2] or model
