@@ -5,9 +5,11 @@ attention over texts of different lengths."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from mashq.detectors.extras import need
 from mashq.detectors.neural.t5_fused import add_norm
@@ -32,10 +34,9 @@ def turned(qkv: Any, places: Any, turns: tuple[Any, Any], shape: Shape) -> None:
     _turned[(len(qkv),)](qkv, places, *turns, qkv.stride(0), heads, half, block, num_warps=1)
 
 
-def texts(starts: Sequence[int], device: str) -> tuple[Any, int]:
+def texts(starts: Sequence[int], sent: Callable[[Any], Any]) -> tuple[Any, int]:
     """Where texts begin and end, and how long the longest is, as `attend` takes it."""
-    ends = torch.tensor(starts, dtype=torch.int32).to(device)
-    return ends, max(end - start for start, end in pairwise(starts))
+    return sent(np.array(starts, dtype=np.int32)), max(end - start for start, end in pairwise(starts))
 
 
 def attend(qkv: Any, texts: tuple[Any, int], shape: Shape) -> Any:

@@ -8,7 +8,7 @@ last one ends.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -36,8 +36,8 @@ def turned(qkv: Any, places: Any, turns: tuple[Any, Any], shape: Shape) -> None:
     part[..., :half], part[..., half:] = first * cos - second * sin, second * cos + first * sin
 
 
-def texts(starts: Sequence[int], device: str) -> Sequence[int]:
-    """Where texts begin and end, as `attend` takes it."""
+def texts(starts: Sequence[int], sent: Callable[[Any], Any]) -> Sequence[int]:
+    """Where texts begin and end, as `attend` takes it; `sent` brings an array to the device."""
     return starts
 
 
