@@ -7,6 +7,7 @@ import shlex
 import shutil
 import subprocess
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from statistics import NormalDist, fmean
 from typing import Any
@@ -20,6 +21,9 @@ from mashq.errors import ConfigError
 from mashq.paper import simulated
 from mashq.paper.experiments import FIGURES, MODELS, experiment, experiments
 from mashq.paper.play import Choices, chosen, models_named
+from mashq.paper.play import played as played_below
+from mashq.paper.shown import title
+from mashq.paper.tables import table
 from mashq.runs.open import load_season
 from mashq.runs.seasons import batches
 from tests.report.test_schema import wrong
@@ -102,6 +106,13 @@ def test_one_model_in_every_part_plays_every_match(tmp_path: Path) -> None:
         "simulated/default"
     }
     assert [row["items"] for row in one["rows"]] == [2] * len(labels)
+    assert (one["models"], one["detectors"]) == (["simulated/default"], ["grounding"])
+    text = run("show", "main_results_1", "--out", tmp_path, "--format", "md")
+    assert "Every row of ours is simulated/default; the names of the rows are the paper's." in text
+    assert "Ours: 2 items per match, 1 trial(s), judged by grounding." in text
+    found = experiment("main_results_1")
+    real = replace(table(found, played_below(found, tmp_path)), simulated=False)
+    assert title(real).endswith("five models (ours: simulated/default in every row)")
 
 
 def test_differences_are_ours_less_the_printed(played: Mapping[str, Any]) -> None:

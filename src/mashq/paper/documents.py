@@ -106,6 +106,10 @@ class PaperTable:
     """Whether some player was not a real model."""
     from_print: bool
     """Whether its players were drawn from what the paper prints of them."""
+    models: Sequence[str]
+    """The models that played; the rows keep the paper's names whoever played them."""
+    detectors: Sequence[str]
+    """The judges of our answers."""
     finished: bool
     """Whether every match was played to the end."""
     trials: int

@@ -48,8 +48,10 @@ def _one(table: PaperTable, form: Format) -> str:
 
 def title(table: PaperTable) -> str:
     """What stands over a table."""
-    head = f" ({HEAD})" if table.from_print else " (simulated)" if table.simulated else ""
-    return f"{table.name}: {table.title}{head}"
+    head = HEAD if table.from_print else "simulated" if table.simulated else ""
+    if not head and len(table.models) == 1:
+        head = f"ours: {safe(table.models[0], 60)} in every row"
+    return f"{table.name}: {table.title}" + (f" ({head})" if head else "")
 
 
 def grid(table: PaperTable) -> Grid:
@@ -120,7 +122,14 @@ def sentences(table: PaperTable) -> Iterator[str]:
         yield "NOT FINISHED: play it again to go on."
     items = sorted({row.items for row in table.rows if row.items})
     if items:
-        yield f"Ours: {', '.join(f'{one:g}' for one in items)} items a match, {table.trials} trial(s)."
+        many = ", ".join(f"{one:g}" for one in items)
+        yield f"Ours: {many} items per match, {table.trials} trial(s), judged by {', '.join(table.detectors)}."
+        who = (
+            f"Every row of ours is {table.models[0]}"
+            if len(table.models) == 1
+            else f"Ours are {', '.join(table.models)}"
+        )
+        yield f"{safe(who, 400)}; the names of the rows are the paper's."
     won = [row for row in table.rows if row.winner]
     if won:
         clear = sum(row.clear for row in won)

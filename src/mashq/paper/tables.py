@@ -62,6 +62,10 @@ def table(found: Experiment, seasons: Sequence[Season]) -> PaperTable:
         runs=[str(season.path) for season in seasons],
         simulated=any(season.manifest["simulated"] for season in seasons),
         from_print=bool(drawn),
+        models=list(
+            dict.fromkeys(row.model for bracket in brackets for row in bracket.rows if row.model is not None)
+        ),
+        detectors=list(dict.fromkeys(season.config.judge for season in seasons)),
         finished=bool(seasons) and all(season.finished for season in seasons),
         trials=max((len(bracket.trials) for bracket in brackets), default=found.trials),
         rows=rows,
