@@ -37,3 +37,18 @@ async def speaking(speaks: Speaks) -> AsyncGenerator[str]:
             writer.transport.abort()
         await asyncio.gather(*under_way, return_exceptions=True)
         await asyncio.sleep(0.01)
+
+
+def saying(*parts: bytes | float) -> Speaks:
+    """Someone who says these bytes, and pauses where a number stands."""
+
+    async def speaks(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await request(reader)
+        for part in parts:
+            if isinstance(part, bytes):
+                writer.write(part)
+                await writer.drain()
+            else:
+                await asyncio.sleep(part)
+
+    return speaks

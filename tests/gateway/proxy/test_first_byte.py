@@ -1,6 +1,5 @@
 """When a streamed reply began, measured where it is passed on: from the request to the first event with data."""
 
-import asyncio
 import contextlib
 import json
 from collections.abc import AsyncGenerator, Sequence
@@ -13,6 +12,7 @@ from mashq.gateway.types import Outcome
 from mashq.testing import FakeProvider
 from tests.gateway.proxy.metered import CHAT, Table, table
 from tests.gateway.proxy.test_server import until
+from tests.gateway.raw import saying, speaking
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n"
 COMMENT = b": still working\n\n"
@@ -24,23 +24,8 @@ PAUSE = 0.25
 @contextlib.asynccontextmanager
 async def upstream(*parts: bytes | float, length: str = "") -> AsyncGenerator[str]:
     """A provider that sends bytes and pauses between them."""
-
-    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        head = await reader.readuntil(b"\r\n\r\n")
-        sizes = [line.split(b":")[1] for line in head.splitlines() if line.lower().startswith(b"content-length:")]
-        await reader.readexactly(int(sizes[0]))
-        writer.write(HEAD + length.encode() + b"\r\n")
-        for part in parts:
-            if isinstance(part, bytes):
-                writer.write(part)
-                await writer.drain()
-            else:
-                await asyncio.sleep(part)
-        writer.close()
-
-    listening = await asyncio.start_server(serve, "127.0.0.1", 0)
-    async with listening:
-        yield f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}/v1"
+    async with speaking(saying(HEAD + length.encode() + b"\r\n", *parts)) as url:
+        yield f"{url}/v1"
 
 
 async def streamed(at: Table) -> Outcome:

@@ -15,7 +15,7 @@ from mashq.gateway.types import Outcome
 from mashq.gateway.wire.openai_chat import OpenAIChat, Options
 from mashq.protocol.resources import UNKNOWN
 from tests.gateway.proxy.metered import CHAT, Table, table
-from tests.gateway.raw import Speaks, request, speaking
+from tests.gateway.raw import Speaks, saying, speaking
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"
 WORD = b'data: {"choices": [{"delta": {"content": "word "}}]}\n\n'
@@ -49,21 +49,6 @@ async def closed(at: Table) -> Outcome:
         while not at.ledger.closed:
             await asyncio.sleep(0.01)
     return at.ledger.closed[0][0]
-
-
-def saying(*parts: bytes | float) -> Speaks:
-    """Someone who says these bytes, and pauses where a number stands."""
-
-    async def speaks(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await request(reader)
-        for part in parts:
-            if isinstance(part, bytes):
-                writer.write(part)
-                await writer.drain()
-            else:
-                await asyncio.sleep(part)
-
-    return speaks
 
 
 @pytest.mark.parametrize(
