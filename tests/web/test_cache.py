@@ -1,7 +1,9 @@
 """What the dashboard keeps: the matches looked at last, those who watch, and no file that is not the run's own."""
 
 import asyncio
+import os
 import shutil
+import sqlite3
 from pathlib import Path
 
 import pytest
@@ -47,3 +49,24 @@ def test_a_link_is_not_read_as_a_runs_file(runs: Path, tmp_path: Path) -> None:
     (tmp_path / "run.db").symlink_to(runs / "simulated" / "run.db")
     with pytest.raises(StoreError, match="is missing"), opened(tmp_path, finished=True):
         pass
+
+
+def test_a_run_that_is_still_played_cannot_be_written_through_it(runs: Path) -> None:
+    with opened(runs / "simulated", finished=False) as connection, pytest.raises(sqlite3.OperationalError):
+        connection.execute("DELETE FROM events")
+
+
+def test_a_folder_that_goes_away_meanwhile_has_no_runs(
+    runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(runs / "simulated", tmp_path / "kept")
+    (tmp_path / "gone").mkdir()
+    scan = os.scandir
+
+    def scandir(folder: Path | str) -> object:
+        if Path(folder).name == "gone":
+            raise FileNotFoundError(folder)
+        return scan(folder)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    assert [found.id for found in Library(tmp_path).runs()] == ["kept"]
