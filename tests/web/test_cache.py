@@ -1,6 +1,7 @@
 """What the dashboard keeps: the matches looked at last, those who watch, and no file that is not the run's own."""
 
 import asyncio
+import json
 import os
 import shutil
 import sqlite3
@@ -28,6 +29,16 @@ def test_the_match_looked_at_least_lately_is_forgotten(
     third = cache.match("c", "0")
     assert cache.match("a", "0") is first and cache.match("c", "0") is third
     assert cache.match("b", "0") is not second
+
+
+def test_a_run_is_read_again_only_when_its_manifest_has_changed(runs: Path, tmp_path: Path) -> None:
+    shutil.copytree(runs / "simulated", tmp_path / "a")
+    cache = ReplayCache(Library(tmp_path))
+    first = cache.run("a")
+    assert cache.run("a") is first
+    manifest = tmp_path / "a" / "manifest.json"
+    manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {"ended": None}))
+    assert cache.run("a") is not first and not cache.run("a").found.finished
 
 
 def test_nobody_looks_at_a_match_that_nobody_watches(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
