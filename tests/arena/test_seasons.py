@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -371,3 +372,22 @@ def test_a_score_that_a_player_is_told_is_played(changes: dict[str, Any], matche
         check(document), {"kind": "sweep", "over": [["score.refusals", ["answered"]]]}, lambda _: ()
     )
     assert len(refusals) == 1
+
+
+@pytest.mark.parametrize(
+    ("matches", "items", "model", "in_processes"),
+    [
+        (50, 100, "simulated/default", True),  # 50 * 100 * 2 turns
+        (49, 100, "simulated/default", False),
+        (1, 5000, "simulated/default", False),
+        (50, 100, "openai/x", False),
+    ],
+)
+def test_many_matches_that_only_compute_are_played_in_processes(
+    matches: int, items: int, model: str, in_processes: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    config = check({"players": [{"name": name, "model": model} for name in ("A", "B")]})
+    context: Any = SimpleNamespace(config=config, items=range(items))
+    fixtures: Any = range(matches)
+    assert isinstance(match.fitting(fixtures, context), Processes) == in_processes

@@ -192,3 +192,26 @@ def test_a_guide_and_a_judge_may_be_two_detectors(tmp_path: Path) -> None:
     (move,) = [m for m in story(tmp_path / "run")["A"] if m["kind"] == "answer"]
     assert move["judged"] == 1.0 and 0 < move["h"] < 1
     assert result["players"][0]["h"] == 1.0 and result["guide"].startswith("grounding")
+
+
+def test_the_first_answer_of_a_play_is_judged_by_the_judge(tmp_path: Path) -> None:
+    (tmp_path / "items.jsonl").write_text(
+        '{"id": "a", "text": "Ann Lee won 12 medals.", "answer": "Bob lost 3 games."}\n'
+    )
+    rows_ = [
+        {"item": "a", "text": "Bob lost 3 games."},
+        {"item": "a", "purpose": "review", "text": "Ann Lee won 12 medals."},
+    ]
+    (tmp_path / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows_))
+    config = {
+        "task": {"data": str(tmp_path / "items.jsonl")},
+        "players": [player("best-of-n", n=1, policy="rule") | {"model": f"recorded/{tmp_path / 'a.jsonl'}"}],
+        "detector": "exact-match",
+        "guide": "grounding",
+        "rules": {"T": 1.0, "R": 1, "keep": "latest"},
+    }
+    result = mashq.play(config, tmp_path / "run")
+    (move,) = [m for m in story(tmp_path / "run")["best-of-n"] if m["kind"] == "answer"]
+    assert (move["text"], move["judged"], move["judged_first"]) == ("Ann Lee won 12 medals.", 0.0, 1.0)
+    assert 0 < move["h_first"] < move["h"]
+    assert (result["players"][0]["h_before_review"], result["players"][0]["h"]) == (1.0, 0.0)
