@@ -6,7 +6,6 @@ The libraries (Vega, Vega-Lite, Vega-Embed) are bundled once and kept in mashq's
 import base64
 import contextlib
 import hashlib
-import json
 import os
 from importlib.metadata import version
 from pathlib import Path
@@ -50,5 +49,5 @@ def _digest(text: str) -> str:
 
 def picture(spec: Spec) -> str:
     """A chart as an SVG image that stands in a page by itself: nothing in it can run."""
-    svg: str = vl_convert.vegalite_to_svg(json.dumps(spec))  # quicker to hand over than the objects
+    svg: str = vl_convert.vegalite_to_svg(spec)
     return "data:image/svg+xml;base64," + base64.b64encode(svg.encode()).decode()

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from mashq.report.html.parts import Spec
 from mashq.report.html.style import COLOURS, DASHES, SHAPES
-from mashq.report.html.vega import Rows, chart, field, fields, layer, mark, when
+from mashq.report.html.vega import Rows, chart, field, fields, layer, layered, mark, when
 
 HEIGHT, SMALL = 300, 230
 GREY = "#7F7F7F"
@@ -74,7 +74,7 @@ def q_intervals(rows: Rows, names: Sequence[str]) -> Spec:
     point = layer(
         rows, mark("point", filled=True, size=130, opacity=1), **base, x=q, shape=shape(names, legend=False)
     )
-    return chart(bar, point, height=max(90, 34 * len(rows) + 40))
+    return layered(bar, point, height=max(90, 34 * len(rows) + 40))
 
 
 def q_over_beta(rows: Rows, flips: Rows, names: Sequence[str], beta: float) -> Spec:
@@ -99,7 +99,7 @@ def _over_beta(*layers: Spec, beta: float, height: float = HEIGHT) -> Spec:
     """A chart over beta, with the rule that the slider moves; at first it stands at the run's own beta."""
     rule = layer([{"one": 1}], mark("rule", strokeWidth=1.5, strokeDash=[3, 3], color=GREY), x="at:Q")
     rule["transform"] = [{"calculate": "beta", "as": "at"}]
-    return chart(*layers, rule, height=height, params=[{"name": "beta", "value": beta}])
+    return layered(*layers, rule, height=height, params=[{"name": "beta", "value": beta}])
 
 
 def lead_over_beta(rows: Rows, beta: float, hue: str) -> Spec:
@@ -151,7 +151,7 @@ def front(rows: Rows, names: Sequence[str], title: str, form: str) -> Spec:
         shape=shape(names),
         tooltip=tips,
     )
-    return chart(line, point, height=210)
+    return layered(line, point, height=210)
 
 
 def before_after(rows: Rows, names: Sequence[str]) -> Spec:
@@ -173,7 +173,7 @@ def before_after(rows: Rows, names: Sequence[str]) -> Spec:
         shape=forms,
     )
     end = layer(rows, mark("point", filled=True, size=120, opacity=1), **base, x="after:Q", shape=forms)
-    return chart(rule, start, end, height=max(90, 34 * len(rows) + 40))
+    return layered(rule, start, end, height=max(90, 34 * len(rows) + 40))
 
 
 def q_reviews(rows: Rows, names: Sequence[str], beta: float) -> Spec:
@@ -215,7 +215,7 @@ def course(rows: Rows, names: Sequence[str]) -> Spec:
         size=field("reviews:Q", scale={"domain": [1, max(2, most)], "range": sizes}, legend=None),
         tooltip=tips,
     )
-    return chart(line, *([points] if marked else []), height=HEIGHT)
+    return layered(line, *([points] if marked else []), height=HEIGHT)
 
 
 def spread(rows: Rows, names: Sequence[str]) -> Spec:
@@ -232,7 +232,7 @@ def spread(rows: Rows, names: Sequence[str]) -> Spec:
         return chart(bars, height=HEIGHT)
     line = layer(rows, mark("line", strokeWidth=2, point=False), **base, strokeDash=dash(names))
     points = layer(rows, mark("point", filled=True, size=50), **base, shape=shape(names))
-    return chart(line, points, height=HEIGHT)
+    return layered(line, points, height=HEIGHT)
 
 
 def decisive(rows: Rows, said: str, hues: tuple[str, str]) -> Spec:

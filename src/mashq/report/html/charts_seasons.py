@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from mashq.report.html.charts import GREY, HEIGHT, colour, dash, named, shape
 from mashq.report.html.parts import Spec
 from mashq.report.html.style import COLOURS
-from mashq.report.html.vega import Rows, chart, field, fields, layer, mark, when
+from mashq.report.html.vega import Rows, field, fields, layer, layered, mark, when
 
 BLUES = ["#f7fbff", "#6aaed6", "#08519c"]
 
@@ -25,7 +25,7 @@ def swept(rows: Rows, names: Sequence[str], setting: str, *, numbers: bool) -> S
     line = layer(rows, mark("line", strokeWidth=2), **base, y=q, strokeDash=dash(names))
     drawn = mark("point", filled=True, size=80, opacity=1)
     point = layer(rows, drawn, **base, y=q, shape=shape(names), tooltip=tips)
-    return chart(bar, *([line] if numbers else []), point, height=HEIGHT)
+    return layered(bar, *([line] if numbers else []), point, height=HEIGHT)
 
 
 def ratings(rows: Rows) -> Spec:
@@ -37,7 +37,7 @@ def ratings(rows: Rows) -> Spec:
     rating = field("rating:Q", title="rating with its 95% interval", scale={"zero": False})
     bar = layer(rows, mark("rule", strokeWidth=3, color=COLOURS[0], opacity=0.45), **base, x="low:Q", x2="high")
     point = layer(rows, mark("point", filled=True, size=110, color=COLOURS[0], opacity=1), **base, x=rating)
-    return chart(bar, point, height=max(90, 28 * len(rows) + 40))
+    return layered(bar, point, height=max(90, 28 * len(rows) + 40))
 
 
 def matrix(rows: Rows, order: Sequence[str], across: str, title: str) -> Spec:
@@ -52,7 +52,7 @@ def matrix(rows: Rows, order: Sequence[str], across: str, title: str) -> Spec:
     cell = layer(rows, mark("rect", stroke="white", strokeWidth=2), **base, color=shade)
     ink = when("datum.light", "#ffffff", "#1b1b1b")
     text = layer(rows, mark("text", fontSize=12), **base, text="label:N", color=ink)
-    return chart(cell, text, height=max(120, 44 * len(order) + 50))
+    return layered(cell, text, height=max(120, 44 * len(order) + 50))
 
 
 def changes(rows: Rows, title: str) -> Spec:
@@ -68,4 +68,4 @@ def changes(rows: Rows, title: str) -> Spec:
     zero = layer([{"zero": 0}], mark("rule", strokeWidth=1.5, color=GREY), x="zero:Q")
     bar = layer(rows, mark("rule", strokeWidth=3, opacity=0.5), **base, x=low, x2="high")
     point = layer(rows, mark("point", filled=True, size=90, opacity=1), **base, x=value, shape=form)
-    return chart(zero, bar, point, height=max(100, 26 * len(rows) + 50))
+    return layered(zero, bar, point, height=max(100, 26 * len(rows) + 50))

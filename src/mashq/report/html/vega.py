@@ -1,7 +1,7 @@
 """Vega-Lite as plain data: what the charts are put together from. The tests hold them to Vega-Lite's schema."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from mashq.report.html.parts import Spec
 
@@ -13,7 +13,7 @@ Rows = Sequence[Mapping[str, Any]]
 def field(said: str, **settings: Any) -> Spec:
     """A field of the rows for a channel, by name and kind (`q:Q`); the far end of a bar has a name alone."""
     name, _, kind = said.partition(":")
-    return {"field": name, **({"type": TYPES[kind]} if kind else {}), **settings}
+    return _sorted({"field": name, **({"type": TYPES[kind]} if kind else {}), **settings})
 
 
 def fields(names: Sequence[str], **settings: Any) -> list[Spec]:
@@ -28,23 +28,40 @@ def when(test: str, then: str, otherwise: str) -> Spec:
 
 def mark(kind: str, **settings: Any) -> Spec:
     """What is drawn of each row."""
-    return {"type": kind, **settings}
+    return {"type": kind, **_sorted(settings)}
 
 
 def layer(rows: Rows, drawn: Spec, **encoding: Any) -> Spec:
     """Rows drawn by a mark; a channel given as text is the field of that name."""
     channels = {name: field(said) if isinstance(said, str) else said for name, said in encoding.items()}
-    return {"data": {"values": [dict(row) for row in rows]}, "mark": drawn, "encoding": channels}
+    return {"data": rows, "mark": drawn, "encoding": _sorted(channels)}
 
 
-def chart(*layers: Spec, height: float, **settings: Any) -> Spec:
-    """The layers over each other, or the only one; rows that several of them draw are in it once."""
+def chart(one: Spec, *, height: float) -> Spec:
+    """A layer by itself."""
+    whole = layered(one, height=height)
+    return {"data": whole.pop("data"), **whole.pop("layer")[0], **whole}
+
+
+def layered(*layers: Spec, height: float, **settings: Any) -> Spec:
+    """Layers over each other; rows that several of them draw are there once."""
     datasets: dict[str, Any] = {}
     named: list[Spec] = []
     for one in layers:
-        rows = one["data"]["values"]
-        name = next((known for known, there in datasets.items() if there == rows), f"rows-{len(datasets) + 1}")
+        rows = [dict(row) for row in one["data"]]
+        name = next((known for known, there in datasets.items() if there == rows), f"data-{len(datasets) + 1}")
         datasets[name] = rows
         named.append(one | {"data": {"name": name}})
-    drawn = {"layer": named} if len(named) > 1 else named[0]
-    return {"$schema": SCHEMA, **drawn, "height": height, "datasets": datasets, **settings}
+    drawn: Spec = {"layer": named}
+    if all(one["data"] is layers[0]["data"] for one in layers):
+        for one in named:
+            drawn["data"] = one.pop("data")
+    return {**drawn, "height": height, **settings, "$schema": SCHEMA, "datasets": datasets}
+
+
+def _sorted(settings: Spec) -> Spec:
+    """The settings in one order, however they were given: the same chart is the same text."""
+    return {
+        name: _sorted(cast(Spec, value)) if isinstance(value, dict) else value
+        for name, value in sorted(settings.items())
+    }
