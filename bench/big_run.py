@@ -23,7 +23,7 @@ from mashq.config import check
 from mashq.protocol.items import Item
 from mashq.protocol.resources import Amount, Spend
 from mashq.protocol.results import ItemResult, PlayerResult
-from mashq.runs.database import SCHEMA
+from mashq.runs.file import SCHEMA
 from mashq.runs.results import statements
 from mashq.runs.writer import COUNTED, EVENT
 from mashq.tasks.load import digest

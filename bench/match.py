@@ -24,7 +24,7 @@ from mashq.arena.executors.local import LocalExecutor
 from mashq.config import Config, check
 from mashq.detectors import base
 from mashq.detectors.base import Pair
-from mashq.runs.database import connect
+from mashq.runs.file import connect
 from mashq.testing import FakeProvider
 
 LATENCY = 0.05

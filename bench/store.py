@@ -26,7 +26,7 @@ from mashq.gateway.clock import RealClock
 from mashq.protocol import Answer, Item
 from mashq.protocol.resources import Amount, Spend
 from mashq.runs.columns import NAMES, read_columns
-from mashq.runs.database import SCHEMA
+from mashq.runs.file import SCHEMA
 from mashq.runs.reading import read_attempts, read_moves
 from mashq.runs.writer import EVENT, Run
 

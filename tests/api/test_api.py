@@ -221,7 +221,7 @@ def test_detections_are_those_of_the_command(tmp_path: Path) -> None:
 
 
 def test_a_report_is_a_page_that_can_be_saved(run: mashq.MatchRun, tmp_path: Path) -> None:
-    pytest.importorskip("altair", reason="the extra 'charts' is not installed")
+    pytest.importorskip("vl_convert", reason="the extra 'charts' is not installed")
     page = mashq.report(run, tables=tmp_path / "tables")
     assert page.html.startswith("<!doctype html>") and page.path is None and list((tmp_path / "tables").iterdir())
     saved = page.save(tmp_path / "deep" / "r.html")
@@ -353,7 +353,7 @@ def test_every_public_name_is_documented() -> None:
 
 @pytest.mark.slow
 def test_the_example_runs(tmp_path: Path) -> None:
-    pytest.importorskip("altair", reason="the extra 'charts' is not installed")
+    pytest.importorskip("vl_convert", reason="the extra 'charts' is not installed")
     pytest.importorskip("pandas")
     done = subprocess.run(
         [sys.executable, str(ROOT / "examples" / "notebook.py")],

@@ -31,7 +31,7 @@ SAME: dict[str, Any] = {
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """A report of a match, of equals, and of one run of every other kind; and a leaderboard."""
-    pytest.importorskip("altair", reason="the extra 'charts' is not installed")
+    pytest.importorskip("vl_convert", reason="the extra 'charts' is not installed")
     folder = tmp_path_factory.mktemp("pages")
     kinds = runs.every_kind(folder / "runs")
     equals = runs.play(SAME, folder / "runs" / "same")

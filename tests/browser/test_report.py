@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-pytest.importorskip("altair", reason="the extra 'charts' is not installed")
 pytest.importorskip("vl_convert", reason="the extra 'charts' is not installed")
 
 from playwright.sync_api import Browser, Page

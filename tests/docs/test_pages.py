@@ -54,7 +54,7 @@ def _by_tier(page: str) -> Any:
 
 @pytest.mark.parametrize("page", [_by_tier(page) for page in followed() if page != TUTORIAL])
 def test_a_page_can_be_followed(page: str, tmp_path: Path, provider: FakeProvider) -> None:
-    pytest.importorskip("altair", reason="the extra 'charts' is not installed")
+    pytest.importorskip("vl_convert", reason="the extra 'charts' is not installed")
     done = follow(page, tmp_path, provider.base_url)
     assert done.returncode == 0, done.stdout + done.stderr
 
@@ -62,7 +62,7 @@ def test_a_page_can_be_followed(page: str, tmp_path: Path, provider: FakeProvide
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_the_tutorial_can_be_followed_on_the_embedded_model(tmp_path: Path) -> None:
-    pytest.importorskip("altair", reason="the extra 'charts' is not installed")
+    pytest.importorskip("vl_convert", reason="the extra 'charts' is not installed")
     if not any(cache_dir().glob("*.gguf")):
         pytest.skip("the embedded model is not here: run mashq weights")
     done = follow(TUTORIAL, tmp_path, seconds=800)

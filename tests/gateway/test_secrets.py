@@ -143,7 +143,7 @@ def test_no_file_and_no_page_of_a_run_has_it(tmp_path: Path, monkeypatch: pytest
     texts = [path.read_bytes().decode("latin-1") for path in run.iterdir()]
     if name == "json":
         page = ("report", run, "-o", tmp_path / "report.html")
-        for arguments in (("show", run, "--json"), ("verify", run), *([page] if find_spec("altair") else [])):
+        for arguments in (("show", run, "--json"), ("verify", run), *([page] if find_spec("vl_convert") else [])):
             done = command(*arguments)
             texts += [done.stdout, done.stderr]
         texts += [path.read_text() for path in tmp_path.glob("report.html")]

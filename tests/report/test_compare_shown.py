@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import pytest
 
-pytest.importorskip("altair", reason="the extra 'charts' is not installed")
+pytest.importorskip("vl_convert", reason="the extra 'charts' is not installed")
 
 from mashq.report.documents.base import COSTS
 from mashq.report.documents.compare import ComparedFigures, ComparedPlayer, ComparedRun, Comparison

@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import pytest
 
-pytest.importorskip("altair", reason="the extra 'charts' is not installed")
+pytest.importorskip("vl_convert", reason="the extra 'charts' is not installed")
 
 from mashq.report.documents.base import DetectorVersion
 from mashq.report.documents.match import Match, MatchPlayer

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-pytest.importorskip("altair", reason="the extra 'charts' is not installed")
+pytest.importorskip("vl_convert", reason="the extra 'charts' is not installed")
 
 from mashq.arena import metering
 from mashq.cli import cli

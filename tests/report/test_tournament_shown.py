@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("altair", reason="the extra 'charts' is not installed")
+pytest.importorskip("vl_convert", reason="the extra 'charts' is not installed")
 
 from mashq.protocol.resources import RESOURCES
 from mashq.report.documents.base import DetectorVersion

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-pytest.importorskip("altair", reason="the extra 'charts' is not installed")
+pytest.importorskip("vl_convert", reason="the extra 'charts' is not installed")
 
 from mashq.analysis.paired import Difference
 from mashq.report.documents.base import DetectorVersion

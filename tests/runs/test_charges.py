@@ -10,7 +10,7 @@ from mashq.gateway.types import LEFT
 from mashq.protocol.resources import Amount, Spend
 from mashq.protocol.results import ItemResult, PlayerResult, columns_of
 from mashq.runs.charges import Charges, read, statements, worked_out
-from mashq.runs.database import SCHEMA
+from mashq.runs.file import SCHEMA
 
 COLUMNS = (
     "id, match, round, player, item, purpose, n, ask, model, prompt, opened, worst_in, worst_out, worst_seconds, "

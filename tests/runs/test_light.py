@@ -1,4 +1,4 @@
-"""Reading a run loads neither an HTTP client, nor torch, nor scipy's heavy parts."""
+"""Reading a run loads neither an HTTP client, nor an event loop, nor torch, nor scipy's heavy parts."""
 
 import subprocess
 import sys
@@ -14,7 +14,10 @@ HEAVY = (
     "scipy.optimize",
     "scipy.stats",
     "starlette",
-    "altair",
+    "asyncio",
+    "jinja2",
+    "ruamel",
+    "vl_convert",
     "ray",
 )
 SCRIPT = f"""

@@ -18,7 +18,7 @@ from typing import Any
 
 from mashq.report.documents import seasons
 from mashq.report.documents.base import dumped
-from mashq.runs.database import connect
+from mashq.runs.file import connect
 from mashq.runs.open import load_season
 from mashq.runs.verify import verify
 from tests.arena.helpers import check_sums, rows, sent_twice

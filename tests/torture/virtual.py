@@ -31,7 +31,8 @@ from mashq.gateway.backends.simulated import Draws
 from mashq.gateway.types import Call, Entry, Outcome, Request
 from mashq.runs import database as db
 from mashq.runs import manifest
-from mashq.runs.database import Statement, Writer
+from mashq.runs.database import Writer
+from mashq.runs.file import Statement
 from mashq.runs.ledger import entries
 from mashq.runs.reading import reading
 from tests.arena.helpers import rows

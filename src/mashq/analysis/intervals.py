@@ -42,6 +42,7 @@ METHOD = (
 )
 CHUNK = 1024
 MAX_CELLS = 10_000_000  # of a block of draws: 80 MB
+PRODUCTS, FEWEST_ROWS = 400_000, 16  # a block of draws times some columns that one core is quickest with
 SMALL = 30.0
 MANY = 2_000  # degrees of freedom
 MANY_PLAYERS = 3
@@ -149,7 +150,8 @@ def _draw(
     error = np.sqrt(_covariance(own) / size)
     blocks: list[tuple[Floats, ...]] = []
     kept = 0
-    for drawn in draws(size, resamples, seed):
+    columns = max(part.shape[1], len(q) * len(dealt.costs) + 1)
+    for drawn in draws(size, resamples, seed, columns):
         found = figures(dealt, under, drawn)
         q_moved = found.q - q
         moved = np.concatenate([q_moved, q_moved[:, first] - q_moved[:, second]], axis=1)
@@ -194,10 +196,13 @@ def _farthest_pair(moved: Floats, error: Floats) -> Floats:
     return np.where(gone, FAR, farthest)
 
 
-def draws(count: int, resamples: int, seed: int) -> Iterator[Floats]:
-    """How often each item is drawn in each resample, some resamples at a time."""
+def draws(count: int, resamples: int, seed: int, columns: int = 0) -> Iterator[Floats]:
+    """How often each item is drawn in each resample, some resamples at a time: so many that their product with
+    `columns` of parts by item stays on one core, since sharing out a small one takes longer than it does."""
     random = np.random.default_rng(seed)
     chunk = max(1, min(CHUNK, MAX_CELLS // max(count, 1)))
+    small = PRODUCTS // max(count * columns, 1)
+    chunk = min(chunk, small) if columns and small >= FEWEST_ROWS else chunk
     for start in range(0, resamples, chunk):
         size = min(chunk, resamples - start)
         picked = random.integers(0, count, (size, count), dtype=np.int32)
@@ -210,10 +215,20 @@ def half_width(error: Floats, ratios: Floats, count: int, alpha: float, level: f
     return _half(_multiple(ratios, count, level) * error, count, alpha, level)
 
 
+def quantile(values: Floats, at: float) -> Floats:
+    """The same as numpy's along the first axis, of finite values, without what numpy would import for it."""
+    place = at * (len(values) - 1)
+    below = int(place)
+    above = min(below + 1, len(values) - 1)
+    found = np.partition(values, (below, above), axis=0)
+    low, high, part = found[below], found[above], place - below
+    return high - (high - low) * (1 - part) if part >= 0.5 else low + (high - low) * part
+
+
 def _multiple(ratios: Floats, count: int, level: float) -> Floats:
     """How many standard errors an interval is wide to each side."""
     student, farthest = _student(0.5 + level / 2, count - 1), _student(0.9995, count - 1)
-    return np.clip(np.quantile(ratios, level, axis=0), student, max(farthest, student))
+    return np.clip(quantile(ratios, level), student, max(farthest, student))
 
 
 def _half(wide: Floats, count: int, alpha: float, level: float) -> Floats:
@@ -236,7 +251,7 @@ def _together(
     normal, size = NormalDist(), players * (players - 1) // 2
     one = normal.inv_cdf(0.5 + level / 2)
     bonferroni = normal.inv_cdf(1 - (1 - level) / 2 / size)
-    largest = min(max(float(np.quantile(drawn.farthest_pair, level)), one), bonferroni)
+    largest = min(max(float(quantile(drawn.farthest_pair, level)), one), bonferroni)
     raised = _student(normal.cdf(largest), count - 1) / _student(0.5 + level / 2, count - 1)
     least = _largest(drawn.ratios[:, players:], size, count, level)
     wide = np.maximum(multiple * raised, least) * error
@@ -253,7 +268,7 @@ def _largest(ratios: Floats, size: int, count: int, level: float) -> float:
     """The 95% point of the largest resampled |t| of several, within reason for `size` of them."""
     if not ratios.shape[1]:
         return 0.0
-    return min(float(np.quantile(ratios.max(axis=1), level)), _student(1 - (1 - level) / 100 / size, count - 1))
+    return min(float(quantile(ratios.max(axis=1), level)), _student(1 - (1 - level) / 100 / size, count - 1))
 
 
 def _student(at: float, freedom: int) -> float:
@@ -290,7 +305,7 @@ def _within(angle: float, freedom: int) -> float:
 def _stretch(moved: Floats, wide: float, level: float) -> float:
     """How far resamples of a difference have to be spread so that the interval holds its share of them."""
     known = moved[~np.isnan(moved)]
-    usual = float(np.quantile(np.abs(known), level)) if len(known) else 0.0  # none: the second has no score
+    usual = float(quantile(np.abs(known), level)) if len(known) else 0.0  # none: the second has no score
     return max(1.0, wide / usual) if usual > 1e-12 else 1.0
 
 

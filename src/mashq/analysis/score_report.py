@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
+from statistics import median
 from typing import Literal
 
 import numpy as np
@@ -340,7 +341,8 @@ def _median(seen: View) -> dict[str, float]:
     out: dict[str, float] = {}
     for name, values in seen.costs.items():
         counts = np.maximum(seen.cost_counts.sum(axis=1), 1)
-        each = float(np.median((values * seen.cost_counts).sum(axis=1) / counts)) if seen.items else 0.0
+        means: list[float] = ((values * seen.cost_counts).sum(axis=1) / counts).tolist()
+        each = median(means) if seen.items else 0.0
         out[name] = each if each > 0 else 1.0
     return out
 

@@ -23,7 +23,7 @@ from mashq.players.registry import spec_of
 from mashq.protocol.resources import FREE, MEASURES, NOTHING, Spend
 from mashq.protocol.results import ItemResult, PlayerResult, Results, from_matches
 from mashq.protocol.score import ScoreRules, view, with_known
-from mashq.runs.database import connect
+from mashq.runs.file import connect
 from mashq.runs.ledger import entries
 from mashq.runs.open import Played, Season, load_season
 from mashq.runs.reading import DATABASE

@@ -1,54 +1,60 @@
-"""The command line: one small file a command. Heavy modules are imported when a command runs, not before."""
+"""The command line: one small file a command, imported when it is asked for; heavy modules when it runs."""
 
+import gc
 import os
 import signal
 import sys
+from collections.abc import Iterator, MutableMapping
+from importlib import import_module
 from types import FrameType
 
 import click
 
-from mashq.cli.calibrate import calibrate
-from mashq.cli.compare import compare
-from mashq.cli.demo import demo
-from mashq.cli.detect import detect
-from mashq.cli.detectors import detectors
-from mashq.cli.doctor import doctor
-from mashq.cli.export import export
-from mashq.cli.gateway import gateway
-from mashq.cli.import_ import import_
-from mashq.cli.init import init
-from mashq.cli.paper import paper
-from mashq.cli.plan import plan
-from mashq.cli.power import power
-from mashq.cli.report import report
-from mashq.cli.rescore import rescore
-from mashq.cli.resume import resume
-from mashq.cli.run import run
-from mashq.cli.schema import schema
-from mashq.cli.score import score
-from mashq.cli.seasons import game, tournament, vision
-from mashq.cli.show import show
-from mashq.cli.site import site
-from mashq.cli.sweep import sweep
-from mashq.cli.validate import validate
-from mashq.cli.verify import verify
-from mashq.cli.view import view
-from mashq.cli.weights import weights
 from mashq.errors import MashqError, Stopped
 from mashq.version import __version__
 
 BAD_INPUT, STOPPED = 2, 3
+YOUNG = 50_000  # objects between looks for garbage: what imports make stays
 WINDOWS = "mashq needs Linux, macOS or WSL: on Windows, install WSL (wsl --install) and run it there"
 
 
 # What --help lists, in groups.
-GROUPS: dict[str, tuple[click.Command, ...]] = {
-    "Start": (demo, init, plan, doctor, weights),
-    "Play": (run, resume, sweep, tournament, game, vision, gateway),
-    "Look": (show, view, report, site, compare),
-    "Score and check": (score, rescore, detect, detectors, verify, power, validate, calibrate),
-    "Exchange": (export, import_, schema, paper),
+GROUPS: dict[str, tuple[str, ...]] = {
+    "Start": ("demo", "init", "plan", "doctor", "weights"),
+    "Play": ("run", "resume", "sweep", "tournament", "game", "vision", "gateway"),
+    "Look": ("show", "view", "report", "site", "compare"),
+    "Score and check": ("score", "rescore", "detect", "detectors", "verify", "power", "validate", "calibrate"),
+    "Exchange": ("export", "import", "schema", "paper"),
 }
+# Where a command is, if not in the module of its name.
+PLACES = {"import": "import_.import_", **{name: f"seasons.{name}" for name in ("tournament", "game", "vision")}}
+
+
+class Commands(MutableMapping[str, click.Command]):
+    """The commands by name, each imported when it is asked for."""
+
+    def __init__(self) -> None:
+        self._found: dict[str, click.Command | None] = {name: None for names in GROUPS.values() for name in names}
+
+    def __getitem__(self, name: str) -> click.Command:
+        found = self._found[name]
+        if found is None:
+            module, _, attribute = PLACES.get(name, f"{name}.{name}").partition(".")
+            found = self._found[name] = getattr(import_module(f"mashq.cli.{module}"), attribute)
+        assert found is not None
+        return found
+
+    def __setitem__(self, name: str, command: click.Command) -> None:
+        self._found[name] = command
+
+    def __delitem__(self, name: str) -> None:
+        del self._found[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._found)
+
+    def __len__(self) -> int:
+        return len(self._found)
 
 
 class Grouped(click.Group):
@@ -57,12 +63,17 @@ class Grouped(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands by group."""
         width = max(map(len, self.commands))
-        for title, commands in GROUPS.items():
+        for title, names in GROUPS.items():
             with formatter.section(title):
-                formatter.write_dl([(f"{own.name:<{width}}", own.get_short_help_str(1000)) for own in commands])
+                listed = [(f"{name:<{width}}", self.commands[name].get_short_help_str(1000)) for name in names]
+                formatter.write_dl(listed)
 
 
-@click.group(cls=Grouped, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(
+    cls=Grouped,
+    commands=Commands(),
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
 @click.version_option(__version__, package_name="mashq")
 def cli() -> None:
     """What does a factual answer cost?
@@ -79,16 +90,13 @@ def cli() -> None:
     """
 
 
-for _command in (command for commands in GROUPS.values() for command in commands):
-    cli.add_command(_command)
-
-
 def main() -> None:
     """Run a command; errors are one sentence and an exit code, never a traceback."""
     if sys.platform == "win32":
         click.echo(f"mashq: {WINDOWS}", err=True)
         sys.exit(BAD_INPUT)
     signal.signal(signal.SIGTERM, _interrupt)
+    gc.set_threshold(YOUNG)
     try:
         code: object = cli.main(prog_name="mashq", standalone_mode=False)
         sys.exit(code if isinstance(code, int) else 0)
@@ -108,6 +116,8 @@ def main() -> None:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
+    finally:
+        gc.freeze()  # all of it goes with the process: nothing is looked through once more
 
 
 def _interrupt(_signal: int, _frame: FrameType | None) -> None:

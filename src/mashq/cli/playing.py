@@ -1,6 +1,5 @@
 """What the commands that play share: their options, playing with progress, printing the result."""
 
-import asyncio
 import os
 import signal
 import sys
@@ -140,6 +139,8 @@ def executor_of(name: str | None, address: str | None) -> "Executor | None":
 
 def played(out: Path, config: "Config", start: "Callable[[Progress], Awaitable[Season]]") -> "Season":
     """Play under a progress display; an interrupt says how to go on."""
+    import asyncio
+
     from rich.console import Console
 
     from mashq.report.text.progress import Progress

@@ -6,8 +6,6 @@ from pathlib import Path
 from typing import Any, cast
 
 from pydantic import ValidationError
-from ruamel.yaml import YAML
-from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
 from mashq import bounds
 from mashq.bounds import TooMuch
@@ -111,6 +109,9 @@ def _texts(document: object) -> Iterator[str]:
 
 
 def _yaml(text: str, source: str) -> object:
+    from ruamel.yaml import YAML  # a run is read without it
+    from ruamel.yaml.error import MarkedYAMLError, YAMLError
+
     try:
         if "<<" in text:
             _check_merges(YAML(typ="safe", pure=True).compose(text), source)  # pyright: ignore[reportUnknownMemberType]

@@ -22,7 +22,7 @@ from mashq.export.files import text_to
 from mashq.export.tables import reading
 from mashq.gateway.providers import IN_PROCESS
 from mashq.protocol.resources import RATED
-from mashq.runs.database import columns_of
+from mashq.runs.file import columns_of
 from mashq.runs.manifest import read_manifest
 from mashq.version import __version__
 

@@ -22,7 +22,7 @@ from mashq.protocol.resources import TABLE
 from mashq.protocol.results import COST_NAMES, ItemResult, PlayerResult
 from mashq.protocol.results import columns_of as result_columns
 from mashq.protocol.score import ScoreRules
-from mashq.runs.database import RATED_COLUMNS, columns_of, connect
+from mashq.runs.file import RATED_COLUMNS, columns_of, connect
 from mashq.runs.open import Played, Season
 from mashq.runs.reading import DATABASE, read_items
 from mashq.runs.seasons import Fixture

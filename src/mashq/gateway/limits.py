@@ -1,7 +1,5 @@
 """How fast an endpoint may be asked: so many at once, so many a minute. Waiting here is never service time."""
 
-import asyncio
-
 from mashq.gateway.types import Clock
 
 
@@ -9,6 +7,8 @@ class Limiter:
     """The queue before one endpoint, in order of arrival."""
 
     def __init__(self, clock: Clock, concurrency: int, per_minute: float | None = None) -> None:
+        import asyncio  # slow to import; who only reads a run waits for nobody
+
         self._clock = clock
         self._slots = asyncio.Semaphore(concurrency)
         self._gap = 60.0 / per_minute if per_minute else 0.0

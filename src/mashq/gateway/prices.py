@@ -4,7 +4,6 @@ import math
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib.metadata import version
 
 from mashq.gateway.types import PLAIN, Count, Measure, Usage
 from mashq.gateway.untrusted import some
@@ -128,6 +127,8 @@ def listed(provider: str, model: str) -> Rate | None:
             cache_write_1h_tokens=tokens_in,
         )
         return max(filled, of(tokens_in, tokens_out, 0))
+
+    from importlib.metadata import version  # slow to import, and only the table's prices name theirs
 
     label = f"genai-prices {version('genai-prices')}: {sample.model_price}"
     if units is None:

@@ -1,6 +1,7 @@
 """The agents a configuration can name, ours and those of installed packages: found, checked and made."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from functools import cache
 from typing import Any
 
 from mashq.config import Config, PlayerConfig, nearest
@@ -11,11 +12,30 @@ from mashq.players.external.spec import EXTERNAL
 from mashq.players.prompting import Prompter
 from mashq.players.prompts import Prompts
 
-# An external agent is made by the arena, which has the server it plays through.
-BUILT_IN: Mapping[str, AgentSpec] = {
-    **{name: declared(PLAYERS.load(name)) for name in PLAYERS.built_in},
-    "external": EXTERNAL,
-}
+
+class _BuiltIn(Mapping[str, AgentSpec]):
+    """The specs of our own agents by name, each imported when it is asked for."""
+
+    def __getitem__(self, name: str) -> AgentSpec:
+        return _built_in(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter((*PLAYERS.built_in, "external"))
+
+    def __len__(self) -> int:
+        return len(PLAYERS.built_in) + 1
+
+
+@cache
+def _built_in(name: str) -> AgentSpec:
+    if name == "external":  # made by the arena, which has the server it plays through
+        return EXTERNAL
+    if name not in PLAYERS.built_in:
+        raise KeyError(name)
+    return declared(PLAYERS.load(name))
+
+
+BUILT_IN = _BuiltIn()
 
 
 def names() -> list[str]:

@@ -17,7 +17,7 @@ import numpy as np
 from mashq.gateway.types import LEFT, REFEREE
 from mashq.protocol.resources import FREE, MEASURES, Amount, Spend
 from mashq.protocol.results import Columns, PlayerResult
-from mashq.runs.database import Statement, columns_of
+from mashq.runs.file import Statement, columns_of
 
 WORST = {"tokens_in": "worst_in", "tokens_out": "worst_out"}
 # A decision to review made before its round's answer (turn: single) is paid by the reviewed item, not by the next.

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from mashq.protocol.resources import MEASURES, RATED
 from mashq.protocol.results import COUNTS, SCORES, STATUSES, Columns, PlayerResult
 from mashq.runs import charges, contents
-from mashq.runs.database import AMOUNTS
+from mashq.runs.file import AMOUNTS
 from mashq.runs.reading import reading
 from mashq.runs.results import read_seats, there
 

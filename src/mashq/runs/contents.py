@@ -18,7 +18,7 @@ from mashq.protocol.content import ANSWERS, LEADS, OF_FLOOR, Contents
 from mashq.protocol.items import Item
 from mashq.protocol.state import ItemState, MatchState
 from mashq.runs.chain import FLOOR
-from mashq.runs.database import Statement, columns_of
+from mashq.runs.file import Statement, columns_of
 
 CONTENT = f"INSERT OR REPLACE INTO contents VALUES ({','.join('?' * (3 + len(ANSWERS)))})"
 NOTHING = (None,) * len(ANSWERS)

@@ -19,128 +19,13 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
 
-from mashq.bounds import CELL
 from mashq.errors import StoreError
-from mashq.protocol.resources import MEASURES, RATED
 from mashq.runs import chain
+from mashq.runs.file import SCHEMA, Statement, add_columns, connect
 
-AMOUNTS = tuple(f"{name}{part}" for name in MEASURES for part in ("", "_known", "_unknown", "_worst"))
-TABLES = """
-CREATE TABLE IF NOT EXISTS items (
-  position INTEGER PRIMARY KEY, id TEXT NOT NULL, text TEXT NOT NULL, reference TEXT, {documents});
-CREATE TABLE IF NOT EXISTS prompts (digest TEXT PRIMARY KEY, messages TEXT NOT NULL);
-CREATE TABLE IF NOT EXISTS attempts (
-  id INTEGER PRIMARY KEY, match TEXT NOT NULL, round INTEGER NOT NULL, player TEXT NOT NULL, item TEXT,
-  purpose TEXT NOT NULL, n INTEGER NOT NULL, ask INTEGER NOT NULL, model TEXT NOT NULL, prompt TEXT NOT NULL,
-  opened REAL NOT NULL, worst_in INTEGER NOT NULL, worst_out INTEGER NOT NULL, worst_seconds REAL NOT NULL,
-  {worst},
-  closed REAL, outcome TEXT, status INTEGER, tokens_in INTEGER, tokens_out INTEGER, cached INTEGER,
-  reasoning INTEGER, usage TEXT, seconds REAL, first_byte REAL, waited REAL, {rated}, reply TEXT, stop TEXT, h REAL,
-  retry_after REAL, error TEXT, body TEXT, wire TEXT);
-CREATE INDEX IF NOT EXISTS attempts_by_round ON attempts (match, round);
-CREATE INDEX IF NOT EXISTS attempts_streamed ON attempts (match, player, model, first_byte)
-  WHERE first_byte IS NOT NULL;
-CREATE TABLE IF NOT EXISTS events (
-  seq INTEGER PRIMARY KEY, match TEXT NOT NULL, round INTEGER NOT NULL, player TEXT NOT NULL, kind TEXT NOT NULL,
-  item TEXT, move TEXT NOT NULL, ruling TEXT, time REAL NOT NULL);
-CREATE INDEX IF NOT EXISTS events_by_match ON events (match, seq);
-CREATE TABLE IF NOT EXISTS refusals (
-  id INTEGER PRIMARY KEY, time REAL NOT NULL, player TEXT, method TEXT NOT NULL, path TEXT NOT NULL,
-  status INTEGER NOT NULL, reason TEXT NOT NULL);
-CREATE TABLE IF NOT EXISTS matches (id TEXT PRIMARY KEY, position INTEGER NOT NULL, started REAL, ended REAL);
-CREATE TABLE IF NOT EXISTS seats (
-  match TEXT NOT NULL, seat INTEGER NOT NULL, player TEXT NOT NULL, threshold REAL NOT NULL,
-  max_reviews INTEGER NOT NULL, stopped TEXT, shared TEXT NOT NULL, PRIMARY KEY (match, seat)) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS results (
-  match TEXT NOT NULL, seat INTEGER NOT NULL, position INTEGER NOT NULL, status TEXT NOT NULL, h REAL, h_first REAL,
-  guide REAL, guide_first REAL, length INTEGER NOT NULL, calls INTEGER NOT NULL, unresolved INTEGER NOT NULL,
-  failed INTEGER NOT NULL, unknown INTEGER NOT NULL, reviews INTEGER NOT NULL, waited REAL NOT NULL,
-  {amounts}, PRIMARY KEY (match, seat, position)) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS contents (
-  match TEXT NOT NULL, seat INTEGER NOT NULL, position INTEGER NOT NULL, words INTEGER, words_first INTEGER,
-  coverage REAL, coverage_first REAL, copied REAL, PRIMARY KEY (match, seat, position)) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS floors (
-  name TEXT NOT NULL, position INTEGER NOT NULL, h REAL, coverage REAL NOT NULL, words INTEGER NOT NULL,
-  PRIMARY KEY (name, position)) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS spent (
-  match TEXT NOT NULL, player TEXT NOT NULL, purpose TEXT NOT NULL, opened INTEGER, closed INTEGER,
-  unresolved INTEGER, failed INTEGER, tokens NUMERIC, seconds REAL, waited REAL,
-  PRIMARY KEY (match, player, purpose)) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS charges (
-  match TEXT NOT NULL, player TEXT NOT NULL, item TEXT, measure TEXT NOT NULL, charged REAL NOT NULL,
-  attempts INTEGER NOT NULL);
-CREATE INDEX IF NOT EXISTS charges_by_match ON charges (match);
-CREATE TABLE IF NOT EXISTS marks (
-  match TEXT PRIMARY KEY, base INTEGER NOT NULL, upto INTEGER NOT NULL, boot TEXT NOT NULL);
-CREATE TABLE IF NOT EXISTS learnt (
-  model TEXT NOT NULL, field TEXT NOT NULL, most INTEGER, why TEXT NOT NULL, noticed REAL NOT NULL,
-  PRIMARY KEY (model, field)) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS lost (match TEXT NOT NULL, attempts INTEGER NOT NULL, noticed REAL NOT NULL);
-{chain}
-"""
-RATED_COLUMNS = (*(f"worst_{name}" for name in RATED), *RATED)
-ADDED = {
-    "items": {"passages": "TEXT", "answerable": "INTEGER", "evidence": "TEXT"},
-    "attempts": dict.fromkeys(RATED_COLUMNS, "REAL") | {"body": "TEXT", "wire": "TEXT", "first_byte": "REAL"},
-    "results": dict.fromkeys((*AMOUNTS, "abstained"), "NUMERIC NOT NULL DEFAULT 0"),
-}
-SCHEMA = TABLES.format(
-    documents=", ".join(f"{name} {kind}" for name, kind in ADDED["items"].items()),
-    worst=", ".join(f"worst_{name} REAL" for name in RATED),
-    rated=", ".join(f"{name} REAL" for name in RATED),
-    amounts=", ".join(f"{name} {kind}" for name, kind in ADDED["results"].items()),
-    chain=chain.TABLE,
-)
 GROUP = 512
 IDLE, PAUSE, SOON = 1.0, 0.25, 0.005
 SOME, LARGE = 4096, 64 * 2**20  # statements between checkpoints, bytes of a log that is cut
-
-
-def connect(path: Path, *, readonly: bool = False) -> sqlite3.Connection:
-    """Open the file; a reader never changes it, and can be anyone who may read it."""
-    try:
-        if not readonly:
-            return _opened(path, "mode=rwc", "PRAGMA journal_mode=WAL", "PRAGMA synchronous=NORMAL")
-        log = path.with_name(path.name + "-wal")
-        if not os.access(path.parent, os.W_OK) and not (log.exists() and log.stat().st_size):
-            return _opened(path, "immutable=1")
-        return _opened(path, "mode=ro")
-    except (sqlite3.Error, UnicodeDecodeError) as error:  # of a damaged file, the error's own words can be damaged
-        raise StoreError(
-            f"{path} cannot be opened ({error}): is it a run of mashq, and is the disk writable?"
-        ) from None
-
-
-def _opened(path: Path, how: str, *pragmas: str) -> sqlite3.Connection:
-    target = f"{path.resolve().as_uri()}?{how}"
-    connection = sqlite3.connect(target, uri=True, timeout=30, check_same_thread=False, isolation_level=None)
-    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, CELL)
-    try:
-        for pragma in pragmas:
-            connection.execute(pragma)
-        connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-    except (sqlite3.Error, UnicodeDecodeError):
-        connection.close()
-        raise
-    return connection
-
-
-def columns_of(connection: sqlite3.Connection, table: str) -> set[str]:
-    """The columns that a table of this file has: one of an earlier version may have fewer."""
-    return {name for (name,) in connection.execute("SELECT name FROM pragma_table_info(?)", (table,))}
-
-
-def _add_columns(connection: sqlite3.Connection) -> None:
-    """Make room for what the tables of a file of an earlier version did not know."""
-    for table, columns in ADDED.items():
-        there = columns_of(connection, table)
-        lacking = columns.keys() - there if there else ()
-        for name, kind in columns.items():
-            if name in lacking:
-                connection.execute(f"ALTER TABLE {table} ADD COLUMN {name} {kind}")
-
-
-Statement = tuple[str, Sequence[object]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +52,7 @@ class Writer:
         self._written = 0
         self._connection = connect(path)
         try:
-            _add_columns(self._connection)
+            add_columns(self._connection)
             self._connection.executescript(SCHEMA)
             self._connection.execute("PRAGMA wal_autocheckpoint=0")  # the syncing thread does it
             self._cursor = self._connection.cursor()

@@ -6,7 +6,7 @@ from dataclasses import astuple
 from typing import cast
 
 from mashq.protocol.items import Item, Passage
-from mashq.runs.database import ADDED, Statement, columns_of
+from mashq.runs.file import ADDED, Statement, columns_of
 
 COLUMNS = ("id", "text", "reference", *ADDED["items"])
 INSERT = f"INSERT INTO items (position, {', '.join(COLUMNS)}) VALUES ({','.join('?' * (1 + len(COLUMNS)))})"

@@ -20,7 +20,7 @@ from mashq.gateway.types import Call, Clock, Completion, Costs, Entry, Outcome, 
 from mashq.gateway.untrusted import whole
 from mashq.protocol.resources import RATED, UNKNOWN, Unknown
 from mashq.runs.chain import CLOSE, LEARN, OPEN, PROMPT
-from mashq.runs.database import RATED_COLUMNS
+from mashq.runs.file import RATED_COLUMNS
 
 MARK = "INSERT OR REPLACE INTO marks VALUES (?,?,?,?)"
 PLAIN = json.JSONEncoder(ensure_ascii=False).encode

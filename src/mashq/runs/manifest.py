@@ -2,11 +2,9 @@
 
 import hashlib
 import json
-import platform
 import sys
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, cast
@@ -59,14 +57,17 @@ def manifest(
             "prompts": {player.name: texts[player.prompts or BUILTIN].digest for player in config.players},
             "package": package_digest(),
         },
-        "versions": {"python": sys.version.split()[0], "platform": platform.platform(), **_versions()},
+        "versions": _versions(),
         "config": said,
         "prompts": {name: dict(text.texts) for name, text in texts.items()},
     }
 
 
 def _versions() -> dict[str, str]:
-    found = {"mashq": __version__}
+    import platform  # reading a run needs neither
+    from importlib.metadata import PackageNotFoundError, version
+
+    found = {"python": sys.version.split()[0], "platform": platform.platform(), "mashq": __version__}
     for name in PACKAGES:
         try:
             found[name] = version(name)

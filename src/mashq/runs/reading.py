@@ -19,8 +19,7 @@ from mashq.protocol.items import Item
 from mashq.protocol.resources import RATED
 from mashq.protocol.results import PlayerResult
 from mashq.runs import chain, charges, items, results
-from mashq.runs.database import columns_of, connect
-from mashq.runs.ledger import entries
+from mashq.runs.file import columns_of, connect
 from mashq.runs.schema import check_file
 
 DATABASE = "run.db"
@@ -105,6 +104,8 @@ def read_charges(path: Path, match: str) -> charges.Charges:
 
 def read_left(path: Path, match: str) -> Left:
     """What a crashed process left of a match: the attempts from the last round it wrote of on."""
+    from mashq.runs.ledger import entries  # only to go on with a run
+
     with reading(path) as connection:
         last = connection.execute("SELECT max(id) FROM attempts WHERE match = ?", (match,)).fetchone()[0]
         where = "match = ? AND round >= (SELECT coalesce(max(round), 0) FROM events WHERE match = ?)"

@@ -29,7 +29,7 @@ from mashq.gateway.wire.base import DIGESTED, PASSED, STREAMED, Asked, Wire
 from mashq.gateway.wire.sse import Cutter
 from mashq.protocol.moves import Answer, Rewrite, from_json
 from mashq.protocol.resources import Unknown
-from mashq.runs.database import columns_of
+from mashq.runs.file import columns_of
 from mashq.runs.reading import read_items, reading
 
 EXACT, NEURAL = 1e-6, 0.01

@@ -8,7 +8,7 @@ from typing import Any
 
 from mashq.protocol.resources import MEASURES, NOTHING, Amount, Spend
 from mashq.protocol.results import ItemResult, PlayerResult
-from mashq.runs.database import AMOUNTS, Statement, columns_of
+from mashq.runs.file import AMOUNTS, Statement, columns_of
 
 COUNTS = ("calls", "unresolved", "failed", "unknown", "reviews", "waited")
 SCORES = ("h", "h_first", "guide", "guide_first")

@@ -1,17 +1,17 @@
-"""What the cells of a run can hold: a pydantic model for each table of the file, and one for the manifest.
+"""What the cells of a run can hold: a row of cells for each table of the file, and a pydantic model for the manifest.
 
 A file may be torn, edited or of another program. `check_file` looks at every cell once, in SQLite, by conditions that
-are derived from the models; `check_manifest` validates the manifest. What they let through can be read without
-further checks; the first thing they find is told as one sentence.
+the cells give; `check_manifest` validates the manifest. What they let through can be read without further checks; the
+first thing they find is told as one sentence.
 """
 
-import math
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, create_model
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from mashq.errors import StoreError
 from mashq.gateway.profiles import Field as OptionalField
@@ -20,304 +20,254 @@ from mashq.protocol.content import LEADS
 from mashq.protocol.moves import KINDS
 from mashq.protocol.resources import COUNTS, MAX_COST, MEASURES, RATED
 from mashq.protocol.results import ResultStatus
-from mashq.runs.database import columns_of
+from mashq.runs.file import columns_of
 
-Place = Annotated[int, Field(ge=0)]
-Flag = Annotated[int, Field(ge=0, le=1)]
-Count = Annotated[float, Field(ge=0, le=MAX_COST)]
-Measure = Annotated[float, Field(ge=-MAX_COST, le=MAX_COST)]
-Bound = Annotated[float, Field(ge=0, le=math.inf)]
-Share = Annotated[float, Field(ge=0, le=1)]
-Json = Annotated[str, Field(json_schema_extra={"contentMediaType": "application/json"})]
-STATUSES, OUTCOMES, FIELDS = get_args(ResultStatus), get_args(Kind), get_args(OptionalField)
+TYPES = {"integer": "= 'integer'", "number": "IN ('integer', 'real')", "text": "= 'text'"}
 
 
-class Row(BaseModel):
-    """A row of a table."""
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """What a column can hold: a type, the least and the most of a number, the only words or the JSON of a text."""
 
-    model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid", strict=True, frozen=True)
+    type: Literal["integer", "number", "text"]
+    low: float | None = None
+    high: float | None = None
+    words: tuple[str, ...] = ()
+    json: bool = False
+    null: bool = False
 
+    @property
+    def maybe(self) -> "Cell":
+        """The same, or nothing."""
+        return replace(self, null=True)
 
-class ItemRow(Row):
-    """An item, as it was when the run began."""
-
-    position: Place
-    id: str
-    text: str
-    reference: str | None
-    passages: Json | None
-    answerable: Flag | None
-    evidence: Json | None
-
-
-class PromptRow(Row):
-    """The messages of a request, under their digest."""
-
-    digest: str
-    messages: Json
-
-
-class AttemptBase(Row):
-    """An attempt: open while `outcome` is null."""
-
-    id: Place
-    match: str
-    round: Place
-    player: str
-    item: str | None
-    purpose: str
-    n: Place
-    ask: Place
-    model: str
-    prompt: str
-    opened: Measure
-    worst_in: Place
-    worst_out: Place
-    worst_seconds: Bound
-    closed: Measure | None
-    outcome: Annotated[str, Field(json_schema_extra={"enum": list(OUTCOMES)})] | None
-    status: int | None
-    tokens_in: Place | None
-    tokens_out: Place | None
-    cached: Place | None
-    reasoning: Place | None
-    usage: str | None
-    seconds: Count | None
-    first_byte: Count | None
-    waited: Count | None
-    reply: str | None
-    stop: str | None
-    h: Share | None
-    retry_after: float | None
-    error: str | None
-    body: str | None
-    wire: str | None
+    def condition(self, name: str) -> str:
+        """What must hold of it, in SQL."""
+        parts = [f"typeof({name}) {TYPES[self.type]}"]
+        if self.low is not None:
+            parts.append(f"{name} >= {self.low!r}")
+        if self.high is not None:
+            parts.append(f"{name} <= {self.high!r}")
+        if self.words:
+            parts.append(f"{name} IN ({', '.join(map(repr, self.words))})")
+        if self.json:
+            parts.append(f"json_valid({name})")
+        return f"({' AND '.join(parts)})" + (f" OR ({name} IS NULL)" if self.null else "")
 
 
-class EventRow(Row):
-    """A move, with what it was ruled to mean."""
-
-    seq: Place
-    match: str
-    round: Place
-    player: str
-    kind: Annotated[str, Field(json_schema_extra={"enum": list(KINDS)})]
-    item: str | None
-    move: Json
-    ruling: Json | None
-    time: Measure
+def one_of(*words: str) -> Cell:
+    """One of some words."""
+    return Cell("text", words=words)
 
 
-class RefusalRow(Row):
-    """A request that was turned away."""
-
-    id: Place
-    time: Measure
-    player: str | None
-    method: str
-    path: str
-    status: Place
-    reason: str
-
-
-class MatchRow(Row):
-    """A match that was begun."""
-
-    id: str
-    position: Place
-    started: Measure | None
-    ended: Measure | None
-
-
-class SeatRow(Row):
-    """A player of a match that has ended."""
-
-    match: str
-    seat: Place
-    player: str
-    threshold: Share
-    max_reviews: Place
-    stopped: str | None
-    shared: Json
-
-
-class ResultBase(Row):
-    """What a player made of an item in a match that has ended."""
-
-    match: str
-    seat: Place
-    position: Place
-    status: Annotated[str, Field(json_schema_extra={"enum": list(STATUSES)})]
-    h: Share | None
-    h_first: Measure | None
-    guide: Share | None
-    guide_first: Measure | None
-    length: Place
-    waited: Count
-    abstained: Flag
-
-
-class ContentRow(Row):
-    """What an answer carries, in a match that has ended; null where its text is not known."""
-
-    match: str
-    seat: Place
-    position: Place
-    words: Place | None
-    words_first: Place | None
-    coverage: Share | None
-    coverage_first: Share | None
-    copied: Share | None
-
-
-class FloorRow(Row):
-    """What a text that takes no model would have on an item; `h` is null where no free detector judges."""
-
-    name: Annotated[str, Field(json_schema_extra={"enum": list(LEADS)})]
-    position: Place
-    h: Share | None
-    coverage: Share
-    words: Place
-
-
-class SpentRow(Row):
-    """The attempts of a match that has ended, counted by player and purpose."""
-
-    match: str
-    player: str
-    purpose: str
-    opened: Place
-    closed: Place
-    unresolved: Place
-    failed: Place
-    tokens: Count
-    seconds: Count
-    waited: Count
-
-
-class ChargeRow(Row):
-    """What the attempts of unknown cost are charged, by player, item and measure, in a match that has ended."""
-
-    match: str
-    player: str
-    item: str | None
-    measure: Annotated[str, Field(json_schema_extra={"enum": list(MEASURES)})]
-    charged: Count
-    attempts: Place
-
-
-class MarkRow(Row):
-    """The id that no attempt of a match may pass."""
-
-    match: str
-    base: Place
-    upto: Place
-    boot: str
-
-
-class LearntRow(Row):
-    """That a model does not take an optional field; or, of an output limit, only up to `most`."""
-
-    model: str
-    field: Annotated[str, Field(json_schema_extra={"enum": list(FIELDS)})]
-    most: Place | None
-    why: str
-    noticed: Measure
-
-
-class LostRow(Row):
-    """How many attempts of a match may have been sent without a trace."""
-
-    match: str
-    attempts: Place
-    noticed: Measure
-
-
-class LinkRow(Row):
-    """A link of the hash chain."""
-
-    n: Place
-    covers: Json
-    head: str
-
-
-_AMOUNTS = {
-    f"{name}{part}": (kind, ...)
-    for name in MEASURES
-    for part, kind in (("", Count), ("_known", Place), ("_unknown", Place), ("_worst", Bound))
-}
-_RATED: dict[str, Any] = {
-    **dict.fromkeys(RATED, (Count | None, ...)),
-    **dict.fromkeys((f"worst_{name}" for name in RATED), (Bound | None, ...)),
-}
-AttemptRow: type[AttemptBase] = create_model("AttemptRow", __base__=AttemptBase, **_RATED)
-_COSTS: Any = dict.fromkeys(COUNTS, (Place, ...)) | _AMOUNTS
-ResultRow: type[ResultBase] = create_model("ResultRow", __base__=ResultBase, **_COSTS)
-ROWS: Mapping[str, type[Row]] = {
-    "items": ItemRow,
-    "prompts": PromptRow,
-    "attempts": AttemptRow,
-    "events": EventRow,
-    "refusals": RefusalRow,
-    "matches": MatchRow,
-    "seats": SeatRow,
-    "results": ResultRow,
-    "contents": ContentRow,
-    "floors": FloorRow,
-    "spent": SpentRow,
-    "charges": ChargeRow,
-    "marks": MarkRow,
-    "learnt": LearntRow,
-    "lost": LostRow,
-    "chain": LinkRow,
+Row = Mapping[str, Cell]
+TEXT, JSON, INTEGER, NUMBER = Cell("text"), Cell("text", json=True), Cell("integer"), Cell("number")
+PLACE, FLAG = Cell("integer", 0), Cell("integer", 0, 1)
+COUNT, MEASURE = Cell("number", 0, MAX_COST), Cell("number", -MAX_COST, MAX_COST)
+BOUND, SHARE = Cell("number", 0), Cell("number", 0, 1)  # a bound on what is spent may be infinite
+AMOUNT: Row = {"": COUNT, "_known": PLACE, "_unknown": PLACE, "_worst": BOUND}
+ROWS: Mapping[str, Row] = {
+    # An item, as it was when the run began.
+    "items": {
+        "position": PLACE,
+        "id": TEXT,
+        "text": TEXT,
+        "reference": TEXT.maybe,
+        "passages": JSON.maybe,
+        "answerable": FLAG.maybe,
+        "evidence": JSON.maybe,
+    },
+    # The messages of a request, under their digest.
+    "prompts": {
+        "digest": TEXT,
+        "messages": JSON,
+    },
+    # An attempt: open while `outcome` is null.
+    "attempts": {
+        "id": PLACE,
+        "match": TEXT,
+        "round": PLACE,
+        "player": TEXT,
+        "item": TEXT.maybe,
+        "purpose": TEXT,
+        "n": PLACE,
+        "ask": PLACE,
+        "model": TEXT,
+        "prompt": TEXT,
+        "opened": MEASURE,
+        "worst_in": PLACE,
+        "worst_out": PLACE,
+        "worst_seconds": BOUND,
+        "closed": MEASURE.maybe,
+        "outcome": one_of(*get_args(Kind)).maybe,
+        "status": INTEGER.maybe,
+        "tokens_in": PLACE.maybe,
+        "tokens_out": PLACE.maybe,
+        "cached": PLACE.maybe,
+        "reasoning": PLACE.maybe,
+        "usage": TEXT.maybe,
+        "seconds": COUNT.maybe,
+        "first_byte": COUNT.maybe,
+        "waited": COUNT.maybe,
+        "reply": TEXT.maybe,
+        "stop": TEXT.maybe,
+        "h": SHARE.maybe,
+        "retry_after": NUMBER.maybe,
+        "error": TEXT.maybe,
+        "body": TEXT.maybe,
+        "wire": TEXT.maybe,
+        **dict.fromkeys(RATED, COUNT.maybe),
+        **dict.fromkeys((f"worst_{name}" for name in RATED), BOUND.maybe),
+    },
+    # A move, with what it was ruled to mean.
+    "events": {
+        "seq": PLACE,
+        "match": TEXT,
+        "round": PLACE,
+        "player": TEXT,
+        "kind": one_of(*KINDS),
+        "item": TEXT.maybe,
+        "move": JSON,
+        "ruling": JSON.maybe,
+        "time": MEASURE,
+    },
+    # A request that was turned away.
+    "refusals": {
+        "id": PLACE,
+        "time": MEASURE,
+        "player": TEXT.maybe,
+        "method": TEXT,
+        "path": TEXT,
+        "status": PLACE,
+        "reason": TEXT,
+    },
+    # A match that was begun.
+    "matches": {
+        "id": TEXT,
+        "position": PLACE,
+        "started": MEASURE.maybe,
+        "ended": MEASURE.maybe,
+    },
+    # A player of a match that has ended.
+    "seats": {
+        "match": TEXT,
+        "seat": PLACE,
+        "player": TEXT,
+        "threshold": SHARE,
+        "max_reviews": PLACE,
+        "stopped": TEXT.maybe,
+        "shared": JSON,
+    },
+    # What a player made of an item in a match that has ended.
+    "results": {
+        "match": TEXT,
+        "seat": PLACE,
+        "position": PLACE,
+        "status": one_of(*get_args(ResultStatus)),
+        "h": SHARE.maybe,
+        "h_first": MEASURE.maybe,
+        "guide": SHARE.maybe,
+        "guide_first": MEASURE.maybe,
+        "length": PLACE,
+        "waited": COUNT,
+        "abstained": FLAG,
+        **dict.fromkeys(COUNTS, PLACE),
+        **{f"{name}{part}": cell for name in MEASURES for part, cell in AMOUNT.items()},
+    },
+    # What an answer carries, in a match that has ended; null where its text is not known.
+    "contents": {
+        "match": TEXT,
+        "seat": PLACE,
+        "position": PLACE,
+        "words": PLACE.maybe,
+        "words_first": PLACE.maybe,
+        "coverage": SHARE.maybe,
+        "coverage_first": SHARE.maybe,
+        "copied": SHARE.maybe,
+    },
+    # What a text that takes no model would have on an item; `h` is null where no free detector judges.
+    "floors": {
+        "name": one_of(*LEADS),
+        "position": PLACE,
+        "h": SHARE.maybe,
+        "coverage": SHARE,
+        "words": PLACE,
+    },
+    # The attempts of a match that has ended, counted by player and purpose.
+    "spent": {
+        "match": TEXT,
+        "player": TEXT,
+        "purpose": TEXT,
+        "opened": PLACE,
+        "closed": PLACE,
+        "unresolved": PLACE,
+        "failed": PLACE,
+        "tokens": COUNT,
+        "seconds": COUNT,
+        "waited": COUNT,
+    },
+    # What the attempts of unknown cost are charged, by player, item and measure, in a match that has ended.
+    "charges": {
+        "match": TEXT,
+        "player": TEXT,
+        "item": TEXT.maybe,
+        "measure": one_of(*MEASURES),
+        "charged": COUNT,
+        "attempts": PLACE,
+    },
+    # The id that no attempt of a match may pass.
+    "marks": {
+        "match": TEXT,
+        "base": PLACE,
+        "upto": PLACE,
+        "boot": TEXT,
+    },
+    # That a model does not take an optional field; or, of an output limit, only up to `most`.
+    "learnt": {
+        "model": TEXT,
+        "field": one_of(*get_args(OptionalField)),
+        "most": PLACE.maybe,
+        "why": TEXT,
+        "noticed": MEASURE,
+    },
+    # How many attempts of a match may have been sent without a trace.
+    "lost": {
+        "match": TEXT,
+        "attempts": PLACE,
+        "noticed": MEASURE,
+    },
+    # A link of the hash chain.
+    "chain": {
+        "n": PLACE,
+        "covers": JSON,
+        "head": TEXT,
+    },
 }
 
 
 def check_file(connection: sqlite3.Connection, path: Path) -> None:
     """A StoreError that names the first cell that holds what its column cannot."""
-    for table in ROWS:
-        columns = dict(conditions(table, columns_of(connection, table)))
+    for table, row in ROWS.items():
+        there = columns_of(connection, table)
+        columns = {name: cell.condition(name) for name, cell in row.items() if name in there}
         names, possible = ", ".join(columns), " AND ".join(f"({condition})" for condition in columns.values())
         if not columns or not connection.execute(f"SELECT 1 FROM {table} WHERE NOT ({possible}) LIMIT 1").fetchone():
             continue
         each = ", ".join(columns.values())
-        row = connection.execute(f"SELECT {each}, {names} FROM {table} WHERE NOT ({possible}) LIMIT 1").fetchone()
-        name, value = next((n, v) for n, holds, v in zip(columns, row, row[len(columns) :]) if not holds)
+        found = connection.execute(f"SELECT {each}, {names} FROM {table} WHERE NOT ({possible}) LIMIT 1").fetchone()
+        name, value = next((n, v) for n, holds, v in zip(columns, found, found[len(columns) :]) if not holds)
         raise StoreError(f"{path} is damaged ({name!r} of {table!r} is {value!r:.60}): restore it from a copy")
 
 
-def conditions(table: str, there: set[str]) -> Iterator[tuple[str, str]]:
-    """What must hold of each column of a table, in SQL."""
-    schema = TypeAdapter(ROWS[table]).json_schema(ref_template="{model}")
-    for name, field in schema["properties"].items():
-        if name in there:
-            kinds = field.get("anyOf", [field])
-            yield name, " OR ".join(f"({_condition(name, kind)})" for kind in kinds)
-
-
-def _condition(name: str, kind: Mapping[str, Any]) -> str:
-    types = {
-        "integer": "typeof({0}) = 'integer'",
-        "number": "typeof({0}) IN ('integer', 'real')",
-        "string": "typeof({0}) = 'text'",
-        "null": "{0} IS NULL",
-    }
-    parts = [types[kind["type"]].format(name)]
-    if "minimum" in kind:
-        parts.append(f"{name} >= {kind['minimum']!r}")
-    if "maximum" in kind and math.isfinite(kind["maximum"]):
-        parts.append(f"{name} <= {kind['maximum']!r}")
-    if "enum" in kind:
-        parts.append(f"{name} IN ({', '.join(repr(word) for word in kind['enum'])})")
-    if "contentMediaType" in kind:
-        parts.append(f"json_valid({name})")
-    return " AND ".join(parts)
+Place = Annotated[int, Field(ge=0)]
 
 
 class Part(BaseModel):
     """A part of a manifest. Keys that this version does not know are left alone."""
 
-    model_config: ClassVar[ConfigDict] = ConfigDict(extra="allow", strict=True, frozen=True, allow_inf_nan=False)
+    model_config: ClassVar[ConfigDict] = ConfigDict(
+        extra="allow", strict=True, frozen=True, allow_inf_nan=False, defer_build=True
+    )
 
 
 class Detector(Part):

@@ -27,7 +27,7 @@ from mashq.protocol.resources import MEASURES, Spend
 from mashq.protocol.results import PlayerResult, results_of
 from mashq.runs import chain, contents, rederive, results
 from mashq.runs.charges import Charges, worked_out
-from mashq.runs.database import AMOUNTS, columns_of
+from mashq.runs.file import AMOUNTS, columns_of
 from mashq.runs.ledger import each_entry
 from mashq.runs.manifest import DIGEST, GATEWAY, manifest_digest, read_manifest
 from mashq.runs.open import Played, read_season

@@ -25,7 +25,8 @@ from mashq.protocol.results import PlayerResult
 from mashq.runs import chain, charges, results
 from mashq.runs import items as stored_items
 from mashq.runs.chain import BEGUN, ENDED, EVENT, LOSE, NOTE, REFUSAL
-from mashq.runs.database import Statement, Writer, connect
+from mashq.runs.database import Writer
+from mashq.runs.file import Statement, connect
 from mashq.runs.ledger import RunLedger, Sink, boot_id
 from mashq.runs.manifest import ACCEPTED, DIGEST, MANIFEST, manifest_digest, read_manifest, without_digest
 from mashq.runs.reading import DATABASE, TALLY, Left, has_table, reading, unclosed

@@ -14,7 +14,7 @@ from mashq.config import Config
 from mashq.protocol.items import Item
 from mashq.protocol.moves import Move
 from mashq.protocol.state import MatchState
-from mashq.runs.database import Statement
+from mashq.runs.file import Statement
 from mashq.runs.seasons import Fixture
 from mashq.runs.writer import MatchRecord
 

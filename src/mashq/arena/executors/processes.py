@@ -21,7 +21,7 @@ from mashq.arena.executors.local import begun
 from mashq.config import Config
 from mashq.errors import MashqError, StoreError
 from mashq.gateway.clock import RealClock
-from mashq.runs.database import Statement
+from mashq.runs.file import Statement
 from mashq.runs.seasons import Fixture
 from mashq.runs.writer import Run
 

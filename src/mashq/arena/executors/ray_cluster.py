@@ -26,7 +26,8 @@ from mashq.detectors.llm_judge import model_of
 from mashq.errors import ConfigError, MashqError, StoreError
 from mashq.gateway.clock import RealClock
 from mashq.players.registry import recorded_spec
-from mashq.runs.database import Statement, Writer
+from mashq.runs.database import Writer
+from mashq.runs.file import Statement
 from mashq.runs.reading import DATABASE
 from mashq.runs.seasons import Fixture
 from mashq.runs.writer import Run

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 from mashq.analysis.passages import Given, PassageViews, player_view, rule_note
 from mashq.analysis.score_types import ScoredPlayer
-from mashq.detectors.grounding.detector import Grounding
 from mashq.gateway.model import trial_seed
 from mashq.protocol.resources import RESOURCES
 from mashq.protocol.score import Refusals
@@ -19,6 +18,8 @@ def passage_views(
     """What the answers of the trials of a match came to, on the items that are scored; None without passages."""
     if not played or played[0].config.task.kind != "rag":
         return None
+    from mashq.detectors.grounding.detector import Grounding  # heavy, and only for answers over documents
+
     names = [row.name for row in players]
     dropped = [_dropped(match, names) if refusals == "intersection" else frozenset[int]() for match in played]
     views = [

@@ -6,7 +6,7 @@ from typing import Any
 
 from mashq.analysis.intervals import METHOD
 from mashq.report.documents import seasons
-from mashq.report.html import sections, sections_games, sections_more, sections_passages, sections_seasons
+from mashq.report.html import sections, sections_more, sections_passages
 from mashq.report.html.facts import Facts
 from mashq.report.html.methods import methods
 from mashq.report.html.parts import Chapter, Section, Verdict
@@ -15,12 +15,6 @@ from mashq.report.html.verdicts import verdict
 from mashq.report.text.formatting import safe
 from mashq.runs.open import Season
 
-KINDS: dict[str, Callable[[Any], tuple[Verdict, list[Section]]]] = {
-    "sweep": sections_seasons.sweep,
-    "tournament": sections_seasons.tournament,
-    "game": sections_games.game,
-    "vision": sections_games.vision,
-}
 MATCH = f"{METHOD} The bands over beta use 1,000 resamples at each of 17 values of beta."
 SEASON = "Intervals: items are drawn with replacement, all players' scores and costs of an item together (seed 0)."
 
@@ -60,7 +54,7 @@ def match_chapter(facts: Facts, name: str, judges: Sequence[Facts] = ()) -> Chap
 
 def season_chapter(season: Season, name: str) -> Chapter:
     """A sweep, a tournament, a game or a comparison of conditions."""
-    said, parts = KINDS[season.kind](seasons.document(season))
+    said, parts = _of_kind(season.kind)(seasons.document(season))
     return Chapter(name, title(season), _subtitle(season), banners(season), said, [*parts, methods(season, SEASON)])
 
 
@@ -99,3 +93,16 @@ def banners(season: Season) -> list[str]:
 
 def _all_drawn(season: Season) -> bool:
     return all(player.model.startswith("simulated/") for player in season.config.players)
+
+
+def _of_kind(kind: str) -> Callable[[Any], tuple[Verdict, list[Section]]]:
+    """What is said of a season of this kind."""
+    from mashq.report.html import sections_games, sections_seasons  # much, and no match needs it
+
+    known: dict[str, Callable[[Any], tuple[Verdict, list[Section]]]] = {
+        "sweep": sections_seasons.sweep,
+        "tournament": sections_seasons.tournament,
+        "game": sections_games.game,
+        "vision": sections_games.vision,
+    }
+    return known[kind]

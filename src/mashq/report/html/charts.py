@@ -1,45 +1,29 @@
-"""The charts of a match, in Vega-Lite by way of Altair.
+"""The charts of a match, in Vega-Lite.
 
 Contract: players' names are data, never fields or expressions, so that no name can mean anything to a chart. A player
 has one colour, one shape and one dash throughout a report.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any
-
-import altair as alt
+from collections.abc import Sequence
 
 from mashq.report.html.parts import Spec
 from mashq.report.html.style import COLOURS, DASHES, SHAPES
+from mashq.report.html.vega import Rows, chart, field, fields, layer, layered, mark, when
 
-Rows = Sequence[Mapping[str, Any]]
 HEIGHT, SMALL = 300, 230
 GREY = "#7F7F7F"
 BETA = "β, the weight of cost"
 
 
-def data(rows: Rows) -> alt.Data:
-    """Rows as inline data; an empty chart still has its axes."""
-    return alt.InlineData(values=[dict(row) for row in rows])
-
-
-def finished(chart: alt.Chart | alt.LayerChart | alt.FacetChart, height: float = HEIGHT) -> Spec:
-    """The chart as Vega-Lite."""
-    spec = chart.properties(height=height).to_dict(validate=False)  # the tests do, which takes longer than drawing
-    spec.pop("config", None)
-    return spec
-
-
-def colour(names: Sequence[str], *, legend: bool = True) -> alt.Color:
+def colour(names: Sequence[str], *, legend: bool = True, of: str = "player") -> Spec:
     """A colour for each player."""
-    scale = alt.Scale(domain=list(names), range=list(COLOURS[: len(names)]))
-    return alt.Color("player:N", scale=scale, legend=alt.Legend(title=None, symbolOpacity=1) if legend else None)
+    scale = {"domain": list(names), "range": list(COLOURS[: len(names)])}
+    return field(f"{of}:N", scale=scale, legend={"title": None, "symbolOpacity": 1} if legend else None)
 
 
-def banded(names: Sequence[str]) -> alt.Color:
+def banded(names: Sequence[str]) -> Spec:
     """A colour for each player where a band lies under its line: the legend shows the line."""
-    scale = alt.Scale(domain=list(names), range=list(COLOURS[: len(names)]))
-    return alt.Color("player:N", scale=scale, legend=alt.Legend(title=None, symbolType="stroke", symbolOpacity=1))
+    return colour(names) | {"legend": {"title": None, "symbolType": "stroke", "symbolOpacity": 1}}
 
 
 def hue(name: str, names: Sequence[str]) -> str:
@@ -47,237 +31,234 @@ def hue(name: str, names: Sequence[str]) -> str:
     return COLOURS[list(names).index(name)] if name in names else GREY
 
 
-def shape(names: Sequence[str], *, legend: bool = True) -> alt.Shape:
+def shape(names: Sequence[str], *, legend: bool = True, of: str = "player") -> Spec:
     """A shape for each player."""
-    scale = alt.Scale(domain=list(names), range=list(SHAPES[: len(names)]))
-    return alt.Shape("player:N", scale=scale, legend=alt.Legend(title=None) if legend else None)
+    scale = {"domain": list(names), "range": list(SHAPES[: len(names)])}
+    return field(f"{of}:N", scale=scale, legend={"title": None} if legend else None)
 
 
-def dash(names: Sequence[str]) -> alt.StrokeDash:
+def dash(names: Sequence[str]) -> Spec:
     """A dash for each player."""
-    scale = alt.Scale(domain=list(names), range=[list(one) for one in DASHES[: len(names)]])
-    return alt.StrokeDash("player:N", scale=scale, legend=alt.Legend(title=None))
+    scale = {"domain": list(names), "range": [list(one) for one in DASHES[: len(names)]]}
+    return field("player:N", scale=scale, legend={"title": None})
 
 
-def roomy(values: Sequence[float], least: float, low: float | None = None, high: float | None = None) -> alt.Scale:
+def named(kind: str, order: Sequence[str], limit: int = 160) -> Spec:
+    """The axis of names, from the top in an order."""
+    return field(f"{kind}:N", sort=list(order), title=None, axis={"labelLimit": limit})
+
+
+def roomy(values: Sequence[float], least: float, low: float | None = None, high: float | None = None) -> Spec:
     """A scale with room around its values, also where all are the same, within what can be."""
     first, last = min(values), max(values)
     room = max(0.12 * (last - first), (least - (last - first)) / 2)
     first, last = first - room, last + room
     domain = [first if low is None else max(low, first), last if high is None else min(high, last)]
-    return alt.Scale(domain=domain, zero=False, nice=5)
+    return {"domain": domain, "zero": False, "nice": 5}
 
 
-def h_scale(values: Sequence[float]) -> alt.Scale:
+def h_scale(values: Sequence[float]) -> Spec:
     """The scale of an axis of H."""
     return roomy(values, 0.1, 0.0, 1.0)
 
 
 def q_intervals(rows: Rows, names: Sequence[str]) -> Spec:
     """Q of each player with its interval: player, q, low, high."""
-    base = alt.Chart(data(rows)).encode(
-        y=alt.Y("player:N", sort=[row["player"] for row in rows], title=None, axis=alt.Axis(labelLimit=160)),
-        color=colour(names, legend=False),
+    base = {
+        "y": named("player", [row["player"] for row in rows]),
+        "color": colour(names, legend=False),
+        "tooltip": [field("player:N"), *fields(("q", "low", "high"), format=".4f")],
+    }
+    q = field("q:Q", title="Q with its 95% interval", scale={"zero": False}, axis={"tickCount": 6})
+    bar = layer(rows, mark("rule", strokeWidth=3), **base, x="low:Q", x2="high")
+    point = layer(
+        rows, mark("point", filled=True, size=130, opacity=1), **base, x=q, shape=shape(names, legend=False)
     )
-    tips = [alt.Tooltip("player:N"), *(alt.Tooltip(f"{name}:Q", format=".4f") for name in ("q", "low", "high"))]
-    bar = base.mark_rule(strokeWidth=3).encode(x="low:Q", x2="high:Q", tooltip=tips)
-    point = base.mark_point(filled=True, size=130, opacity=1).encode(
-        x=alt.X("q:Q", title="Q with its 95% interval", scale=alt.Scale(zero=False), axis=alt.Axis(tickCount=6)),
-        shape=shape(names, legend=False),
-        tooltip=tips,
-    )
-    return finished(alt.layer(bar, point), max(90, 34 * len(rows) + 40))
+    return layered(bar, point, height=max(90, 34 * len(rows) + 40))
 
 
 def q_over_beta(rows: Rows, flips: Rows, names: Sequence[str], beta: float) -> Spec:
     """Q as lines in beta with their bands; `rows` have player, beta, q, low, high, and `flips` beta, q, said."""
-    base = alt.Chart(data(rows)).encode(x=_beta())
-    band = base.mark_area(opacity=0.16).encode(y=alt.Y("low:Q", title="Q"), y2="high:Q", color=banded(names))
-    tips = [
-        alt.Tooltip("player:N"),
-        alt.Tooltip("beta:Q", format=".4f"),
-        *(alt.Tooltip(f"{name}:Q", format=".4f") for name in ("q", "low", "high")),
-    ]
-    line = base.mark_line(strokeWidth=2).encode(
-        y=alt.Y("q:Q", title="Q", scale=alt.Scale(zero=False)), color=banded(names), strokeDash=dash(names)
-    )
-    hover = base.mark_point(opacity=0, size=160).encode(y="q:Q", tooltip=tips)
-    point = (
-        alt.Chart(data(flips))
-        .mark_point(shape="diamond", filled=True, size=110, color=GREY, opacity=1)
-        .encode(x="beta:Q", y="q:Q", tooltip=[alt.Tooltip("said:N", title="flip")])
-    )
-    return finished(alt.layer(band, line, hover, *([point] if flips else []), _rule(beta)))
+    q = field("q:Q", title="Q", scale={"zero": False})
+    tips = [field("player:N"), *fields(("beta", "q", "low", "high"), format=".4f")]
+    low = field("low:Q", title="Q")
+    band = layer(rows, mark("area", opacity=0.16), x=_beta(), y=low, y2="high", color=banded(names))
+    line = layer(rows, mark("line", strokeWidth=2), x=_beta(), y=q, color=banded(names), strokeDash=dash(names))
+    hover = layer(rows, mark("point", opacity=0, size=160), x=_beta(), y="q:Q", tooltip=tips)
+    drawn = mark("point", shape="diamond", filled=True, size=110, color=GREY, opacity=1)
+    point = layer(flips, drawn, x="beta:Q", y="q:Q", tooltip=[field("said:N", title="flip")])
+    return _over_beta(band, line, hover, *([point] if flips else []), beta=beta)
 
 
-def _beta() -> alt.X:
+def _beta() -> Spec:
     """The axis of beta."""
-    return alt.X("beta:Q", title=BETA, scale=alt.Scale(nice=False), axis=alt.Axis(tickCount=5))
+    return field("beta:Q", title=BETA, scale={"nice": False}, axis={"tickCount": 5})
 
 
-def _rule(beta: float) -> alt.Chart:
-    """The rule that the slider moves; at first it stands at the run's own beta."""
-    at = alt.param(name="beta", value=beta)
-    rule = alt.Chart(data([{"one": 1}])).mark_rule(strokeWidth=1.5, strokeDash=[3, 3], color=GREY)
-    return rule.transform_calculate(at="beta").encode(x="at:Q").add_params(at)
+def _over_beta(*layers: Spec, beta: float, height: float = HEIGHT) -> Spec:
+    """A chart over beta, with the rule that the slider moves; at first it stands at the run's own beta."""
+    rule = layer([{"one": 1}], mark("rule", strokeWidth=1.5, strokeDash=[3, 3], color=GREY), x="at:Q")
+    rule["transform"] = [{"calculate": "beta", "as": "at"}]
+    return layered(*layers, rule, height=height, params=[{"name": "beta", "value": beta}])
 
 
 def lead_over_beta(rows: Rows, beta: float, hue: str) -> Spec:
     """The lead of one player over another along beta with its band: beta, lead, low, high."""
     said = "difference in Q"
-    base = alt.Chart(data(rows)).encode(x=_beta())
-    band = base.mark_area(opacity=0.18, color=hue).encode(y=alt.Y("low:Q", title=said), y2="high:Q")
-    line = base.mark_line(strokeWidth=2, color=hue).encode(y=alt.Y("lead:Q", title=said))
-    tips = [
-        alt.Tooltip("beta:Q", format=".4f"),
-        *(alt.Tooltip(f"{n}:Q", format=".4f") for n in ("lead", "low", "high")),
-    ]
-    hover = base.mark_point(opacity=0, size=160).encode(y="lead:Q", tooltip=tips)
-    zero = alt.Chart(data([{"zero": 0}])).mark_rule(strokeWidth=1.5, color=GREY).encode(y="zero:Q")
-    return finished(alt.layer(band, line, zero, hover, _rule(beta)), SMALL)
+    low, lead = (field(f"{name}:Q", title=said) for name in ("low", "lead"))
+    band = layer(rows, mark("area", opacity=0.18, color=hue), x=_beta(), y=low, y2="high")
+    line = layer(rows, mark("line", strokeWidth=2, color=hue), x=_beta(), y=lead)
+    tips = fields(("beta", "lead", "low", "high"), format=".4f")
+    hover = layer(rows, mark("point", opacity=0, size=160), x=_beta(), y="lead:Q", tooltip=tips)
+    zero = layer([{"zero": 0}], mark("rule", strokeWidth=1.5, color=GREY), y="zero:Q")
+    return _over_beta(band, line, zero, hover, beta=beta, height=SMALL)
 
 
 def chances(rows: Rows, names: Sequence[str], beta: float) -> Spec:
     """The chance of winning along beta: player, beta, p."""
-    base = alt.Chart(data(rows)).encode(x=_beta())
-    tips = [alt.Tooltip("player:N"), alt.Tooltip("beta:Q"), alt.Tooltip("p:Q", format=".1%", title="wins")]
-    line = base.mark_line(strokeWidth=2).encode(
-        y=alt.Y("p:Q", title="share of resamples won", axis=alt.Axis(format="%"), scale=alt.Scale(domain=[0, 1])),
-        color=colour(names),
-        strokeDash=dash(names),
-    )
-    hover = base.mark_point(opacity=0, size=160).encode(y="p:Q", tooltip=tips)
-    return finished(alt.layer(line, hover, _rule(beta)), SMALL)
+    share = field("p:Q", title="share of resamples won", axis={"format": "%"}, scale={"domain": [0, 1]})
+    tips = [field("player:N"), field("beta:Q"), field("p:Q", format=".1%", title="wins")]
+    line = layer(rows, mark("line", strokeWidth=2), x=_beta(), y=share, color=colour(names), strokeDash=dash(names))
+    hover = layer(rows, mark("point", opacity=0, size=160), x=_beta(), y="p:Q", tooltip=tips)
+    return _over_beta(line, hover, beta=beta, height=SMALL)
 
 
 def front(rows: Rows, names: Sequence[str], title: str, form: str) -> Spec:
     """Accuracy against one cost; the front joins those whom nobody beats in both: player, cost, h, front."""
     tips = [
-        alt.Tooltip("player:N"),
-        alt.Tooltip("h:Q", format=".4f", title="H"),
-        alt.Tooltip("cost:Q", format=form, title=title),
-        alt.Tooltip("front:N", title="on the front"),
+        field("player:N"),
+        field("h:Q", format=".4f", title="H"),
+        field("cost:Q", format=form, title=title),
+        field("front:N", title="on the front"),
     ]
     most = max(row["cost"] for row in rows)
     costs = roomy([row["cost"] for row in rows], 0.2 * most or 1.0, 0.0)
-    base = alt.Chart(data(rows)).encode(
-        x=alt.X(
-            "cost:Q", title=title, scale=costs, axis=alt.Axis(tickCount=5, format=",.0f" if most >= 100 else "~r")
-        ),
-        y=alt.Y("h:Q", title="H", scale=h_scale([row["h"] for row in rows]), axis=alt.Axis(tickCount=5, format="~r")),
+    ticks = {"tickCount": 5, "format": ",.0f" if most >= 100 else "~r"}
+    h = field("h:Q", title="H", scale=h_scale([row["h"] for row in rows]), axis={"tickCount": 5, "format": "~r"})
+    line = layer(
+        [row for row in rows if row["front"] == "yes"],
+        mark("line", strokeWidth=1.5, color=GREY, strokeDash=[4, 2], interpolate="step-after"),
+        x="cost:Q",
+        y="h:Q",
+        order="cost:Q",
     )
-    line = (
-        alt.Chart(data([row for row in rows if row["front"] == "yes"]))
-        .mark_line(strokeWidth=1.5, color=GREY, strokeDash=[4, 2], interpolate="step-after")
-        .encode(x="cost:Q", y="h:Q", order="cost:Q")
+    point = layer(
+        rows,
+        mark("point", filled=True, size=110, opacity=1),
+        x=field("cost:Q", title=title, scale=costs, axis=ticks),
+        y=h,
+        color=colour(names),
+        shape=shape(names),
+        tooltip=tips,
     )
-    point = base.mark_point(filled=True, size=110, opacity=1).encode(
-        color=colour(names), shape=shape(names), tooltip=tips
-    )
-    return finished(alt.layer(line, point), 210)
+    return layered(line, point, height=210)
 
 
 def before_after(rows: Rows, names: Sequence[str]) -> Spec:
     """H before and after the reviews: player, before, after."""
-    base = alt.Chart(data(rows)).encode(
-        y=alt.Y("player:N", sort=list(names), title=None, axis=alt.Axis(labelLimit=160)),
-        color=colour(names, legend=False),
-        tooltip=[alt.Tooltip("player:N"), *(alt.Tooltip(f"{n}:Q", format=".4f") for n in ("before", "after"))],
-    )
-    title = "H before (open) → after (filled)"
-    rule = base.mark_rule(strokeWidth=2).encode(x=alt.X("before:Q", title=title), x2="after:Q")
+    base = {
+        "y": named("player", names),
+        "color": colour(names, legend=False),
+        "tooltip": [field("player:N"), *fields(("before", "after"), format=".4f")],
+    }
+    before = field("before:Q", title="H before (open) → after (filled)")
     scale = h_scale([row[key] for row in rows for key in ("before", "after")])
-    start = base.mark_point(filled=False, size=100, strokeWidth=2, opacity=1).encode(
-        x=alt.X("before:Q", title=title, scale=scale, axis=alt.Axis(tickCount=5)), shape=shape(names, legend=False)
+    forms = shape(names, legend=False)
+    rule = layer(rows, mark("rule", strokeWidth=2), **base, x=before, x2="after")
+    start = layer(
+        rows,
+        mark("point", filled=False, size=100, strokeWidth=2, opacity=1),
+        **base,
+        x=before | {"scale": scale, "axis": {"tickCount": 5}},
+        shape=forms,
     )
-    end = base.mark_point(filled=True, size=120, opacity=1).encode(x="after:Q", shape=shape(names, legend=False))
-    return finished(alt.layer(rule, start, end), max(90, 34 * len(rows) + 40))
+    end = layer(rows, mark("point", filled=True, size=120, opacity=1), **base, x="after:Q", shape=forms)
+    return layered(rule, start, end, height=max(90, 34 * len(rows) + 40))
 
 
 def q_reviews(rows: Rows, names: Sequence[str], beta: float) -> Spec:
     """Q over beta with the reviews and, dashed, without: player, reviews (with, without), beta, q."""
-    ways = ["with its reviews", "without"]
-    base = alt.Chart(data(rows)).encode(x=_beta())
-    line = base.mark_line(strokeWidth=2).encode(
-        y=alt.Y("q:Q", title="Q", scale=alt.Scale(zero=False)),
+    ways = {"domain": ["with its reviews", "without"], "range": [[1, 0], [5, 4]]}
+    line = layer(
+        rows,
+        mark("line", strokeWidth=2),
+        x=_beta(),
+        y=field("q:Q", title="Q", scale={"zero": False}),
         color=colour(names),
-        strokeDash=alt.StrokeDash("reviews:N", scale=alt.Scale(domain=ways, range=[[1, 0], [5, 4]]), legend=None),
-        tooltip=[alt.Tooltip("player:N"), alt.Tooltip("reviews:N")],
+        strokeDash=field("reviews:N", scale=ways, legend=None),
+        tooltip=[field("player:N"), field("reviews:N")],
     )
-    return finished(alt.layer(line, _rule(beta)))
+    return _over_beta(line, beta=beta)
 
 
 def course(rows: Rows, names: Sequence[str]) -> Spec:
     """Tokens spent so far by round, with the reviews as marks: player, round, tokens, reviews."""
-    base = alt.Chart(data(rows)).encode(
-        x=alt.X("round:Q", title="round", scale=alt.Scale(nice=False, padding=8), axis=alt.Axis(tickMinStep=1)),
-        y=alt.Y("tokens:Q", title="tokens so far", axis=alt.Axis(format="~s")),
+    line = layer(
+        rows,
+        mark("line", strokeWidth=2),
+        x=field("round:Q", title="round", scale={"nice": False, "padding": 8}, axis={"tickMinStep": 1}),
+        y=field("tokens:Q", title="tokens so far", axis={"format": "~s"}),
+        color=banded(names),
+        strokeDash=dash(names),
     )
-    tips = [alt.Tooltip("player:N"), alt.Tooltip("round:Q", title="up to round")]
-    tips += [alt.Tooltip("tokens:Q", format=",.0f"), alt.Tooltip("reviews:Q", title="reviews here")]
-    line = base.mark_line(strokeWidth=2).encode(color=banded(names), strokeDash=dash(names))
+    tips = [field("player:N"), field("round:Q", title="up to round")]
+    tips += [field("tokens:Q", format=",.0f"), field("reviews:Q", title="reviews here")]
     marked = [row for row in rows if row["reviews"]]
     most = max((row["reviews"] for row in marked), default=1)
     sizes = [30, 130] if len(marked) <= 40 * len(names) else [6, 60]
-    mark = (
-        alt.Chart(data(marked))
-        .mark_point(filled=True, opacity=0.7)
-        .encode(
-            x="round:Q",
-            y="tokens:Q",
-            color=banded(names),
-            size=alt.Size("reviews:Q", scale=alt.Scale(domain=[1, max(2, most)], range=sizes), legend=None),
-            tooltip=tips,
-        )
+    points = layer(
+        marked,
+        mark("point", filled=True, opacity=0.7),
+        x="round:Q",
+        y="tokens:Q",
+        color=banded(names),
+        size=field("reviews:Q", scale={"domain": [1, max(2, most)], "range": sizes}, legend=None),
+        tooltip=tips,
     )
-    return finished(alt.layer(line, *([mark] if marked else [])))
+    return layered(line, *([points] if marked else []), height=HEIGHT)
 
 
 def spread(rows: Rows, names: Sequence[str]) -> Spec:
     """How H is spread: player, bin, share."""
     bins = [row["bin"] for row in rows if row["player"] == rows[0]["player"]]
-    chart = alt.Chart(data(rows)).encode(
-        x=alt.X("bin:O", title="H of an answer, from … on", sort=bins, axis=alt.Axis(labelAngle=0)),
-        y=alt.Y("share:Q", title="share of the items", axis=alt.Axis(format="%")),
-        color=colour(names),
-        tooltip=[alt.Tooltip("player:N"), alt.Tooltip("bin:O", title="H"), alt.Tooltip("share:Q", format=".1%")],
-    )
+    base = {
+        "x": field("bin:O", title="H of an answer, from … on", sort=bins, axis={"labelAngle": 0}),
+        "y": field("share:Q", title="share of the items", axis={"format": "%"}),
+        "color": colour(names),
+        "tooltip": [field("player:N"), field("bin:O", title="H"), field("share:Q", format=".1%")],
+    }
     if len(names) <= 4:
-        return finished(chart.mark_bar().encode(xOffset=alt.XOffset("player:N", sort=list(names))))
-    line = chart.mark_line(strokeWidth=2, point=False).encode(strokeDash=dash(names))
-    return finished(alt.layer(line, chart.mark_point(filled=True, size=50).encode(shape=shape(names))))
+        bars = layer(rows, mark("bar"), **base, xOffset=field("player:N", sort=list(names)))
+        return chart(bars, height=HEIGHT)
+    line = layer(rows, mark("line", strokeWidth=2, point=False), **base, strokeDash=dash(names))
+    points = layer(rows, mark("point", filled=True, size=50), **base, shape=shape(names))
+    return layered(line, points, height=HEIGHT)
 
 
 def decisive(rows: Rows, said: str, hues: tuple[str, str]) -> Spec:
     """The items that decide the lead: item, part; in the colour of whom each favours."""
-    sign = alt.condition("datum.part > 0", alt.value(hues[0]), alt.value(hues[1]))
-    chart = (
-        alt.Chart(data(rows))
-        .mark_bar()
-        .encode(
-            y=alt.Y("item:N", sort=[row["item"] for row in rows], title=None, axis=alt.Axis(labelLimit=150)),
-            x=alt.X("part:Q", title=said, axis=alt.Axis(tickCount=5)),
-            color=sign,
-            tooltip=[alt.Tooltip("item:N"), alt.Tooltip("part:Q", format="+.5f")],
-        )
+    bars = layer(
+        rows,
+        mark("bar"),
+        y=named("item", [row["item"] for row in rows], 150),
+        x=field("part:Q", title=said, axis={"tickCount": 5}),
+        color=when("datum.part > 0", *hues),
+        tooltip=[field("item:N"), field("part:Q", format="+.5f")],
     )
-    return finished(chart, max(90, 22 * len(rows) + 40))
+    return chart(bars, height=max(90, 22 * len(rows) + 40))
 
 
 def paper_bars(rows: Rows) -> Spec:
     """Scores of several rows side by side: row, of (which score, whose), value."""
     names = list(dict.fromkeys(row["of"] for row in rows))
-    scale = alt.Scale(domain=names, range=list(COLOURS[: len(names)]))
     labels = list(dict.fromkeys(row["row"] for row in rows))
-    chart = (
-        alt.Chart(data(rows))
-        .mark_point(filled=True, size=110, opacity=1)
-        .encode(
-            y=alt.Y("row:N", sort=labels, title=None, axis=alt.Axis(labelLimit=220)),
-            x=alt.X("value:Q", title=None, scale=alt.Scale(zero=False), axis=alt.Axis(tickCount=6)),
-            color=alt.Color("of:N", scale=scale, legend=alt.Legend(title=None, symbolOpacity=1)),
-            shape=alt.Shape("of:N", scale=alt.Scale(domain=names, range=list(SHAPES[: len(names)])), legend=None),
-            tooltip=[alt.Tooltip("row:N"), alt.Tooltip("of:N"), alt.Tooltip("value:Q", format=".4f")],
-        )
+    points = layer(
+        rows,
+        mark("point", filled=True, size=110, opacity=1),
+        y=named("row", labels, 220),
+        x=field("value:Q", title=None, scale={"zero": False}, axis={"tickCount": 6}),
+        color=colour(names, of="of"),
+        shape=shape(names, legend=False, of="of"),
+        tooltip=[field("row:N"), field("of:N"), field("value:Q", format=".4f")],
     )
-    return finished(chart, max(90, 34 * len(labels) + 40))
+    return chart(points, height=max(90, 34 * len(labels) + 40))

@@ -13,7 +13,7 @@ from mashq.analysis.story.highlights import Highlight
 from mashq.analysis.story.story import Story, most_important
 from mashq.protocol.resources import RESOURCES, Spend
 from mashq.protocol.results import Floats
-from mashq.runs.database import connect
+from mashq.runs.file import connect
 from mashq.runs.open import Played
 from mashq.runs.reading import DATABASE
 from mashq.runs.setup import score_rules_of

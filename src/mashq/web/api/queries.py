@@ -14,7 +14,7 @@ from typing import Any
 from mashq.errors import StoreError
 from mashq.protocol.items import Item
 from mashq.runs import items
-from mashq.runs.database import connect
+from mashq.runs.file import connect
 from mashq.runs.reading import DATABASE
 from mashq.web.replay import Row
 
