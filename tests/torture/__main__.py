@@ -1,4 +1,5 @@
-"""`python -m tests.torture`: thousands of faulty matches on a virtual clock, hundreds of real kills, every mishap.
+"""`python -m tests.torture`: thousands of faulty matches on a virtual clock, hundreds of real kills, every mishap,
+agents that cheat.
 
 Prints what was met and the seed of anything that was violated; the exit code is 1 when something was.
 """
@@ -11,7 +12,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable
 
-from tests.torture.seeds import Found, killed, mishap, virtual
+from tests.torture.seeds import Found, cheated, killed, mishap, virtual
 
 
 def told(what: str, found: Iterable[Found], total: int) -> list[str]:
@@ -42,6 +43,7 @@ def main() -> None:
     parser.add_argument("--matches", type=int, default=10_000, help="seeds on the virtual clock")
     parser.add_argument("--kills", type=int, default=300, help="seeds with real kills")
     parser.add_argument("--mishaps", type=int, default=70, help="seeds of mishaps, each kind in turn")
+    parser.add_argument("--hostile", type=int, default=200, help="seeds of hostile agents, each trick in turn")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     options = parser.parse_args()
@@ -51,6 +53,7 @@ def main() -> None:
             ("Virtual clock", virtual, options.matches, 10),
             ("Real kills", killed, options.kills, 1),
             ("Mishaps", mishap, options.mishaps, 1),
+            ("Hostile agents", cheated, options.hostile, 1),
         ):
             seeds = range(options.seed, options.seed + count)
             violated += told(name, pool.imap_unordered(play, seeds, chunk), count) if count else []

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.torture import kills, mishaps
+from tests.torture import hostile, kills, mishaps
 from tests.torture.invariants import Violation
 from tests.torture.virtual import trial
 
@@ -39,3 +39,8 @@ def killed(seed: int) -> Found:
 def mishap(seed: int) -> Found:
     """One of the mishaps of real processes."""
     return one(mishaps.trial, seed)
+
+
+def cheated(seed: int) -> Found:
+    """A match with agents that cheat and break."""
+    return one(hostile.trial, seed)

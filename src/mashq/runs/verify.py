@@ -16,14 +16,14 @@ head      the last head is the one that was published
 
 import hashlib
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from mashq.gateway.types import REFEREE, spend_of
 from mashq.protocol.game import to_move
-from mashq.protocol.resources import MEASURES, Spend
+from mashq.protocol.resources import FREE, MEASURES, Spend
 from mashq.protocol.results import PlayerResult, results_of
 from mashq.runs import chain, contents, rederive, results
 from mashq.runs.charges import Charges, worked_out
@@ -31,7 +31,7 @@ from mashq.runs.database import AMOUNTS, columns_of
 from mashq.runs.ledger import each_entry
 from mashq.runs.manifest import DIGEST, GATEWAY, manifest_digest, read_manifest
 from mashq.runs.open import Played, read_season
-from mashq.runs.reading import check_record, read_items, read_matches, read_moves, read_results, reading
+from mashq.runs.reading import check_record, read_items, read_matches, read_results, reading
 from mashq.tasks import load as tasks
 
 KEPT = """SELECT player, purpose, opened, closed, unresolved, failed, tokens, seconds, waited FROM spent
@@ -81,25 +81,30 @@ def verify(
     yield Finding("manifest", _manifest(season.manifest))
     yield Finding("items", _items(path, season.manifest))
     yield Finding("prompts", _prompts(path))
-    yield from _chain(path, season.manifest, head, progress)
+    carried = yield from _chain(path, season.manifest, head, progress)
     yield Finding("replies", rederive.replies(path) or rederive.dollars(path, season.manifest))
     there, known = read_matches(path), list[str]()
     for fixture in season.fixtures():
         known.append(fixture.id)
         if fixture.id in there or season.finished:
-            yield Finding(f"match {fixture.id}: costs", _costs(path, fixture.id) or _tally(path, fixture.id))
+            played = season.played(fixture)
+            yield Finding(f"match {fixture.id}: costs", _costs(played) or _tally(path, fixture.id))
             yield Finding(f"match {fixture.id}: answers", rederive.answers(path, fixture.id, fixture.config))
             if rescore:
                 yield Finding(f"match {fixture.id}: H", rederive.scores(path, fixture.id, fixture.config))
             if there.get(fixture.id) or season.finished:
-                yield Finding(f"match {fixture.id}: results", _results(season.played(fixture)))
+                noted = None if rescore else carried.get(fixture.id)
+                yield Finding(f"match {fixture.id}: results", _results(played, noted))
     stray = _stray(path, known)
     if stray:
         yield Finding("matches", stray)
 
 
-def _chain(path: Path, manifest: dict[str, Any], head: str | None, progress: Progress | None) -> Iterator[Finding]:
-    """A run of an earlier version has no chain until it is gone on with."""
+def _chain(
+    path: Path, manifest: dict[str, Any], head: str | None, progress: Progress | None
+) -> Generator[Finding, None, Mapping[str, str]]:
+    """A run of an earlier version has no chain until it is gone on with. What the answers of each match carry, by the
+    digest that the chain has of it."""
     with reading(path) as connection:
         links, _ = chain.last(connection)
         found = chain.check(connection, progress) if links else chain.Check()
@@ -116,6 +121,7 @@ def _chain(path: Path, manifest: dict[str, Any], head: str | None, progress: Pro
     if head is not None:
         same = links and found.head == head.strip().lower()
         yield Finding("head", "" if same else f"the run's head is {found.head}, not {head.strip()[:80]}")
+    return found.contents
 
 
 def _items(path: Path, manifest: dict[str, Any]) -> str:
@@ -171,19 +177,18 @@ def _is(digest: str, messages: str) -> bool:
     return digest in (hashlib.blake2b(body, digest_size=16).hexdigest(), hashlib.sha256(body).hexdigest()[:32])
 
 
-def _costs(path: Path, match: str) -> str:
+def _costs(played: Played) -> str:
     """Compare the moves' costs with the attempts'; before the end, some attempts have led to no move yet."""
-    charged: dict[str, Spend] = {}
-    for player, move in read_moves(path, match):
-        charged[player] = charged.get(player, Spend()) + move.spend
+    path, match = played.path, played.fixture.id
+    charged = {player.name: player.spend for player in played.state.players}
     ended = read_matches(path).get(match, False)
     spent: dict[str, Spend] = {}
     with reading(path) as connection:
         for call, entry in each_entry(connection, "match = ?", (match,)):
             if call.player != REFEREE:
-                spent[call.player] = spent.get(call.player, Spend()) + spend_of(entry)
+                spent[call.player] = spent.get(call.player, FREE) + spend_of(entry)
     for player, cost in spent.items():
-        told = charged.get(player, Spend())
+        told = charged.get(player, FREE)
         if ended and (told.calls, told.unresolved, told.failed) != (cost.calls, cost.unresolved, cost.failed):
             made = cost.calls + cost.unresolved
             return f"{player} was charged {told.calls + told.unresolved} attempts and made {made}"
@@ -218,14 +223,14 @@ def _alike(one: Sequence[Any], other: Sequence[Any]) -> bool:
     )
 
 
-def _results(played: Played) -> str:
+def _results(played: Played, carried: str | None) -> str:
     with reading(played.path) as connection:
         charges = worked_out(connection, played.fixture.id)
     if to_move(played.state):
         return "its moves do not come to an end"
     folded = results_of(played.state)
     if _same_rows(played, folded):
-        return _charged(played.path, played.fixture.id, charges) or _carried(played)
+        return _charged(played.path, played.fixture.id, charges) or _carried(played, carried)
     stored, folded = read_results(played.path, played.fixture.id), charges.on(folded)
     if stored is None:  # one of an earlier version has no rows
         return ""
@@ -258,13 +263,16 @@ def _same_rows(played: Played, folded: Sequence[PlayerResult]) -> bool:
         return all(rows.fetchone() is None for rows in tables.values())
 
 
-def _carried(played: Played) -> str:
-    """What is kept of what the answers of a match carry is what their texts carry, row by row."""
+def _carried(played: Played, noted: str | None) -> str:
+    """What is kept of what the answers carry is what their texts carry, row by row; or what was `noted` of it."""
     query = "SELECT * FROM contents WHERE match = ? ORDER BY seat, position"
     with reading(played.path) as connection:
         if not columns_of(connection, "contents"):
             return ""
         kept = connection.execute(query, (played.fixture.id,)).fetchall()
+    if noted is not None:
+        same = contents.digest((seat, at, tuple(row)) for _, seat, at, *row in kept) == noted
+        return "" if same else "what its answers carry is not what was recorded"
     owed = [(played.fixture.id, seat, at, *row) for seat, at, row in contents.measured(played.config, played.state)]
     same = not kept or (len(kept) == len(owed) and all(map(_alike, kept, sorted(owed))))
     return "" if same else "what its answers carry is not what is kept of it"
