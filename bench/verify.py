@@ -3,8 +3,8 @@
     python bench/verify.py                    simulated players, and models over HTTP, whose replies are read again
     python bench/verify.py --items 2000       the smaller size; the other is twice that, over HTTP a quarter of each
 
-The runs are played, chain and bodies included. Each is verified in a process of its own, all of whose time counts; the
-last figure of a kind is what the larger run takes more than the smaller, so without the start.
+The runs are played, chain and bodies included. Each is verified in a process of its own, all of whose time counts;
+the last figure of a kind is what the larger run takes more than the smaller, so without the start.
 """
 
 import argparse
