@@ -1,17 +1,22 @@
 """A run goes on only as what was begun; and what was done honestly is never complained of."""
 
 import asyncio
+import re
 import sqlite3
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 import mashq
 from mashq.arena import match
 from mashq.config import check
 from mashq.errors import ConfigError, Stopped
+from mashq.report.text import progress
 from mashq.runs.reading import read_head
+from mashq.runs.setup import score_rules_of
 from mashq.runs.verify import verify
 from tests.arena.helpers import mashq as command
 from tests.arena.test_seasons import config
@@ -101,6 +106,20 @@ def test_every_kind_of_honest_run_in_every_way_holds(tmp_path: Path) -> None:
     """`make torture` has two hundred."""
     for seed in range(len(honest.KINDS) * len(honest.WAYS)):
         honest.trial(seed, tmp_path / str(seed))
+
+
+def test_how_far_the_check_of_a_killed_run_is_can_be_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a terminal, when it takes more than a moment; here at once."""
+    left, settings = tmp_path / "left", check(config(items=20))
+    with honest.left_behind(1000, tmp_path / "run", left):
+        asyncio.run(match.run(settings, tmp_path / "run", season={"kind": "match", "trials": 5}))
+    monkeypatch.setattr(progress, "PATIENCE", -1.0)
+    shown = Console(file=StringIO(), force_terminal=True, width=100)
+    with progress.Progress(shown, score_rules_of(settings), simulated=True) as show:
+        show._shown -= 1  # pyright: ignore[reportPrivateUsage]
+        asyncio.run(match.resume(left, show=show))
+    assert isinstance(shown.file, StringIO)
+    assert re.search(r"checking what was recorded: [1-9][0-9]?%", shown.file.getvalue())
 
 
 def test_every_h_is_scored_anew(tmp_path: Path) -> None:

@@ -91,13 +91,13 @@ def _hold(run: Path) -> None:
 
 
 @contextmanager
-def _copied(after: int, run: Path, into: Path) -> Generator[None]:
-    """Copy a run directory between two commits: what a killed process leaves behind."""
+def left_behind(after: int, run: Path, into: Path) -> Generator[None]:
+    """Copy a run directory between two commits, once so many rows are written: what a killed process leaves."""
     commit, done = Writer._commit, [0]  # pyright: ignore[reportPrivateUsage]
 
     def committed(writer: Writer, statements: list[Statement]) -> None:
         commit(writer, statements)
-        done[0] += bool(statements)
+        done[0] += len(statements)
         if done[0] >= after and not into.exists() and (run / "manifest.json").exists():
             shutil.copytree(run, into)
 
@@ -112,7 +112,7 @@ def _go(settings: Config, run: Path, season: dict[str, Any], way: str, rng: rand
         return run
     if way == "killed":
         left = run.with_name("killed")
-        with _copied(rng.randint(2, 30), run, left):
+        with left_behind(rng.randint(10, 150), run, left):
             asyncio.run(match.run(settings, run, season=season))
         _hold(run)
         if not left.exists():

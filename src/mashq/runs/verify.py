@@ -16,13 +16,14 @@ head      the last head is the one that was published
 
 import hashlib
 import math
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from mashq.gateway.types import REFEREE, spend_of
 from mashq.protocol.game import to_move
+from mashq.protocol.moves import Move
 from mashq.protocol.resources import FREE, MEASURES, Spend
 from mashq.protocol.results import PlayerResult, results_of
 from mashq.runs import chain, contents, rederive, results
@@ -30,8 +31,8 @@ from mashq.runs.charges import Charges, worked_out
 from mashq.runs.database import AMOUNTS, columns_of
 from mashq.runs.ledger import each_entry
 from mashq.runs.manifest import DIGEST, GATEWAY, manifest_digest, read_manifest
-from mashq.runs.open import Played, read_season
-from mashq.runs.reading import check_record, read_items, read_matches, read_results, reading
+from mashq.runs.open import Played, fold, read_season
+from mashq.runs.reading import check_record, read_items, read_matches, read_moves, read_results, reading
 from mashq.tasks import load as tasks
 
 KEPT = """SELECT player, purpose, opened, closed, unresolved, failed, tokens, seconds, waited FROM spent
@@ -74,20 +75,21 @@ def verify(
         check_record(path)
         yield Finding("manifest", _manifest(manifest))
         yield Finding("prompts", _prompts(path))
-        yield from _chain(path, manifest, head, progress)
+        yield from _chain(path, manifest, head, _Steps(path, progress).link)
         yield Finding("replies", rederive.replies(path) or rederive.dollars(path, manifest))
         return
     season = read_season(path)
     yield Finding("manifest", _manifest(season.manifest))
     yield Finding("items", _items(path, season.manifest))
     yield Finding("prompts", _prompts(path))
-    carried = yield from _chain(path, season.manifest, head, progress)
+    steps = _Steps(path, progress)
+    carried = yield from _chain(path, season.manifest, head, steps.link)
     yield Finding("replies", rederive.replies(path) or rederive.dollars(path, season.manifest))
     there, known = read_matches(path), list[str]()
     for fixture in season.fixtures():
         known.append(fixture.id)
         if fixture.id in there or season.finished:
-            played = season.played(fixture)
+            played = steps.folded(season.played(fixture))
             yield Finding(f"match {fixture.id}: costs", _costs(played) or _tally(path, fixture.id))
             yield Finding(f"match {fixture.id}: answers", rederive.answers(path, fixture.id, fixture.config))
             if rescore:
@@ -100,8 +102,34 @@ def verify(
         yield Finding("matches", stray)
 
 
+class _Steps:
+    """How far a check is: the links of the chain and then the moves, which take most of the time."""
+
+    def __init__(self, path: Path, progress: Progress | None) -> None:
+        with reading(path) as connection:
+            self._links, _ = chain.last(connection)
+            (moves,) = connection.execute("SELECT count(*) FROM events").fetchone()
+        self._progress, self._whole, self._moves = progress, self._links + moves, 0
+
+    def link(self, done: int, _of: int) -> None:
+        """So many links were checked."""
+        if self._progress is not None:
+            self._progress(done, self._whole)
+
+    def folded(self, played: Played) -> Played:
+        """A match with its state, from a fold of its moves."""
+        return replace(played, changed=fold(played.first, self._each(read_moves(played.path, played.fixture.id))))
+
+    def _each(self, moves: Iterable[tuple[str, Move]]) -> Iterator[tuple[str, Move]]:
+        for move in moves:
+            self._moves += 1
+            if self._progress is not None and self._moves % 256 == 0:
+                self._progress(self._links + self._moves, self._whole)
+            yield move
+
+
 def _chain(
-    path: Path, manifest: dict[str, Any], head: str | None, progress: Progress | None
+    path: Path, manifest: dict[str, Any], head: str | None, progress: Progress
 ) -> Generator[Finding, None, Mapping[str, str]]:
     """A run of an earlier version has no chain until it is gone on with. What the answers of each match carry, by the
     digest that the chain has of it."""
