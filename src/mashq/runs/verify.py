@@ -21,15 +21,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from mashq.gateway.types import REFEREE, spend_of
+from mashq.gateway.types import REFEREE
 from mashq.protocol.game import to_move
 from mashq.protocol.moves import Move
-from mashq.protocol.resources import FREE, MEASURES, Spend
+from mashq.protocol.resources import FREE, MEASURES, Amount
 from mashq.protocol.results import PlayerResult, results_of
 from mashq.runs import chain, contents, rederive, results
 from mashq.runs.charges import Charges, worked_out
 from mashq.runs.database import AMOUNTS, columns_of
-from mashq.runs.ledger import each_entry
 from mashq.runs.manifest import DIGEST, GATEWAY, manifest_digest, read_manifest
 from mashq.runs.open import Played, fold, read_season
 from mashq.runs.reading import check_record, read_items, read_matches, read_moves, read_results, reading
@@ -44,6 +43,8 @@ MADE = """SELECT player, purpose, count(*), count(outcome), sum(outcome IS NULL)
 MARKED = "SELECT base, (SELECT position FROM matches WHERE id = m.match) FROM marks m WHERE match = ?"
 CHARGED = """SELECT player, item, measure, charged, attempts FROM charges WHERE match = ?
   ORDER BY player, item, measure"""
+ATTEMPTS = """SELECT player, outcome, tokens_in, tokens_out, worst_in, worst_out FROM attempts
+  WHERE match = ? AND player IS NOT ? ORDER BY id"""
 BY_ROUND = """SELECT charged.player, charged.round, calls, coalesce(made, 0) FROM
   (SELECT player, round, sum(coalesce(json_extract(move, '$.spend.calls'), 0)) AS calls FROM events
     WHERE match = :match GROUP BY player, round) AS charged
@@ -210,12 +211,7 @@ def _costs(played: Played) -> str:
     path, match = played.path, played.fixture.id
     charged = {player.name: player.spend for player in played.state.players}
     ended = read_matches(path).get(match, False)
-    spent: dict[str, Spend] = {}
-    with reading(path) as connection:
-        for call, entry in each_entry(connection, "match = ?", (match,)):
-            if call.player != REFEREE:
-                spent[call.player] = spent.get(call.player, FREE) + spend_of(entry)
-    for player, cost in spent.items():
+    for player, cost in _spent(path, match).items():
         told = charged.get(player, FREE)
         if ended and (told.calls, told.unresolved, told.failed) != (cost.calls, cost.unresolved, cost.failed):
             made = cost.calls + cost.unresolved
@@ -226,6 +222,47 @@ def _costs(played: Played) -> str:
         for player, round_, calls, made in connection.execute(BY_ROUND, {"match": match}):
             return f"{player} was charged {calls} attempts in round {round_} and made only {made}"
     return ""
+
+
+@dataclass(slots=True)
+class _Made:
+    """The attempts of a player: how many, and their tokens, each way with how many are known."""
+
+    calls: int = 0
+    unresolved: int = 0
+    failed: int = 0
+    unknown: int = 0
+    way_in: float = 0
+    way_out: float = 0
+    known_in: int = 0
+    known_out: int = 0
+    worst: float = 0
+
+    @property
+    def tokens(self) -> Amount:
+        """As a Spend has them."""
+        return Amount(self.way_in + self.way_out, min(self.known_in, self.known_out), self.unknown, self.worst)
+
+
+def _spent(path: Path, match: str) -> dict[str, _Made]:
+    """What the attempts of a match come to by player, the referee's apart."""
+    found: dict[str, _Made] = {}
+    with reading(path) as connection:
+        for player, outcome, way_in, way_out, worst_in, worst_out in connection.execute(ATTEMPTS, (match, REFEREE)):
+            own = found.setdefault(player, _Made())
+            own.calls += outcome is not None
+            own.unresolved += outcome is None
+            own.failed += outcome not in (None, "ok", "refused")
+            own.unknown += way_in is None or way_out is None
+            if way_in is None:
+                own.worst += math.inf if worst_in is None else worst_in
+            else:
+                own.way_in, own.known_in = own.way_in + way_in, own.known_in + 1
+            if way_out is None:
+                own.worst += math.inf if worst_out is None else worst_out
+            else:
+                own.way_out, own.known_out = own.way_out + way_out, own.known_out + 1
+    return found
 
 
 def _tally(path: Path, match: str) -> str:
