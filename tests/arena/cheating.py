@@ -139,13 +139,18 @@ def match_of(
     rest = [str(seed), str(port), str(programs / "leaked")]
     return config | {
         "models": {
-            f"my/{name}": {**model, "base_url": f"http://127.0.0.1:{port}/{name}/v1", "api_key_env": "CHEATED_KEY"}
+            _model(name): {**model, "base_url": f"http://127.0.0.1:{port}/{name}/v1", "api_key_env": "CHEATED_KEY"}
             for name in players
         },
         "players": [
-            {"name": name, "model": f"my/{name}", **plain}
+            {"name": name, "model": _model(name), **plain}
             | {"command": [sys.executable, PROGRAM.name, name, "+".join(tricks), *rest]}
             for name, tricks in players.items()
         ],
         "score": {"resources": ["tokens", "calls"], "refusals": "penalised"},
     }
+
+
+def _model(player: str) -> str:
+    """The model of a player, its name as long as any: what is unknown goes by the bytes of a request."""
+    return f"my/{player:_<9}"
