@@ -2,11 +2,15 @@
 
 Prints items, seconds, microseconds a call, the ratio to the raw limit (the same number of rows written to SQLite in
 groups, measured in the same run) and peak memory, each size in a process of its own.
+
+    python bench/engine.py --chain      what the hash chain takes of that: the same transactions written with it and
+                                        without it in turn (median of the differences), beside the whole match's CPU
 """
 
 import json
 import resource
 import sqlite3
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -14,6 +18,7 @@ import time
 from pathlib import Path
 
 SIZES = (100, 200, 400, 800, 1600, 3200)
+CHAINED, TURNS, PROMISED = (400, 800, 1600), 15, 0.05
 
 
 def one(count: int) -> dict[str, float]:
@@ -27,12 +32,69 @@ def one(count: int) -> dict[str, float]:
                 file.write(json.dumps({"id": f"item-{n}", "text": "word " * 400}) + "\n")
         players = [{"name": "A", "model": "simulated/default"}, {"name": "B", "model": "simulated/default"}]
         config = {"task": {"data": str(folder / "items.jsonl")}, "players": players}
-        started = time.perf_counter()
+        started, before = time.perf_counter(), time.process_time()
         result = mashq.play(config, folder / "run")
-        seconds = time.perf_counter() - started
+        seconds, cpu = time.perf_counter() - started, time.process_time() - before
         calls = result["attempts"]["opened"]
         memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-        return {"items": count, "seconds": seconds, "calls": calls, "mb": memory, "raw": raw(folder, calls)}
+        return {
+            "items": count,
+            "seconds": seconds,
+            "calls": calls,
+            "mb": memory,
+            "cpu": cpu,
+            "raw": raw(folder, calls),
+        }
+
+
+def chained(count: int) -> None:
+    """Play a match and write its transactions again, with the chain and without it in turn: what the chain takes."""
+    from mashq.runs.chain import NOTE, Chain
+    from mashq.runs.database import Writer
+    from mashq.runs.file import SCHEMA, Statement
+
+    kept: list[list[Statement]] = []
+    commit = Writer._commit
+
+    def committed(writer: Writer, statements: list[Statement]) -> None:
+        kept.append(statements)
+        commit(writer, statements)
+
+    def written(path: Path, *, bare: bool) -> float:
+        connection = sqlite3.connect(path, isolation_level=None)
+        connection.execute("PRAGMA journal_mode=WAL")
+        connection.executescript(SCHEMA)
+        chain, cursor, before = Chain(connection), connection.cursor(), time.process_time()
+        for statements in kept:
+            chain.begin(cursor)
+            if bare:
+                for statement, values in statements:
+                    if statement != NOTE:
+                        cursor.execute(statement, values)
+            else:
+                chain.write(cursor, statements)
+            cursor.execute("COMMIT")
+            chain.advance()
+        spent = time.process_time() - before
+        connection.close()
+        return spent
+
+    Writer._commit = committed
+    try:
+        played = one(count)["cpu"]
+    finally:
+        Writer._commit = commit
+    with tempfile.TemporaryDirectory() as name:
+        pairs = [
+            (written(Path(name) / f"{turn}-a", bare=False), written(Path(name) / f"{turn}-b", bare=True))
+            for turn in range(TURNS)
+        ]
+    more = statistics.median(own - bare for own, bare in pairs)
+    print(
+        f"{count:5}  {played:11.2f}  {min(own for own, _ in pairs):13.3f}  {min(bare for _, bare in pairs):9.3f}",
+        end="",
+    )
+    print(f"  {more / (played - more):8.1%}", flush=True)
 
 
 def raw(folder: Path, calls: int) -> float:
@@ -52,18 +114,30 @@ def raw(folder: Path, calls: int) -> float:
     return time.perf_counter() - started
 
 
+def child(*arguments: object) -> dict[str, float]:
+    """One match in a process of its own."""
+    told = subprocess.run(
+        [sys.executable, __file__, *map(str, arguments)], capture_output=True, text=True, check=True
+    )
+    return json.loads(told.stdout)
+
+
 def main() -> None:
     """Every size in turn."""
     print("items  seconds  us/call  x raw SQLite  peak MB")
     for size in SIZES:
-        told = subprocess.run([sys.executable, __file__, str(size)], capture_output=True, text=True, check=True)
-        row = json.loads(told.stdout)
+        row = child(size)
         micro, ratio = 1e6 * row["seconds"] / row["calls"], row["seconds"] / row["raw"]
         print(f"{row['items']:5}  {row['seconds']:7.2f}  {micro:7.0f}  {ratio:12.1f}  {row['mb']:7.0f}")
 
 
 if __name__ == "__main__":
-    if len(sys.argv) > 1:
+    if sys.argv[1:] == ["--chain"]:
+        print("items  engine's CPU  rows and chain  rows only  chain of the rest")
+        for size in CHAINED:
+            chained(size)
+        print(f"Promised: at most {PROMISED:.0%}.")
+    elif len(sys.argv) > 1:
         print(json.dumps(one(int(sys.argv[1]))))
     else:
         main()

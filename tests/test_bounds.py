@@ -184,6 +184,33 @@ def test_a_column_that_repeats_a_long_text(tmp_path: Path) -> None:
     refused(IN_MEMORY, *planned(tmp_path, data), before=NOT_TOLD)
 
 
+@pytest.mark.parametrize("rows", [1, 500])
+def test_lists_that_repeat_a_long_text(tmp_path: Path, rows: int) -> None:
+    """In one row or in many, and in mappings; the file does not say what its texts come to."""
+    arrow: Any = pytest.importorskip("pyarrow")
+    places = arrow.array([0] * 5000, arrow.int32())
+    text = arrow.DictionaryArray.from_arrays(places, arrow.array(["x" * 2**20]))
+    ends = arrow.array(range(0, 5001, 5000 // rows), arrow.int32())
+    lists = arrow.ListArray.from_arrays(ends, arrow.StructArray.from_arrays([text], names=["t"]))
+    data = table(tmp_path / "items.parquet", {"text": ["a"] * rows, "passages": lists})
+    assert data.stat().st_size < 2**21
+    refused(IN_MEMORY, *planned(tmp_path, data), before=NOT_TOLD)
+
+
+def test_texts_in_lists_that_share_their_beginnings(tmp_path: Path) -> None:
+    arrow: Any = pytest.importorskip("pyarrow")
+    texts = arrow.array(["x" * 2**20 + str(n) for n in range(200)])
+    lists = arrow.ListArray.from_arrays(arrow.array([0, 200], arrow.int32()), texts)
+    data = table(
+        tmp_path / "items.parquet",
+        {"text": ["a"], "passages": lists},
+        use_dictionary=False,
+        column_encoding={"text": "PLAIN", "passages.list.element": "DELTA_BYTE_ARRAY"},
+    )
+    assert data.stat().st_size < 2**21
+    refused("stored as what differs from the one before", *planned(tmp_path, data), before=NOT_TOLD)
+
+
 def test_a_row_group_that_unpacks_to_too_much(tmp_path: Path) -> None:
     data = table(
         tmp_path / "items.parquet",
@@ -227,7 +254,8 @@ def test_parquet_within_the_limits_is_read_as_it_is(tmp_path: Path) -> None:
             "n": n,
             "x": n / 2,
             "many": ["p", str(n)] * (n % 3),
-            "inner": {"t": "s", "more": [{"k": str(n)}]},
+            "inner": {"t": "s", "more": [{"k": str(n)}] * (n % 2)},
+            "none": None if n % 3 else [None, "x"],
         }
         for n in range(300)
     ]
@@ -235,6 +263,17 @@ def test_parquet_within_the_limits_is_read_as_it_is(tmp_path: Path) -> None:
     columns = {name: [row[name] for row in rows] for name in rows[0]}
     data = table(tmp_path / "a.parquet", columns, row_group_size=70)
     assert [(f"row {n}", row) for n, row in enumerate(rows, 1)] == list(read_rows(data, ""))
+
+
+def test_texts_in_lists_beyond_any_dictionary_are_read_as_they_are(tmp_path: Path) -> None:
+    """Where a dictionary gets too large, a writer goes on without; in several row groups and batches."""
+    rows: list[dict[str, Any]] = [
+        {"text": str(n), "many": [f"{n} {k} " + "x" * 300 for k in range(n % 4)] + ["same"], "of": {"k": ["y" * n]}}
+        for n in range(9000)
+    ]
+    columns = {name: [row[name] for row in rows] for name in rows[0]}
+    data = table(tmp_path / "a.parquet", columns, row_group_size=5000, dictionary_pagesize_limit=20_000)
+    assert rows == [row for _, row in read_rows(data, "")]
 
 
 @pytest.mark.parametrize(

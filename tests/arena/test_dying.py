@@ -21,7 +21,7 @@ from mashq.testing import FakeProvider
 from tests.arena.helpers import check_ledger, http_config, rows, story, write_items
 from tests.arena.helpers import mashq as command
 from tests.gateway.fakes import FakeClock
-from tests.runs.test_begun import complaints
+from tests.torture.honest import complaints
 
 QUICK = {"attempts": 2, "base": 0.01, "cap": 0.02}
 

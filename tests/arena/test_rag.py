@@ -18,7 +18,7 @@ from mashq.errors import ConfigError, Stopped
 from mashq.testing import FakeProvider
 from tests.arena.helpers import check_ledger, check_sums, rows, story
 from tests.pinned.door import Dashboard, command
-from tests.runs.test_begun import StopsAfter, complaints
+from tests.torture.honest import StopsAfter, complaints
 
 AGENTS = ("q-agent", "plain", "retry", "escalate", "best-of-n", "react")
 ITEMS: list[dict[str, Any]] = [

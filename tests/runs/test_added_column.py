@@ -14,7 +14,8 @@ from mashq.runs import chain
 from mashq.runs.reading import read_head
 from mashq.runs.writer import Run
 from tests.pinned.stage import copied
-from tests.runs.test_begun import begun, complaints
+from tests.runs.test_begun import begun
+from tests.torture.honest import complaints
 
 CLOSED = tuple(name for name in chain.CLOSED if name != "first_byte")
 CLOSE = f"UPDATE attempts SET {', '.join(f'{name}=?' for name in CLOSED)} WHERE id=?"

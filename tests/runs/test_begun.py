@@ -1,74 +1,37 @@
 """A run goes on only as what was begun; and what was done honestly is never complained of."""
 
 import asyncio
-import json
-import random
+import re
 import sqlite3
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 import mashq
 from mashq.arena import match
-from mashq.arena.executors.processes import Processes
 from mashq.config import check
 from mashq.errors import ConfigError, Stopped
+from mashq.report.text import progress
 from mashq.runs.reading import read_head
+from mashq.runs.setup import score_rules_of
 from mashq.runs.verify import verify
 from tests.arena.helpers import mashq as command
-from tests.arena.test_seasons import config, field
+from tests.arena.test_seasons import config
 from tests.pinned.stage import copied
 from tests.runs import tamper
-
-KINDS: list[dict[str, Any]] = [
-    {"kind": "match", "trials": 2},
-    {"kind": "sweep", "trials": 1, "over": [["rules.T", [0.8, 0.9]]]},
-    {"kind": "tournament", "trials": 1, "system": "round-robin", "seats": 2},
-    {"kind": "tournament", "trials": 1, "system": "swiss", "rounds": 2, "seats": 2},
-    {"kind": "game", "trials": 1, "vision": ["never", "review"]},
-    {"kind": "vision", "trials": 1, "when": "review"},
-]
-
-
-class StopsAfter:
-    """Someone who stops a run after so many moves."""
-
-    def __init__(self, moves: int) -> None:
-        self._left = moves
-
-    def batch(self, matches: int, done: int) -> None:
-        """Nothing to do."""
-
-    def moved(self, fixture: object, state: object, seat: object, move: object) -> None:
-        """Count, and stop."""
-        self._left -= 1
-        if self._left < 0:
-            raise Stopped("stopped")
-
-    def ended(self, fixture: object) -> None:
-        """Nothing to do."""
-
-
-def complaints(run: Path, head: str | None = None) -> list[str]:
-    return [f"{finding.check}: {finding.wrong}" for finding in verify(run, head=head) if finding.wrong]
+from tests.torture import honest
+from tests.torture.honest import SEASONS, StopsAfter, complaints, edit
 
 
 def begun(run: Path, moves: int = 9, season: dict[str, Any] | None = None, **changes: Any) -> Path:
     """A run that was stopped after so many moves."""
     settings = check(config(items=4, **changes))
     with pytest.raises(Stopped):
-        asyncio.run(match.run(settings, run, season=season or KINDS[0], show=StopsAfter(moves)))
+        asyncio.run(match.run(settings, run, season=season or SEASONS[0], show=StopsAfter(moves)))
     return run
-
-
-def edit(run: Path, *path: str, value: object) -> None:
-    document = json.loads((run / "manifest.json").read_text())
-    here = document
-    for key in path[:-1]:
-        here = here[key]
-    here[path[-1]] = value
-    (run / "manifest.json").write_text(json.dumps(document))
 
 
 @pytest.mark.parametrize(
@@ -130,37 +93,33 @@ def test_an_earlier_run_begins_its_chain_when_it_is_gone_on_with(tmp_path: Path,
     assert any("when its chain began" in one for one in complaints(changed))
 
 
-def honest(folder: Path, seed: int) -> Path:
-    """A run of some kind, stopped now and then, gone on with, joined, in this process or in others."""
-    rng = random.Random(seed)
-    season, run = KINDS[seed % len(KINDS)], folder / str(seed)
-    players = field("ABC", 0.8, 0.85, 0.9) if season["kind"] in ("tournament", "game") else None
-    changes: dict[str, Any] = {} if players is None else {"players": players}
-    changes |= {"rules": {"T": rng.choice((0.5, 0.9)), "turn": rng.choice(("cycle", "single"))}, "seed": seed}
-    settings = check(config(items=rng.randint(1, 4), **changes))
-    executor = Processes(2) if seed % 40 == 0 else None
-    try:
-        show = None if executor else StopsAfter(rng.choice((3, 17, 60, 10_000)))
-        asyncio.run(match.run(settings, run, season=season, show=show, executor=executor))
-    except Stopped:
-        assert complaints(run) == []
-        asyncio.run(match.resume(run))
-    if season.get("system") == "round-robin":
-        joined = check(settings.model_dump(mode="json") | {"players": field("DE", 0.7, 0.95)})
-        asyncio.run(match.join(run, joined))
-    return run
-
-
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(len(honest.KINDS)))
 def test_honest_runs_hold(tmp_path: Path, seed: int) -> None:
-    run = honest(tmp_path, seed)
-    assert complaints(run, read_head(run)) == []
+    """Every kind, every way."""
+    way = seed % len(honest.WAYS)
+    honest.trial(seed + way * len(honest.KINDS), tmp_path / "trial")
 
 
 @pytest.mark.slow
-def test_two_hundred_honest_runs_hold(tmp_path: Path) -> None:
-    wrong = {seed: found for seed in range(200) if (found := complaints(honest(tmp_path, seed)))}
-    assert wrong == {}
+@pytest.mark.timeout(1200)
+def test_every_kind_of_honest_run_in_every_way_holds(tmp_path: Path) -> None:
+    """`make torture` has two hundred."""
+    for seed in range(len(honest.KINDS) * len(honest.WAYS)):
+        honest.trial(seed, tmp_path / str(seed))
+
+
+def test_how_far_the_check_of_a_killed_run_is_can_be_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a terminal, when it takes more than a moment; here at once."""
+    left, settings = tmp_path / "left", check(config(items=20))
+    with honest.left_behind(1000, tmp_path / "run", left):
+        asyncio.run(match.run(settings, tmp_path / "run", season={"kind": "match", "trials": 5}))
+    monkeypatch.setattr(progress, "PATIENCE", -1.0)
+    shown = Console(file=StringIO(), force_terminal=True, width=100)
+    with progress.Progress(shown, score_rules_of(settings), simulated=True) as show:
+        show._shown -= 1  # pyright: ignore[reportPrivateUsage]
+        asyncio.run(match.resume(left, show=show))
+    assert isinstance(shown.file, StringIO)
+    assert re.search(r"checking what was recorded: [1-9][0-9]?%", shown.file.getvalue())
 
 
 def test_every_h_is_scored_anew(tmp_path: Path) -> None:

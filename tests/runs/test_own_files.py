@@ -16,7 +16,8 @@ from mashq.web.library import Library
 from tests.arena.helpers import http_config, write_items
 from tests.arena.helpers import mashq as command
 from tests.arena.test_seasons import config
-from tests.runs.test_begun import StopsAfter, begun
+from tests.runs.test_begun import begun
+from tests.torture.honest import StopsAfter
 
 
 @pytest.mark.parametrize("name", ["lock", "manifest.json.new", "run.db", "run.db-wal", "run.db-shm"])

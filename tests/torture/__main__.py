@@ -1,4 +1,5 @@
-"""`python -m tests.torture`: thousands of faulty matches on a virtual clock, hundreds of real kills, every mishap.
+"""`python -m tests.torture`: thousands of faulty matches on a virtual clock, hundreds of real kills, every mishap,
+agents that cheat, and runs of every kind in which nothing is wrong.
 
 Prints what was met and the seed of anything that was violated; the exit code is 1 when something was.
 """
@@ -10,8 +11,9 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterable
+from concurrent.futures import ProcessPoolExecutor
 
-from tests.torture.seeds import Found, killed, mishap, virtual
+from tests.torture.seeds import Found, cheated, killed, mishap, verified, virtual
 
 
 def told(what: str, found: Iterable[Found], total: int) -> list[str]:
@@ -42,18 +44,23 @@ def main() -> None:
     parser.add_argument("--matches", type=int, default=10_000, help="seeds on the virtual clock")
     parser.add_argument("--kills", type=int, default=300, help="seeds with real kills")
     parser.add_argument("--mishaps", type=int, default=70, help="seeds of mishaps, each kind in turn")
+    parser.add_argument("--hostile", type=int, default=200, help="seeds of hostile agents, each trick in turn")
+    parser.add_argument("--honest", type=int, default=200, help="seeds of honest runs, each kind in turn, verified")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     options = parser.parse_args()
     violated: list[str] = []
-    with multiprocessing.get_context("spawn").Pool(options.jobs) as pool:
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(options.jobs, context) as pool:  # its processes may have some of their own
         for name, play, count, chunk in (
             ("Virtual clock", virtual, options.matches, 10),
             ("Real kills", killed, options.kills, 1),
             ("Mishaps", mishap, options.mishaps, 1),
+            ("Hostile agents", cheated, options.hostile, 1),
+            ("Honest runs", verified, options.honest, 1),
         ):
             seeds = range(options.seed, options.seed + count)
-            violated += told(name, pool.imap_unordered(play, seeds, chunk), count) if count else []
+            violated += told(name, pool.map(play, seeds, chunksize=chunk), count) if count else []
     sys.exit(1 if violated else 0)
 
 

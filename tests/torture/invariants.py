@@ -58,13 +58,13 @@ def law(run: Path, hits: int, *, killed: bool, lost: int = 0) -> None:
         raise Violation(f"{closed} closed, {hits} arrived, {unsent} never sent, {opened} opened")
 
 
-def sums(run: Path) -> None:
-    """Every total is the sum of its events."""
+def sums(run: Path, *, foreign: bool = False) -> None:
+    """Every total is the sum of its events; `foreign`: of agents whose seconds are those of their turns."""
     wrong = [finding for finding in verify(run) if finding.wrong]
     if wrong:
         raise Violation(f"{wrong[0].check}: {wrong[0].wrong}")
     try:
-        check_sums(run)
+        check_sums(run, foreign=foreign)
     except (AssertionError, KeyError) as error:
         raise Violation(f"the moves do not cost what the attempts cost: {error!r}") from None
     document = dumped(seasons.document(load_season(run)))

@@ -7,16 +7,16 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.torture import kills, mishaps
+from tests.torture import honest, hostile, kills, mishaps
 from tests.torture.invariants import Violation
 from tests.torture.virtual import trial
 
 Found = tuple[Counter[str], str]
 
 
-def one(play: Callable[[int, Path], Counter[str]], seed: int) -> Found:
+def one(play: Callable[[int, Path], Counter[str]], seed: int, *, memory: bool = True) -> Found:
     """A trial in a folder of its own, in memory where the system has such: what it met, and what it violated."""
-    root = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+    root = "/dev/shm" if memory and os.access("/dev/shm", os.W_OK) else None
     folder = Path(tempfile.mkdtemp(prefix="torture-", dir=root))
     try:
         return play(seed, folder / "t"), ""
@@ -39,3 +39,13 @@ def killed(seed: int) -> Found:
 def mishap(seed: int) -> Found:
     """One of the mishaps of real processes."""
     return one(mishaps.trial, seed)
+
+
+def cheated(seed: int) -> Found:
+    """A match with agents that cheat and break; isolated, they have a /dev of their own."""
+    return one(hostile.trial, seed, memory=False)
+
+
+def verified(seed: int) -> Found:
+    """A run in which nobody did anything wrong."""
+    return one(honest.trial, seed)

@@ -8,13 +8,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from aiohttp import web
 
 from mashq.gateway.backends.http import HttpBackend
+from mashq.gateway.proxy.grants import Grant
+from mashq.gateway.proxy.relay import _Passing  # pyright: ignore[reportPrivateUsage]
+from mashq.gateway.proxy.server import MeteringServer, Seat
 from mashq.gateway.redaction import Redaction
 from mashq.gateway.types import Call, Entry, Outcome, Request
+from mashq.gateway.wire import openai_chat
+from mashq.players.external import agent, process
+from mashq.runs import charges
 from mashq.runs.database import Writer
 from mashq.runs.ledger import RunLedger
-from tests.torture import invariants, virtual
+from tests.arena.cheating import HONEST
+from tests.torture import hostile, invariants, virtual
 from tests.torture.invariants import Violation
 from tests.torture.wire import KEY
 
@@ -167,3 +175,80 @@ def test_broken_code_is_found_out(
     monkeypatch.setattr(owner, name, mutant)
     with pytest.raises(Violation, match=says):
         trials(tmp_path)
+
+
+async def left_alone(_self: _Passing, writing: Any) -> None:
+    """A stream that its agent has left is left, too."""
+    await writing
+
+
+def lenient(document: Any, name: str) -> int:
+    """A number in whatever form."""
+    try:
+        return min(100, abs(int(float(str(document[name])))))
+    except (ValueError, OverflowError):
+        return 1
+
+
+def anyone(self: MeteringServer, request: web.BaseRequest) -> Seat | None:
+    """Whoever asks at a seat's address holds its token."""
+    return next((seat for place, seat in self._seats.items() if f"/{place}/" in request.path), None)  # pyright: ignore[reportPrivateUsage]
+
+
+def endless(_grant: Grant) -> None:
+    """A turn never ends."""
+
+
+async def hasty(self: Grant) -> None:
+    """Nobody waits for what has left."""
+    self.stop()
+
+
+def patient(_model: object, _longest: float) -> tuple[float, None]:
+    """A turn may take for ever."""
+    return 1e6, None
+
+
+async def unconfined(self: Any) -> process.Program:
+    """Isolated in name only."""
+    if self._program is None or not self._program.running:
+        environment = {**self.agent.environment, **self._seat.variables}
+        self._program = await process.Program.start(self.agent.command, environment, self.agent.directory)
+    return self._program
+
+
+UNCHARGED = charges.CHARGED.replace("WHERE charge IS NOT NULL", "WHERE 0")  # what is unknown costs nothing
+DEFENCES: dict[str, tuple[list[tuple[Any, str, Any]], list[str], bool, str]] = {
+    "streams are read on": ([(_Passing, "_tell", left_alone)], ["leaves", "baits"], True, "charged"),
+    "the unknown is charged": (
+        [(charges, "CHARGED", UNCHARGED)], [], False, "charged",
+    ),
+    "fields are read strictly": ([(openai_chat, "bounded", lenient)], ["lies"], True, "must not"),
+    "a token is a seat's own": ([(MeteringServer, "_holder", anyone)], ["rival"], True, "must not"),
+    "a turn ends": ([(Grant, "stop", endless)], ["late", "resets"], True, "cost|closed|charged"),
+    "what has left is waited for": ([(Grant, "close", hasty)], ["resets"], True, "cost|closed|charged"),
+    "an answer has its size": ([(process, "MAX_OUTPUT", 2**40)], ["huge"], True, "characters stands"),
+    "a turn has its time": (
+        [(agent, "_patience", patient), (hostile, "ENOUGH", 8.0)], ["hangs"], True, "no end",
+    ),
+    "isolation": ([(agent.External, "_running", unconfined)], ["elsewhere"], True, "past|must not|arrived"),
+}  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("defence", DEFENCES)
+def test_an_attack_succeeds_without_its_defence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, defence: str
+) -> None:
+    removed, tricks, tells, says = DEFENCES[defence]
+    isolated = "elsewhere" in tricks
+    if isolated and not hostile.isolates():
+        pytest.skip("nothing can be isolated here")
+    players = {HONEST: [HONEST, "slow"], "first": tricks}
+    (tmp_path / "with").mkdir()
+    hostile.match(tmp_path / "with", players, items=2, tells=tells, isolated=isolated)
+    for owner, name, mutant in removed:
+        monkeypatch.setattr(owner, name, mutant)
+    (tmp_path / "without").mkdir()
+    with pytest.raises(Violation, match=says):
+        hostile.match(tmp_path / "without", players, items=2, tells=tells, isolated=isolated)

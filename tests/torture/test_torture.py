@@ -1,5 +1,6 @@
 """The short form of the torture; `make torture` is the long one."""
 
+from collections import Counter
 from pathlib import Path
 from typing import IO
 
@@ -8,7 +9,7 @@ import pytest
 from mashq.errors import StoreError
 from mashq.gateway.clock import RealClock
 from mashq.runs import writer as store
-from tests.torture import kills, mishaps
+from tests.torture import hostile, kills, mishaps
 from tests.torture.virtual import trial
 
 FOUND = (36, 395, 537, 700, 1107, 1148, 1744, 2529, 1000013)  # seeds that once violated something
@@ -33,6 +34,16 @@ def test_real_kills_under_every_fault(tmp_path: Path, seed: int) -> None:
 @pytest.mark.parametrize("happens", mishaps.MISHAPS)
 def test_mishaps(tmp_path: Path, happens: mishaps.Mishap) -> None:
     mishaps.trial(mishaps.MISHAPS.index(happens), tmp_path / "trial")
+
+
+def test_hostile_agents(tmp_path: Path) -> None:
+    """Seeds that have every trick among them, but for the one that takes long."""
+    met = Counter[str]()
+    for seed in range(len(hostile.TRICKS)):
+        if not any("hangs" in tricks for tricks in hostile.lineup(seed)[0].values()):
+            met += hostile.trial(seed, tmp_path / str(seed))
+    lacking = {f"trick {name}" for name in hostile.TRICKS} - met.keys() - {"trick hangs"}
+    assert lacking <= (set() if hostile.isolates() else {f"trick {hostile.ELSEWHERE}"})
 
 
 def test_a_run_begun_between_the_look_and_the_lock_is_left_alone(

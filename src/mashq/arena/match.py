@@ -10,12 +10,13 @@ import asyncio
 import os
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager, closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from mashq.arena.context import OWN, RunContext
 from mashq.arena.endpoints import located
-from mashq.arena.executors.base import Executor, Shown, Worried
+from mashq.arena.executors.base import Executor, Shown, Waiting, Worried
 from mashq.arena.executors.local import LocalExecutor
 from mashq.arena.executors.processes import Processes
 from mashq.config import Config
@@ -88,7 +89,8 @@ async def resume(
     One that is not what was begun is refused before a key is read or an address is asked, unless `accept_change`:
     then it goes on from what it is now, and its chain, its manifest and its results say so.
     """
-    season, clock = load_season(out), clock or RealClock()
+    looking = show.checked if isinstance(show, Waiting) else None
+    season, clock = load_season(out, looking), clock or RealClock()
     if changed_since(out, season.manifest):
         season = _rebased(season, clock, accept=accept_change)
     if season.finished:
@@ -105,7 +107,7 @@ async def resume(
             )
         first = next(batches(config, season.manifest.get("season", {}), season.results))
         await context.check([fixture.config for fixture in first[:1]], season.manifest["prompts"], out)
-        with closing(Run.open(out, clock, sound)) as stored:
+        with closing(Run.open(out, clock, partial(sound, progress=looking))) as stored:
             stored.notice_losses()
             return await _play(context, stored, season, show, executor)
     finally:

@@ -16,6 +16,8 @@ from mashq.protocol.moves import Answer, Decision, Move, Rewrite
 from mashq.protocol.resources import Spend
 from mashq.protocol.state import ItemState, MatchState, Phase, PlayerState, Snapshot
 
+NOBODY = "there is no such player"
+
 
 class BadMove(ValueError):
     """A recorded move that the match as it stood does not allow; moves are counted from 1."""
@@ -116,7 +118,7 @@ def step(state: MatchState, number: int, name: str, move: Move) -> Delta:
     """What the move with this number, of the player with this name, changes."""
     seat = next((seat for seat, player in enumerate(state.players) if player.name == name), None)
     if seat is None:
-        raise BadMove(number, name, "there is no such player")
+        raise BadMove(number, name, NOBODY)
     try:
         position = position_at_work(state.rules, state.players[seat])
         ruled = ruling(state, seat, move) if isinstance(move, Decision) else None
@@ -134,7 +136,13 @@ def replay(state: MatchState, moves: Iterable[tuple[str, Move]]) -> Iterator[Del
 
 
 def fold(state: MatchState, moves: Iterable[tuple[str, Move]]) -> MatchState:
-    """The state after recorded moves."""
-    for delta in replay(state, moves):
-        state = delta.after
+    """The state after recorded moves, the last of what `replay` tells."""
+    seats = {player.name: seat for seat, player in enumerate(state.players)}
+    for number, (name, move) in enumerate(moves, 1):
+        if name not in seats:
+            raise BadMove(number, name, NOBODY)
+        try:
+            state = apply(state, {seats[name]: move})
+        except (LookupError, TypeError, ValueError) as error:
+            raise BadMove(number, name, f"{type(error).__name__}: {error}") from None
     return state

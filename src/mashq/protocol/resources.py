@@ -242,15 +242,17 @@ class Spend:
         """The inverse of `to_json`; a ValueError when it is no cost."""
         if not isinstance(document, dict):
             raise ValueError(f"a cost is {document!r:.40}")
-        values: dict[str, Any] = {}
+        counts, amounts, waited = dict.fromkeys(COUNTS, 0), list(_NOTHING), 0.0
         for name, value in cast(dict[str, Any], document).items():
             if name in _PLACE and isinstance(value, list):
-                values[name] = _amount(cast(list[Any], value))
-            elif is_number(value) if name == "waited" else name in COUNTS and type(value) is int and value >= 0:
-                values[name] = value
+                amounts[_PLACE[name]] = _amount(cast(list[Any], value))
+            elif name in counts and type(value) is int and value >= 0:
+                counts[name] = value
+            elif name == "waited" and is_number(value):
+                waited = value
             else:
                 raise ValueError(f"{name!r:.40} of a cost is {value!r:.40}")
-        return cls.of(**values)
+        return cls(*counts.values(), amounts=tuple(amounts), waited=waited)
 
 
 FREE: Final = Spend()
@@ -258,10 +260,10 @@ FREE: Final = Spend()
 
 def _amount(parts: list[Any]) -> Amount:
     total, known, unknown, worst = parts
-    amount = Amount(total, known, unknown, math.inf if worst is None else worst)
-    if not (is_number(total) and type(known) is int and type(unknown) is int and is_number(amount.worst, math.inf)):
+    worst = math.inf if worst is None else worst
+    if not (is_number(total) and type(known) is int and type(unknown) is int and is_number(worst, math.inf)):
         raise ValueError(f"an amount of a cost is {parts!r:.80}")
-    return amount
+    return Amount(total, known, unknown, worst)
 
 
 def is_number(value: object, most: float = MAX_COST) -> bool:

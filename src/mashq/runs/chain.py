@@ -7,10 +7,10 @@ Each transaction of the writer adds one link to the table `chain`, within itself
 Of a row the entries are its name in `covers` ("o5": attempt 5 was opened, "c5": it was closed, "e7": move 7, "r2":
 refusal 2, "p…": a prompt, which is stored under its own digest) and the values that were written, read from the row
 when the chain is checked. Other entries stand in `covers` word for word: a match begun or ended, what was learnt of a
-model, what the floors have, the manifest by digests of its parts, what a run of an earlier version held when it was
-gone on with, and which columns the entries of rows are made of: in those that a later version added, older rows are
-empty, and a value there is noticed too. Items are covered by the manifest's digest; everything else in the file
-follows from these.
+model, what the floors have, what the answers of a match carry by a digest, the manifest by digests of its parts,
+what a run of an earlier version held when it was gone on with, and which columns the entries of rows are made of: in
+those that a later version added, older rows are empty, and a value there is noticed too. Items are covered by the
+manifest's digest; everything else in the file follows from these.
 """
 
 import hashlib
@@ -26,7 +26,7 @@ GENESIS = hashlib.sha256(b"mashq chain 1").hexdigest()
 TABLE = "CREATE TABLE IF NOT EXISTS chain (n INTEGER PRIMARY KEY, covers TEXT NOT NULL, head TEXT NOT NULL);"
 LINK = "INSERT INTO chain VALUES (?,?,?)"
 NOTE = ""  # the statement of an entry that is nowhere else: its values are the entry
-MANIFEST, HELD, COLUMNS, ACCEPTED = "manifest", "held", "columns", "accepted"
+MANIFEST, HELD, COLUMNS, ACCEPTED, CONTENTS = "manifest", "held", "columns", "accepted", "contents"
 PLAIN = json.JSONEncoder(separators=(",", ":")).encode
 Entry = Sequence[object]
 
@@ -197,6 +197,7 @@ class Check:
     links: int = 0
     wrong: str = ""
     manifests: list[Entry] = field(default_factory=list[Entry])
+    contents: dict[str, str] = field(default_factory=dict[str, str])
     accepted: int = 0
     last: str = ""
 
@@ -269,6 +270,8 @@ class _Walk:
             }
         elif kind == MANIFEST:
             found.manifests.append(entry)
+        elif kind == CONTENTS:
+            found.contents[values[0]] = values[1]
         elif kind == ACCEPTED:
             found.accepted += 1
         elif kind == "match":

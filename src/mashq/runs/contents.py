@@ -3,8 +3,10 @@
 Simulated answers have no text of their own, and nothing is known of what they carry.
 """
 
+import hashlib
+import json
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +19,7 @@ from mashq.players.registry import recorded_spec
 from mashq.protocol.content import ANSWERS, LEADS, OF_FLOOR, Contents
 from mashq.protocol.items import Item
 from mashq.protocol.state import ItemState, MatchState
-from mashq.runs.chain import FLOOR
+from mashq.runs.chain import CONTENTS, FLOOR, NOTE
 from mashq.runs.file import Statement, columns_of
 
 CONTENT = f"INSERT OR REPLACE INTO contents VALUES ({','.join('?' * (3 + len(ANSWERS)))})"
@@ -65,9 +67,20 @@ def carried(kind: str, item: Item, work: ItemState) -> Row:
 
 
 def statements(match: str, rows: Sequence[Carried]) -> Iterator[Statement]:
-    """The rows of a match that has ended."""
+    """The rows of a match that has ended, and what the chain says of them."""
     for seat, position, row in rows:
         yield CONTENT, (match, seat, position, *row)
+    if rows:
+        yield NOTE, (CONTENTS, match, digest(rows))
+
+
+def digest(rows: Iterable[Carried]) -> str:
+    """Of what the answers of a match carry: measuring it anew takes as long as scoring them does."""
+    whole = hashlib.sha256()
+    for seat, position, row in sorted(rows, key=lambda own: own[:2]):
+        values = [None if value is None else float(value) for value in row]
+        whole.update(json.dumps([seat, position, *values]).encode() + b"\n")
+    return whole.hexdigest()
 
 
 def floor_pairs(items: Sequence[Item]) -> dict[str, list[Pair]]:

@@ -4,7 +4,7 @@ season = load_season(path)           the whole run
 played = load(path)                  one match of it
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -156,11 +156,12 @@ def items_in(path: Path, manifest: Mapping[str, Any]) -> tuple[Item, ...]:
     return items
 
 
-def sound(path: Path) -> None:
+def sound(path: Path, progress: Callable[[int, int], None] | None = None) -> None:
     """See that a run that was not closed agrees with itself: its files may be torn, or of two moments."""
     from mashq.runs.verify import END, verify  # it is made of what is here
 
-    wrong = next((finding for finding in verify(path) if finding.wrong and finding.check != END), None)
+    found = verify(path, progress=progress)
+    wrong = next((finding for finding in found if finding.wrong and finding.check != END), None)
     if wrong is not None:
         raise StoreError(f"{path} is damaged ({wrong.check}: {wrong.wrong}): restore it from a copy")
 
@@ -189,15 +190,15 @@ def fitted(path: Path, fixture: Fixture, found: Sequence[PlayerResult]) -> tuple
     return tuple(found)
 
 
-def load_season(out: Path) -> Season:
-    """A run as it stands, finished or not; a finished one is seen to have its end."""
+def load_season(out: Path, progress: Callable[[int, int], None] | None = None) -> Season:
+    """A run as it stands, finished or not; a finished one is seen to have its end, which may take a while."""
     season = read_season(out)
     if season.finished:
         there, said = read_matches(out), season.manifest.get("matches")  # none in a run of an earlier version
         if not all(there.values()) or (isinstance(said, int) and len(there) < said):
             raise StoreError(f"{out} is damaged (it ended, and its record has no end): restore it from a copy")
         if unclosed(out):
-            sound(out)
+            sound(out, progress)
     return season
 
 

@@ -42,6 +42,8 @@ PRICED = """SELECT id, model, tokens_in, tokens_out, cached, usage, dollars FROM
   WHERE dollars IS NOT NULL AND tokens_in IS NOT NULL ORDER BY id"""
 TEXTS = """SELECT e.seq, e.match, e.round, e.player, e.item, e.kind, e.move FROM events e
   WHERE e.kind IN ('answer', 'rewrite') AND e.match = ? ORDER BY e.seq"""
+WRITTEN = """SELECT seq, match, round, player, item, kind, coalesce(json_extract(move, '$.text'), '') FROM events
+  WHERE kind IN ('answer', 'rewrite') AND match = ? AND json_extract(move, '$.status') = 'ok' ORDER BY seq"""
 REPLIES = """SELECT reply FROM attempts WHERE match = ? AND round = ? AND player = ? AND item IS ?
   AND outcome = 'ok'"""
 
@@ -129,12 +131,11 @@ def answers(path: Path, match: str, config: Config) -> str:
     """Every answer of a player of ours is in a reply that it got for that item in that round."""
     ours = {player.name for player in config.players if player.agent in PLAYERS.built_in}
     with reading(path) as connection:
-        for seq, *place, kind, body in connection.execute(TEXTS, (match,)):
-            move = from_json(kind, json.loads(body))
-            if place[2] not in ours or not isinstance(move, Answer | Rewrite) or move.status != "ok":
+        for seq, *place, kind, written in connection.execute(WRITTEN, (match,)):
+            if place[2] not in ours:
                 continue
             got = [reply for (reply,) in connection.execute(REPLIES, place)]
-            if got and not any(move.text == text for reply in got for text in _texts(reply or "")):
+            if got and not any(written == text for reply in got for text in _texts(reply or "")):
                 return f"move {seq}: the {kind} of {place[2]} is in none of the replies that it got for it"
     return ""
 

@@ -16,21 +16,21 @@ head      the last head is the one that was published
 
 import hashlib
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from mashq.gateway.types import REFEREE, spend_of
+from mashq.gateway.types import REFEREE
 from mashq.protocol.game import to_move
-from mashq.protocol.resources import MEASURES, Spend
+from mashq.protocol.moves import Move
+from mashq.protocol.resources import FREE, MEASURES, Amount
 from mashq.protocol.results import PlayerResult, results_of
 from mashq.runs import chain, contents, rederive, results
 from mashq.runs.charges import Charges, worked_out
 from mashq.runs.file import AMOUNTS, columns_of
-from mashq.runs.ledger import each_entry
 from mashq.runs.manifest import DIGEST, GATEWAY, manifest_digest, read_manifest
-from mashq.runs.open import Played, read_season
+from mashq.runs.open import Played, fold, read_season
 from mashq.runs.reading import check_record, read_items, read_matches, read_moves, read_results, reading
 from mashq.tasks import load as tasks
 
@@ -43,6 +43,8 @@ MADE = """SELECT player, purpose, count(*), count(outcome), sum(outcome IS NULL)
 MARKED = "SELECT base, (SELECT position FROM matches WHERE id = m.match) FROM marks m WHERE match = ?"
 CHARGED = """SELECT player, item, measure, charged, attempts FROM charges WHERE match = ?
   ORDER BY player, item, measure"""
+ATTEMPTS = """SELECT player, outcome, tokens_in, tokens_out, worst_in, worst_out FROM attempts
+  WHERE match = ? AND player IS NOT ? ORDER BY id"""
 BY_ROUND = """SELECT charged.player, charged.round, calls, coalesce(made, 0) FROM
   (SELECT player, round, sum(coalesce(json_extract(move, '$.spend.calls'), 0)) AS calls FROM events
     WHERE match = :match GROUP BY player, round) AS charged
@@ -74,32 +76,64 @@ def verify(
         check_record(path)
         yield Finding("manifest", _manifest(manifest))
         yield Finding("prompts", _prompts(path))
-        yield from _chain(path, manifest, head, progress)
+        yield from _chain(path, manifest, head, _Steps(path, progress).link)
         yield Finding("replies", rederive.replies(path) or rederive.dollars(path, manifest))
         return
     season = read_season(path)
     yield Finding("manifest", _manifest(season.manifest))
     yield Finding("items", _items(path, season.manifest))
     yield Finding("prompts", _prompts(path))
-    yield from _chain(path, season.manifest, head, progress)
+    steps = _Steps(path, progress)
+    carried = yield from _chain(path, season.manifest, head, steps.link)
     yield Finding("replies", rederive.replies(path) or rederive.dollars(path, season.manifest))
     there, known = read_matches(path), list[str]()
     for fixture in season.fixtures():
         known.append(fixture.id)
         if fixture.id in there or season.finished:
-            yield Finding(f"match {fixture.id}: costs", _costs(path, fixture.id) or _tally(path, fixture.id))
+            played = steps.folded(season.played(fixture))
+            yield Finding(f"match {fixture.id}: costs", _costs(played) or _tally(path, fixture.id))
             yield Finding(f"match {fixture.id}: answers", rederive.answers(path, fixture.id, fixture.config))
             if rescore:
                 yield Finding(f"match {fixture.id}: H", rederive.scores(path, fixture.id, fixture.config))
             if there.get(fixture.id) or season.finished:
-                yield Finding(f"match {fixture.id}: results", _results(season.played(fixture)))
+                noted = None if rescore else carried.get(fixture.id)
+                yield Finding(f"match {fixture.id}: results", _results(played, noted))
     stray = _stray(path, known)
     if stray:
         yield Finding("matches", stray)
 
 
-def _chain(path: Path, manifest: dict[str, Any], head: str | None, progress: Progress | None) -> Iterator[Finding]:
-    """A run of an earlier version has no chain until it is gone on with."""
+class _Steps:
+    """How far a check is: the links of the chain and then the moves, which take most of the time."""
+
+    def __init__(self, path: Path, progress: Progress | None) -> None:
+        with reading(path) as connection:
+            self._links, _ = chain.last(connection)
+            (moves,) = connection.execute("SELECT count(*) FROM events").fetchone()
+        self._progress, self._whole, self._moves = progress, self._links + moves, 0
+
+    def link(self, done: int, _of: int) -> None:
+        """So many links were checked."""
+        if self._progress is not None:
+            self._progress(done, self._whole)
+
+    def folded(self, played: Played) -> Played:
+        """A match with its state, from a fold of its moves."""
+        return replace(played, changed=fold(played.first, self._each(read_moves(played.path, played.fixture.id))))
+
+    def _each(self, moves: Iterable[tuple[str, Move]]) -> Iterator[tuple[str, Move]]:
+        for move in moves:
+            self._moves += 1
+            if self._progress is not None and self._moves % 256 == 0:
+                self._progress(self._links + self._moves, self._whole)
+            yield move
+
+
+def _chain(
+    path: Path, manifest: dict[str, Any], head: str | None, progress: Progress
+) -> Generator[Finding, None, Mapping[str, str]]:
+    """A run of an earlier version has no chain until it is gone on with. What the answers of each match carry, by the
+    digest that the chain has of it."""
     with reading(path) as connection:
         links, _ = chain.last(connection)
         found = chain.check(connection, progress) if links else chain.Check()
@@ -116,6 +150,7 @@ def _chain(path: Path, manifest: dict[str, Any], head: str | None, progress: Pro
     if head is not None:
         same = links and found.head == head.strip().lower()
         yield Finding("head", "" if same else f"the run's head is {found.head}, not {head.strip()[:80]}")
+    return found.contents
 
 
 def _items(path: Path, manifest: dict[str, Any]) -> str:
@@ -171,19 +206,13 @@ def _is(digest: str, messages: str) -> bool:
     return digest in (hashlib.blake2b(body, digest_size=16).hexdigest(), hashlib.sha256(body).hexdigest()[:32])
 
 
-def _costs(path: Path, match: str) -> str:
+def _costs(played: Played) -> str:
     """Compare the moves' costs with the attempts'; before the end, some attempts have led to no move yet."""
-    charged: dict[str, Spend] = {}
-    for player, move in read_moves(path, match):
-        charged[player] = charged.get(player, Spend()) + move.spend
+    path, match = played.path, played.fixture.id
+    charged = {player.name: player.spend for player in played.state.players}
     ended = read_matches(path).get(match, False)
-    spent: dict[str, Spend] = {}
-    with reading(path) as connection:
-        for call, entry in each_entry(connection, "match = ?", (match,)):
-            if call.player != REFEREE:
-                spent[call.player] = spent.get(call.player, Spend()) + spend_of(entry)
-    for player, cost in spent.items():
-        told = charged.get(player, Spend())
+    for player, cost in _spent(path, match).items():
+        told = charged.get(player, FREE)
         if ended and (told.calls, told.unresolved, told.failed) != (cost.calls, cost.unresolved, cost.failed):
             made = cost.calls + cost.unresolved
             return f"{player} was charged {told.calls + told.unresolved} attempts and made {made}"
@@ -193,6 +222,47 @@ def _costs(path: Path, match: str) -> str:
         for player, round_, calls, made in connection.execute(BY_ROUND, {"match": match}):
             return f"{player} was charged {calls} attempts in round {round_} and made only {made}"
     return ""
+
+
+@dataclass(slots=True)
+class _Made:
+    """The attempts of a player: how many, and their tokens, each way with how many are known."""
+
+    calls: int = 0
+    unresolved: int = 0
+    failed: int = 0
+    unknown: int = 0
+    way_in: float = 0
+    way_out: float = 0
+    known_in: int = 0
+    known_out: int = 0
+    worst: float = 0
+
+    @property
+    def tokens(self) -> Amount:
+        """As a Spend has them."""
+        return Amount(self.way_in + self.way_out, min(self.known_in, self.known_out), self.unknown, self.worst)
+
+
+def _spent(path: Path, match: str) -> dict[str, _Made]:
+    """What the attempts of a match come to by player, the referee's apart."""
+    found: dict[str, _Made] = {}
+    with reading(path) as connection:
+        for player, outcome, way_in, way_out, worst_in, worst_out in connection.execute(ATTEMPTS, (match, REFEREE)):
+            own = found.setdefault(player, _Made())
+            own.calls += outcome is not None
+            own.unresolved += outcome is None
+            own.failed += outcome not in (None, "ok", "refused")
+            own.unknown += way_in is None or way_out is None
+            if way_in is None:
+                own.worst += math.inf if worst_in is None else worst_in
+            else:
+                own.way_in, own.known_in = own.way_in + way_in, own.known_in + 1
+            if way_out is None:
+                own.worst += math.inf if worst_out is None else worst_out
+            else:
+                own.way_out, own.known_out = own.way_out + way_out, own.known_out + 1
+    return found
 
 
 def _tally(path: Path, match: str) -> str:
@@ -218,14 +288,14 @@ def _alike(one: Sequence[Any], other: Sequence[Any]) -> bool:
     )
 
 
-def _results(played: Played) -> str:
+def _results(played: Played, carried: str | None) -> str:
     with reading(played.path) as connection:
         charges = worked_out(connection, played.fixture.id)
     if to_move(played.state):
         return "its moves do not come to an end"
     folded = results_of(played.state)
     if _same_rows(played, folded):
-        return _charged(played.path, played.fixture.id, charges) or _carried(played)
+        return _charged(played.path, played.fixture.id, charges) or _carried(played, carried)
     stored, folded = read_results(played.path, played.fixture.id), charges.on(folded)
     if stored is None:  # one of an earlier version has no rows
         return ""
@@ -258,13 +328,16 @@ def _same_rows(played: Played, folded: Sequence[PlayerResult]) -> bool:
         return all(rows.fetchone() is None for rows in tables.values())
 
 
-def _carried(played: Played) -> str:
-    """What is kept of what the answers of a match carry is what their texts carry, row by row."""
+def _carried(played: Played, noted: str | None) -> str:
+    """What is kept of what the answers carry is what their texts carry, row by row; or what was `noted` of it."""
     query = "SELECT * FROM contents WHERE match = ? ORDER BY seat, position"
     with reading(played.path) as connection:
         if not columns_of(connection, "contents"):
             return ""
         kept = connection.execute(query, (played.fixture.id,)).fetchall()
+    if noted is not None:
+        same = contents.digest((seat, at, tuple(row)) for _, seat, at, *row in kept) == noted
+        return "" if same else "what its answers carry is not what was recorded"
     owed = [(played.fixture.id, seat, at, *row) for seat, at, row in contents.measured(played.config, played.state)]
     same = not kept or (len(kept) == len(owed) and all(map(_alike, kept, sorted(owed))))
     return "" if same else "what its answers carry is not what is kept of it"

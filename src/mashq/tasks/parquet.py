@@ -2,7 +2,8 @@
 
 A Parquet file can hold far more than its size: a value that stands a million times is stored once. What its table of
 contents says is checked first, and read here, as the library that reads the rest can be brought down by a damaged
-one. Texts are kept as references to the values they repeat, and become Python's in slices that fit.
+one. Texts, those within lists and mappings too, are kept as references to the values they repeat. What they come to
+when each is written out is counted before any of them is, and they become Python's in slices that fit.
 """
 
 import importlib
@@ -11,10 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mashq.bounds import DATA, DIRECTORY, MB, SPLIT, VALUE, VALUES, Room, TooMuch, size
+from mashq.bounds import DATA, DIRECTORY, MB, MEMORY, SPLIT, VALUE, VALUES, Room, TooMuch, size
 from mashq.errors import ConfigError, DataError
 
-BATCH, FEW, SLICE = 4096, 64, 32 * MB
+BATCH, SLICE = 4096, 32 * MB
 BYTES, PREFIXED = 6, 7  # a column of texts; texts stored as what differs from the one before
 MARK, MOST_ENTRIES, MOST_LEVELS = b"PAR1", 1_000_000, 20
 
@@ -31,12 +32,13 @@ def parquet_rows(path: Path, absent: str) -> Iterator[tuple[str, Mapping[str, ob
     try:
         texts, batch = _checked(path)
         with parquet.ParquetFile(path, read_dictionary=texts, pre_buffer=False) as file:
-            for part in file.iter_batches(batch, use_threads=False):
-                for rows in _slices(part, arrow, compute):
-                    room.take(rows.nbytes + rows.num_rows * rows.num_columns * VALUE, f"{path} row {number + 1}")
-                    for row in rows.to_pylist():
-                        number += 1
-                        yield f"row {number}", row
+            groups = range(file.num_row_groups)  # each has values of its own to refer to
+            parts = (part for at in groups for part in file.iter_batches(batch, row_groups=[at], use_threads=False))
+            for rows, weight in (found for part in parts for found in _slices(part, arrow, compute)):
+                room.take(weight, f"{path} row {number + 1}")
+                for row in _decoded(rows, arrow).to_pylist():
+                    number += 1
+                    yield f"row {number}", row
     except FileNotFoundError:
         raise DataError(f"{path} does not exist: {absent}") from None
     except (OSError, ValueError, LookupError, TypeError, AttributeError, arrow.ArrowException) as error:
@@ -58,12 +60,15 @@ def _checked(path: Path) -> tuple[list[str], int]:
             values += column[5]
             told = column.get(16, {}).get(1, 0)  # newer files say what their texts come to
             total += max(column[6], told, column[5] * leaf.get(2, 0))
-            if PREFIXED in column[2]:
+            if PREFIXED not in column[2]:
+                texts |= {b".".join(column[3]).decode(): None} if column[1] == BYTES else {}
+            elif len(column[3]) == 1 or column[5] * column[6] <= MEMORY // 4:
                 batch = 1
-            elif column[1] == BYTES and len(column[3]) == 1:
-                texts[column[3][0].decode()] = None
-            elif column[1] == BYTES:  # within lists or mappings: these cannot be kept as references
-                batch = min(batch, FEW)
+            else:  # one row may hold them all, and each may be as long as all together
+                raise TooMuch(
+                    f"{path} has texts within lists or mappings, in {b'.'.join(column[3]).decode()[:100]!r}, that "
+                    "are stored as what differs from the one before: write it with a dictionary, or plain"
+                )
     if total > DATA:
         raise TooMuch(f"{path} is larger than {size(DATA)} unpacked: {SPLIT}")
     if max(values, about[3] * len(leaves)) > VALUES:
@@ -71,20 +76,36 @@ def _checked(path: Path) -> tuple[list[str], int]:
     return list(texts), batch
 
 
-def _slices(part: Any, arrow: Any, compute: Any) -> Iterator[Any]:
-    """Rows that fit into memory at once, with every text written out."""
-    longest = 1
-    for column in part.columns:
-        if arrow.types.is_dictionary(column.type) and len(column.dictionary):
-            longest = max(longest, compute.max(compute.binary_length(column.dictionary)).as_py() or 0)
-    most = max(1, SLICE // longest)
-    for start in range(0, part.num_rows, most):
-        rows = part.slice(start, most)
-        columns = [
-            column.dictionary_decode() if arrow.types.is_dictionary(column.type) else column
-            for column in rows.columns
-        ]
-        yield arrow.RecordBatch.from_arrays(columns, names=part.schema.names)
+def _slices(part: Any, arrow: Any, compute: Any) -> Iterator[tuple[Any, int]]:
+    """Rows that fit into memory at once, or single ones that do not, with what they come to there."""
+    weight = sum(_weight(column, arrow, compute) for column in part.columns) + part.num_rows * VALUE
+    if weight <= SLICE or part.num_rows == 1:
+        yield part, weight
+    else:
+        half = part.num_rows // 2
+        for rows in (part.slice(0, half), part.slice(half)):
+            yield from _slices(rows, arrow, compute)
+
+
+def _weight(array: Any, arrow: Any, compute: Any) -> int:
+    """What an array comes to in Python, every text written out, about."""
+    types, own = arrow.types, len(array) * VALUE
+    if types.is_dictionary(array.type):
+        lengths = compute.take(compute.binary_length(array.dictionary), array.indices)
+        return own + (compute.sum(lengths).as_py() or 0)
+    if types.is_struct(array.type):
+        return own + sum(_weight(inner, arrow, compute) for inner in array.flatten())
+    if types.is_nested(array.type):
+        return own + _weight(array.flatten(), arrow, compute)
+    return own + array.nbytes
+
+
+def _decoded(rows: Any, arrow: Any) -> Any:
+    """The same rows with the texts of their columns written out; within lists, reading them does it."""
+    columns = [
+        column.dictionary_decode() if arrow.types.is_dictionary(column.type) else column for column in rows.columns
+    ]
+    return arrow.RecordBatch.from_arrays(columns, names=rows.schema.names)
 
 
 def _contents(path: Path) -> dict[int, Any]:

@@ -35,6 +35,15 @@ class Worried(Protocol):
         ...
 
 
+@runtime_checkable
+class Waiting(Protocol):
+    """Someone who is also told how far the check of a run is that was not closed: a long one takes minutes."""
+
+    def checked(self, done: int, whole: int) -> None:
+        """So much of it."""
+        ...
+
+
 class Executor(Protocol):
     """Plays matches to their end; what it wrote when it fails stays written."""
 

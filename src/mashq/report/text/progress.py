@@ -19,6 +19,7 @@ from mashq.report.text.tables import Grid, written
 from mashq.runs.seasons import Fixture
 
 WORRY = 60.0  # seconds between lines about the same trouble
+PATIENCE = 1.0  # seconds after which something that only reads shows how far it is
 
 
 class Progress:
@@ -69,6 +70,18 @@ class Progress:
             self._live.update(self._last, refresh=True)
         elif move is not None:
             self._console.print(Text(self._line(state, now)), soft_wrap=True)
+
+    def checked(self, done: int, whole: int) -> None:
+        """How far the check is of a run that was not closed, before it goes on."""
+        now = time.monotonic()
+        if now - self._started < PATIENCE or now - self._shown < (0.2 if self._live is not None else self._every):
+            return
+        self._shown = now
+        line = Text(_part("checking what was recorded", done, whole))
+        if self._live is not None:
+            self._live.update(line, refresh=True)
+        else:
+            self._console.print(line, soft_wrap=True)
 
     def trouble(self, said: str) -> None:
         """What is wrong with the models: under the table in a terminal, elsewhere a line now and then."""
@@ -136,13 +149,17 @@ def told(what: str, *, hidden: bool = False) -> Generator[Callable[[int, int], N
     def show(done: int, whole: int) -> None:
         nonlocal shown
         now = time.monotonic()
-        if not hidden and console.is_terminal and now - began > 1 and now - shown > 0.2:
+        if not hidden and console.is_terminal and now - began > PATIENCE and now - shown > 0.2:
             shown = now
-            console.print(Text(f"{what}: {100 * done // max(whole, 1)}%"), end="\r")
+            console.print(Text(_part(what, done, whole)), end="\r")
 
     yield show
     if shown > began:
         console.print(" " * (len(what) + 6), end="\r")
+
+
+def _part(what: str, done: int, whole: int) -> str:
+    return f"{what}: {100 * done // max(whole, 1)}%"
 
 
 def _handled(state: MatchState) -> int:
