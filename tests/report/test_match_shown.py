@@ -189,6 +189,16 @@ def test_who_was_drawn_is_said_first(terminal: Any) -> None:
     every = terminal(replace(MATCH, players=drawn), 400).splitlines()
     assert every[0] == "SIMULATED, no real model answered; scores, costs and times are drawn."
     assert any(line.startswith("39 items scored as drawn (no detector ran); Q") for line in every)
+    program = replace(drawn[0], agent="external")
+    own = "the answers are the program's own."
+    mixed = terminal(replace(MATCH, players=[program, *drawn[1:]]), 400).splitlines()
+    assert mixed[0] == (
+        "SIMULATED, not real: b, c; scores, costs and times are drawn; a asked no real model: costs and times are "
+        f"drawn, {own}"
+    )
+    assert any(line.startswith("39 items scored by grounding 3;") for line in mixed)
+    alone = terminal(replace(MATCH, players=[program, B, C]), 400).splitlines()
+    assert alone[0] == f"SIMULATED, a asked no real model: costs and times are drawn, {own}"
 
 
 def test_everyone_answered_everything_and_nobody_refused(terminal: Any) -> None:

@@ -23,6 +23,7 @@ from mashq.config import Config
 from mashq.errors import ConfigError, GivenUp, ProviderError, Stopped, StoreError
 from mashq.gateway.clock import RealClock
 from mashq.gateway.types import Clock
+from mashq.players.registry import all_drawn
 from mashq.protocol.results import PlayerResult
 from mashq.runs.manifest import manifest as new_manifest
 from mashq.runs.manifest import rules_of_play, stamp
@@ -254,9 +255,8 @@ async def _worrying(context: RunContext, show: Shown | None) -> AsyncGenerator[N
 
 def fitting(fixtures: Sequence[Fixture], context: RunContext) -> Executor:
     """Where these matches are best played: in processes when they are many and only compute, else here."""
-    drawn = all(player.model.startswith("simulated/") for player in context.config.players)
     turns = len(fixtures) * len(context.items) * len(context.config.players)
-    if drawn and len(fixtures) > 1 and turns >= WORTH_PROCESSES and (os.cpu_count() or 1) > 1:
+    if all_drawn(context.config) and len(fixtures) > 1 and turns >= WORTH_PROCESSES and (os.cpu_count() or 1) > 1:
         return Processes()
     return LocalExecutor()
 

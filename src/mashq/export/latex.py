@@ -9,6 +9,7 @@ from mashq.analysis.score_report import judge
 from mashq.errors import ConfigError
 from mashq.export.base import Options, What
 from mashq.export.files import text_to
+from mashq.players.registry import all_drawn
 from mashq.report.documents import sweep, tournament, trials, vision
 from mashq.report.documents.columns import season_results, trials_of
 from mashq.report.text import sweep as sweep_text
@@ -44,8 +45,10 @@ def document(season: Season) -> str:
     """The table of a match, of its trials, of a sweep, a tournament or a comparison of conditions."""
     found = _found(season)
     detector = season.manifest["detector"]
-    drawn = all(player.model.startswith("simulated/") for player in season.config.players)
-    parts = [found.what, "H as drawn" if drawn else f"H by {detector['name']} {detector['version'][:24]}"]
+    parts = [
+        found.what,
+        "H as drawn" if all_drawn(season.config) else f"H by {detector['name']} {detector['version'][:24]}",
+    ]
     rules = score_rules_of(season.config)
     if found.scored:
         parts.append(f"Q = {rules.alpha:g}·H − {rules.beta:g}·P")

@@ -76,6 +76,16 @@ def sees_rivals(player: PlayerConfig, snapshot_response: float = 0.0) -> bool:
     return spec.asks_policy or spec.reviews == "in a loop"
 
 
+def answers_are_drawn(agent: str, model: str) -> bool:
+    """Whether a player's answers and their scores are drawn: a simulated model's are, a program writes its own."""
+    return model.startswith("simulated/") and not recorded_spec(agent).external
+
+
+def all_drawn(config: Config) -> bool:
+    """Whether the answers of all players are."""
+    return all(answers_are_drawn(player.agent, player.model) for player in config.players)
+
+
 def reviews_allowed(player: PlayerConfig) -> int | None:
     """A player's own R: as it says, or as its agent does; None is the R of the match."""
     return recorded_spec(player.agent).max_reviews if player.R is None else player.R

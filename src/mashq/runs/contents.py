@@ -15,7 +15,7 @@ import numpy as np
 from mashq.config import Config
 from mashq.detectors.base import Pair
 from mashq.detectors.contents import SUMMARISE, content, floor
-from mashq.players.registry import recorded_spec
+from mashq.players.registry import answers_are_drawn
 from mashq.protocol.content import ANSWERS, LEADS, OF_FLOOR, Contents
 from mashq.protocol.items import Item
 from mashq.protocol.state import ItemState, MatchState
@@ -45,9 +45,9 @@ class Floors:
 
 
 def has_texts(config: Config, seat: int) -> bool:
-    """Whether the answers of a seat are texts, and not drawn; a program's are its own, whatever it asks."""
+    """Whether the answers of a seat are texts."""
     player = config.players[seat]
-    return recorded_spec(player.agent).external or not player.model.startswith("simulated/")
+    return not answers_are_drawn(player.agent, player.model)
 
 
 def measured(config: Config, state: MatchState) -> Iterator[Carried]:

@@ -7,6 +7,7 @@ from mashq.detectors.base import Detector, Pair
 from mashq.detectors.contents import SUMMARISE
 from mashq.detectors.pairs import pair_of
 from mashq.errors import ConfigError, DetectorError
+from mashq.players.registry import answers_are_drawn
 from mashq.protocol.items import known_score
 from mashq.protocol.persistent import persistent_list
 from mashq.protocol.state import MatchState, PlayerState
@@ -21,7 +22,7 @@ def rescored(played: Played, detector: Detector) -> Played:
         raise ConfigError(
             f"the detector {detector.name!r} needs reference answers, and the run's items have none: choose another"
         )
-    if any(player.model.startswith("simulated/") for player in played.config.players):
+    if any(answers_are_drawn(player.agent, player.model) for player in played.config.players):
         raise ConfigError("simulated answers have no text to score: rescore a run of real models")
     pairs: list[Pair] = []
     scores: list[float | None] = []

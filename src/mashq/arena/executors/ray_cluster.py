@@ -25,7 +25,7 @@ from mashq.detectors.base import Pair
 from mashq.detectors.llm_judge import model_of
 from mashq.errors import ConfigError, MashqError, StoreError
 from mashq.gateway.clock import RealClock
-from mashq.players.registry import recorded_spec
+from mashq.players.registry import all_drawn, recorded_spec
 from mashq.runs.database import Writer
 from mashq.runs.file import Statement
 from mashq.runs.reading import DATABASE
@@ -81,8 +81,7 @@ class _Season:
         self._kit = ray.put(
             WorkerSetup(config.model_dump(mode="json"), context.items, prompts, context.facilities.rules_of_play)
         )
-        drawn = all(player.model.startswith("simulated/") for player in config.players)
-        self._cores = 1.0 if drawn else WAITING
+        self._cores = 1.0 if all_drawn(config) else WAITING
 
     def _judge(self, name: str) -> Any:
         gpus = 1 if name.partition(":")[0] in NEURAL and self._ray.cluster_resources().get("GPU", 0) >= 1 else 0

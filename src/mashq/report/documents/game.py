@@ -14,12 +14,12 @@ from mashq.analysis.paired import Condition, Difference, differences, mean
 from mashq.analysis.parts import flat
 from mashq.analysis.scoring import influence
 from mashq.errors import DataError
+from mashq.players.registry import all_drawn
 from mashq.protocol.results import Floats, Results, from_matches
 from mashq.protocol.score import ScoreRules, figures, under, view, with_known
 from mashq.report.documents.base import DetectorVersion, SeasonDocument
 from mashq.report.documents.columns import ended_results
 from mashq.report.documents.notes import notes_on_run
-from mashq.report.documents.seasons import all_drawn
 from mashq.runs.open import Season
 from mashq.runs.reading import read_matches
 from mashq.runs.seasons import Fixture

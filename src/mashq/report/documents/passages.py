@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from mashq.analysis.passages import Given, PassageViews, player_view, rule_note
 from mashq.analysis.score_types import ScoredPlayer
 from mashq.gateway.model import trial_seed
+from mashq.players.registry import answers_are_drawn
 from mashq.protocol.resources import RESOURCES
 from mashq.protocol.score import Refusals
 from mashq.runs.open import Played
@@ -57,7 +58,7 @@ def _given(match: Played, name: str, dropped: frozenset[int]) -> list[Given]:
     own = state.players[state.seat_of(name)]
     config = next(player for player in match.config.players if player.name == name)
     selection, seed = selection_of(match.config, config), trial_seed(match.config.seed, match.fixture.trial)
-    drawn = config.model.startswith("simulated/")
+    drawn = answers_are_drawn(config.agent, config.model)
     found: list[Given] = []
     for at, work in zip(own.order, own.items, strict=True):
         item, h = state.items[at], work.judge_h

@@ -3,7 +3,6 @@
 from importlib import import_module
 from typing import Any
 
-from mashq.config import Config
 from mashq.report.documents.base import Document
 from mashq.runs.open import Season
 
@@ -15,8 +14,3 @@ def document(season: Season) -> Document:
         kind = "trials"
     module: Any = import_module(f"mashq.report.documents.{kind}")
     return module.document(next(season.fixtures_played()) if kind == "match" else season)
-
-
-def all_drawn(config: Config) -> bool:
-    """Whether no real model plays at all."""
-    return all(player.model.startswith("simulated/") for player in config.players)

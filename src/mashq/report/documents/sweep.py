@@ -10,12 +10,12 @@ from mashq.analysis.parts import Costs, flat
 from mashq.analysis.score_report import Options, judge
 from mashq.analysis.score_types import ScoredPlayer
 from mashq.config import changed
+from mashq.players.registry import all_drawn
 from mashq.protocol.results import from_matches
 from mashq.protocol.score import under
 from mashq.report.documents.base import COSTS, DetectorVersion, SeasonDocument
 from mashq.report.documents.columns import ended_results
 from mashq.report.documents.notes import notes_on_run
-from mashq.report.documents.seasons import all_drawn
 from mashq.runs.open import Season
 from mashq.runs.reading import read_matches
 from mashq.runs.seasons import Fixture, cells, each_setting, free_settings

@@ -11,13 +11,13 @@ from mashq.analysis.parts import OPTIONAL, Costs, flat
 from mashq.analysis.ratings.fit import Ratings, game, rate
 from mashq.analysis.ratings.outcomes import Game, records
 from mashq.errors import DataError
+from mashq.players.registry import all_drawn
 from mashq.protocol.resources import RESOURCES
 from mashq.protocol.results import Floats, Results, from_matches
 from mashq.protocol.score import CARRIED, ScoreRules, by_item, carried, figures, reduce, under, view, with_known
 from mashq.report.documents.base import DetectorVersion, SeasonDocument
 from mashq.report.documents.columns import ended_results
 from mashq.report.documents.notes import notes_on_run
-from mashq.report.documents.seasons import all_drawn
 from mashq.runs.open import Season
 from mashq.runs.reading import read_matches
 from mashq.runs.seasons import Fixture

@@ -15,6 +15,7 @@ from mashq.analysis.passages import PassageViews
 from mashq.analysis.score_report import Options, judge, normaliser
 from mashq.analysis.score_types import Dropped, ScoredPlayer
 from mashq.analysis.substance import Floor
+from mashq.players.registry import all_drawn
 from mashq.protocol.results import from_match, from_matches
 from mashq.protocol.score import Height, PlayerScore, Refusals, score
 from mashq.report.documents.base import MEASURED, DetectorVersion
@@ -23,7 +24,6 @@ from mashq.report.documents.first_byte import FirstByte, first_bytes
 from mashq.report.documents.match import AttemptCounts, RefusalView, counted, refusal_views
 from mashq.report.documents.notes import notes_on_run, outside_length
 from mashq.report.documents.passages import passage_views
-from mashq.report.documents.seasons import all_drawn
 from mashq.runs.open import Played, Season
 from mashq.runs.reading import read_attempts
 from mashq.runs.setup import score_rules_of, wanted_length

@@ -7,12 +7,12 @@ from typing import ClassVar
 import numpy as np
 
 from mashq.analysis.paired import Condition, Difference, differences
+from mashq.players.registry import all_drawn
 from mashq.protocol.results import Results, from_matches
 from mashq.protocol.score import ScoreRules, by_item, final_h, scored_units, under
 from mashq.report.documents.base import DetectorVersion, SeasonDocument
 from mashq.report.documents.columns import ended_results
 from mashq.report.documents.notes import blind, notes_on_run
-from mashq.report.documents.seasons import all_drawn
 from mashq.runs.open import Season
 from mashq.runs.reading import read_matches
 from mashq.runs.seasons import Fixture

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from mashq.analysis.intervals import METHOD
+from mashq.players.registry import all_drawn
 from mashq.report.documents import seasons
 from mashq.report.html import sections, sections_more, sections_passages
 from mashq.report.html.facts import Facts
@@ -12,7 +13,7 @@ from mashq.report.html.methods import methods
 from mashq.report.html.parts import Chapter, Section, Verdict
 from mashq.report.html.times import times
 from mashq.report.html.verdicts import verdict
-from mashq.report.text.formatting import safe
+from mashq.report.text.formatting import safe, simulated_said
 from mashq.runs.open import Season
 
 MATCH = f"{METHOD} The bands over beta use 1,000 resamples at each of 17 values of beta."
@@ -68,7 +69,7 @@ def _subtitle(season: Season) -> str:
     detector = season.manifest["detector"]
     judge = (
         "scored as drawn"
-        if _all_drawn(season)
+        if all_drawn(season.config)
         else f"scored by {safe(detector['name'])} {safe(detector['version'], 24)}"
     )
     many = f", {trials} trials" if trials > 1 else ""
@@ -80,19 +81,11 @@ def _subtitle(season: Season) -> str:
 def banners(season: Season) -> list[str]:
     """What must be read first."""
     found: list[str] = []
-    drawn = [player.name for player in season.config.players if player.model.startswith("simulated/")]
-    if _all_drawn(season):
-        found.append("SIMULATED: no real model answered; scores, costs and times are drawn.")
-    elif drawn or season.manifest["simulated"]:
-        named = ", ".join(safe(name, 28) for name in drawn[:8]) or "some players"
-        found.append(f"SIMULATED in part: {named} were not real models; their scores, costs and times are drawn.")
+    if season.manifest["simulated"]:
+        found.append(f"SIMULATED: {simulated_said(season.config.players) or 'some players were not real models'}.")
     if not season.finished:
         found.append("NOT FINISHED: this is how it stands; nobody has won yet.")
     return found
-
-
-def _all_drawn(season: Season) -> bool:
-    return all(player.model.startswith("simulated/") for player in season.config.players)
 
 
 def _of_kind(kind: str) -> Callable[[Any], tuple[Verdict, list[Section]]]:

@@ -11,6 +11,7 @@ import numpy as np
 
 from mashq.analysis.story.highlights import Highlight
 from mashq.analysis.story.story import Story, most_important
+from mashq.players.registry import answers_are_drawn
 from mashq.protocol.resources import RESOURCES, Spend
 from mashq.protocol.results import Floats
 from mashq.runs.file import connect
@@ -97,7 +98,7 @@ def review_costs(
 
 def texts(played: Played, item: str) -> list[tuple[str, str]]:
     """An item's text and every player's answer to it."""
-    if any(player.model.startswith("simulated/") for player in played.config.players):
+    if any(answers_are_drawn(player.agent, player.model) for player in played.config.players):
         return []
     state = played.state
     place = next(at for at, one in enumerate(state.items) if one.id == item)

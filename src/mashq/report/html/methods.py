@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
 from mashq.analysis.score_report import normaliser
+from mashq.players.registry import all_drawn
 from mashq.report.html.parts import Block, Code, Prose, Quotes, Section, Table
 from mashq.report.text.formatting import safe
 from mashq.report.text.score import relative_to
@@ -43,7 +44,7 @@ def _told(season: Season, resamples: str) -> Iterator[str]:
         for name in score.resources
     )
     judge = f"scored by {safe(detector['name'])} {safe(detector['version'], 60)}"
-    if all(player.model.startswith("simulated/") for player in config.players):
+    if all_drawn(config):
         judge = "drawn by the simulation (no detector ran)"
     relative = relative_to(normaliser(score_rules_of(config)))
     yield (

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
 from mashq.analysis.parts import Costs
+from mashq.players.registry import answers_are_drawn
 from mashq.protocol.resources import TABLE
 from mashq.report.documents.base import COSTS
 
@@ -16,6 +17,39 @@ def safe(text: str, longest: int = 200) -> str:
     """`text` without control characters and direction marks, and not endless: it cannot move the cursor."""
     shown = "".join("�" if unicodedata.category(c) in _HIDDEN else c for c in text[: longest + 1])
     return shown if len(shown) <= longest else shown[: longest - 1] + "…"
+
+
+class Named(Protocol):
+    """A player as a configuration or a document has it."""
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+        ...
+
+    @property
+    def agent(self) -> str:
+        """How it plays."""
+        ...
+
+    @property
+    def model(self) -> str:
+        """What it asks."""
+        ...
+
+
+def simulated_said(players: Sequence[Named]) -> str:
+    """What of these players is not real; nothing where all is."""
+    simulated = [player for player in players if player.model.startswith("simulated/")]
+    drawn = [safe(player.name) for player in simulated if answers_are_drawn(player.agent, player.model)]
+    programs = [safe(player.name) for player in simulated if not answers_are_drawn(player.agent, player.model)]
+    if len(drawn) == len(players):
+        return "no real model answered; scores, costs and times are drawn"
+    found = [f"not real: {', '.join(drawn)}; scores, costs and times are drawn"] if drawn else []
+    if programs:
+        asked = ", ".join(programs)
+        found.append(f"{asked} asked no real model: costs and times are drawn, the answers are the program's own")
+    return "; ".join(found)
 
 
 def number(value: float | None, digits: int = 0) -> str:

@@ -3,12 +3,12 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from mashq.config import NO_MODEL
-from mashq.players.registry import recorded_spec
+from mashq.players.registry import answers_are_drawn, recorded_spec
 from mashq.protocol.resources import TABLE
 from mashq.report.documents.base import MEASURED
 from mashq.report.documents.match import AttemptCounts, Match, MatchPlayer, RefusalView, ReviewSpend
 from mashq.report.text import passages
-from mashq.report.text.formatting import carried_columns, charged, is_shown, number, safe
+from mashq.report.text.formatting import carried_columns, charged, is_shown, number, safe, simulated_said
 from mashq.report.text.score import floors_said, height, leads, relative_to
 from mashq.report.text.tables import Grid, page_width, wrapped, written
 
@@ -17,11 +17,8 @@ SHORTEST = 12
 
 def text(document: Match, reviews: Mapping[str, ReviewSpend]) -> str:
     """The table, the winner, and what must be said with it; `reviews` is what each player's reviews took."""
-    drawn = [safe(player.name) for player in document.players if player.model.startswith("simulated/")]
-    first: list[str] = []
-    if drawn:
-        real = "no real model answered" if len(drawn) == len(document.players) else f"not real: {', '.join(drawn)}"
-        first.append(f"SIMULATED, {real}; scores, costs and times are drawn.")
+    simulated = simulated_said(document.players)
+    first = [f"SIMULATED, {simulated}."] if simulated else []
     width = page_width()
     said = wrapped(_sentences(document, reviews), width, indent="")
     return "\n".join(
@@ -70,7 +67,7 @@ def _cost(player: MatchPlayer, name: str) -> str:
 def _sentences(document: Match, reviews: Mapping[str, ReviewSpend]) -> Iterable[str]:
     players = document.players
     by = f"scored by {safe(document.detector.name)} {safe(document.detector.version)}"
-    if all(player.model.startswith("simulated/") for player in players):
+    if all(answers_are_drawn(player.agent, player.model) for player in players):
         by = "scored as drawn (no detector ran)"
     relative = relative_to(document.normalise)
     yield (
