@@ -182,7 +182,7 @@ def test_what_the_reviews_bought(terminal: Any, before: float, after: float, say
 
 
 def test_who_was_drawn_is_said_first(terminal: Any) -> None:
-    drawn = [replace(player, model="simulated/x") for player in (A, B, C)]
+    drawn = [replace(player, model="simulated/x", agent="plain") for player in (A, B, C)]
     first = terminal(replace(MATCH, players=[A, drawn[1], C]), 400).splitlines()
     assert first[0] == "SIMULATED, not real: b; scores, costs and times are drawn."
     assert any(line.startswith("39 items scored by grounding 3;") for line in first)
