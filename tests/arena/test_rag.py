@@ -429,3 +429,14 @@ def test_the_dashboard_lights_what_an_answer_cites_and_marks_what_nothing_suppor
     whole = site.get("/api/text", "run=one&match=0&what=passage%20p2&number=0")
     assert whole.body.decode() == passage
     assert site.get("/api/text", "run=one&match=0&what=passage%20p7&number=0").status == 404
+
+
+def test_drawn_answers_say_that_their_scores_are_drawn_too(tmp_path: Path) -> None:
+    config = {
+        "task": {"kind": "rag", "data": "builtin", "limit": 8},
+        "players": [{"name": "A", "agent": "plain", "model": "simulated/a"}],
+        "models": {"simulated/a": {"simulate": {"h": 0.9, "h_spread": 0.0}}},
+    }
+    result = mashq.play(config, tmp_path / "run")
+    assert result["passages"]["note"].startswith("Simulated answers keep the H they were drawn with")
+    assert result["passages"]["players"][0]["unanswerable"]["h"] == pytest.approx(0.9)

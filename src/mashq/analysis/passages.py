@@ -111,7 +111,7 @@ class PassageViews:
     stated: int
     """How many were stated."""
     note: str | None = field(default=None, metadata=OPTIONAL)
-    """What the rule is, where it was used."""
+    """What must be said of them: the rule where it was used, or that the answers were drawn."""
 
 
 RULE = (

@@ -5,12 +5,14 @@ from collections.abc import Sequence
 from mashq.analysis.passages import Given, PassageViews, player_view, rule_note
 from mashq.analysis.score_types import ScoredPlayer
 from mashq.gateway.model import trial_seed
-from mashq.players.registry import answers_are_drawn
+from mashq.players.registry import all_drawn, answers_are_drawn
 from mashq.protocol.resources import RESOURCES
 from mashq.protocol.score import Refusals
 from mashq.runs.open import Played
 from mashq.runs.reading import read_abstentions
 from mashq.runs.setup import selection_of
+
+DRAWN = "Simulated answers keep the H they were drawn with, whether or not the passages hold an answer."
 
 
 def passage_views(
@@ -40,7 +42,7 @@ def passage_views(
         abstention=played[0].config.task.abstention,
         read=read,
         stated=stated,
-        note=rule_note(read, stated),
+        note=rule_note(read, stated) or (DRAWN if all_drawn(played[0].config) else None),
     )
 
 
