@@ -1,11 +1,13 @@
 """A run goes on only as what was begun; and what was done honestly is never complained of."""
 
 import asyncio
+import json
 import re
 import sqlite3
 from io import StringIO
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from rich.console import Console
@@ -64,6 +66,22 @@ def test_a_change_can_be_gone_on_with_for_all_to_see(tmp_path: Path) -> None:
     assert complaints(run, read_head(run)) == []
     shown = mashq.show(run)
     assert any("changed after it was begun (config.score" in note for note in shown["notes"])
+
+
+class Died(Exception):
+    """As a process dies that is killed."""
+
+
+def test_one_that_died_twice_before_its_new_manifest_stood_goes_on(tmp_path: Path) -> None:
+    def dies(self: Path, target: Path) -> None:
+        raise Died
+
+    run = begun(tmp_path / "run")
+    for _ in range(3):
+        with patch.object(Path, "replace", dies), pytest.raises(Died):
+            mashq.resume(run)
+        assert json.loads((run / "manifest.json").read_text())["ended"] is None
+    assert mashq.resume(run)["finished"] and complaints(run) == []
 
 
 def test_changed_items_are_refused_too(tmp_path: Path) -> None:

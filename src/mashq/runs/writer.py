@@ -10,7 +10,7 @@ import itertools
 import json
 import os
 import sqlite3
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -102,13 +102,26 @@ class Run:
         run = cls(path, clock, lock)
         if not run.writer.chained:
             run._begin_chain()
+        else:
+            run._say_which_stands()
         return run
 
     def _begin_chain(self) -> None:
         """The chain of a run of an earlier version begins with a digest of what it holds."""
         with reading(self.path) as connection:
             self.writer.put(NOTE, chain.held(connection))
+        self._say(read_manifest(self.path))
+
+    def _say_which_stands(self) -> None:
+        """Where a process died between the word of a new manifest and that manifest, the one before it stands."""
         manifest = read_manifest(self.path)
+        with reading(self.path) as connection:
+            told = [entry[1] for entry in chain.notes(connection, chain.MANIFEST)[-2:]]
+        if manifest_digest(manifest) in told[:-1] and manifest_digest(manifest) != told[-1]:
+            self._say(manifest)
+
+    def _say(self, manifest: Mapping[str, Any]) -> None:
+        """Put a manifest into the chain."""
         self.writer.put(NOTE, (chain.MANIFEST, manifest_digest(manifest), chain.parts(without_digest(manifest))))
         self.writer.flush()
 
@@ -137,8 +150,7 @@ class Run:
 
     def write_manifest(self, manifest: dict[str, Any]) -> None:
         """Replace the manifest in one step; what it says is in the chain before."""
-        self.writer.put(NOTE, (chain.MANIFEST, manifest_digest(manifest), chain.parts(without_digest(manifest))))
-        self.writer.flush()
+        self._say(manifest)
         target, fresh = self.path / MANIFEST, self.path / (MANIFEST + ".new")
         try:
             with os.fdopen(_own_file(fresh, os.O_WRONLY | os.O_TRUNC), "w", encoding="utf-8") as file:
