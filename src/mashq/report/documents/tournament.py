@@ -12,10 +12,10 @@ from mashq.analysis.ratings.fit import Ratings, game, rate
 from mashq.analysis.ratings.outcomes import Game, records
 from mashq.errors import DataError
 from mashq.protocol.resources import RESOURCES
-from mashq.protocol.results import Floats, Results, from_matches
+from mashq.protocol.results import Floats, Results
 from mashq.protocol.score import CARRIED, ScoreRules, by_item, carried, figures, reduce, under, view, with_known
 from mashq.report.documents.base import DetectorVersion, SeasonDocument
-from mashq.report.documents.columns import ended_results
+from mashq.report.documents.columns import ended_trials
 from mashq.report.documents.notes import notes_on_run
 from mashq.report.documents.seasons import all_drawn
 from mashq.runs.open import Season
@@ -164,10 +164,7 @@ def _meetings(season: Season) -> list[Meeting]:
     for fixture in season.fixtures():
         if there.get(fixture.id):
             by_pair.setdefault(dict(fixture.cell)["seats"], []).append(fixture)
-    return [
-        (seats, from_matches(ended_results(season, fixture) for fixture in fixtures))
-        for seats, fixtures in by_pair.items()
-    ]
+    return [(seats, ended_trials(season, fixtures)) for seats, fixtures in by_pair.items()]
 
 
 def _games(meetings: list[Meeting], rules: ScoreRules, notes: list[str]) -> list[Game]:
