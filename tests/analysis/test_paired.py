@@ -29,7 +29,8 @@ def condition(
     tokens = np.round(100 * steady.lognormal(0, 1, shape) * (0.5 + own.random(shape)))
     lost = own.random(shape) < refused
     at = [int(trial) for trial in trials]
-    h, tokens, lost = (values[:, :, at].reshape(len(PLAYERS), -1) for values in (h, tokens, lost))
+    h, tokens = (values[:, :, at].reshape(len(PLAYERS), -1) for values in (h, tokens))
+    lost = lost[:, :, at].reshape(len(PLAYERS), -1)
     costs = {name: Cost.known(tokens if name == "tokens" else np.ones_like(tokens)) for name in COST_NAMES}
     results = Results(
         PLAYERS,

@@ -19,7 +19,7 @@ from mashq.analysis.intervals import FEWEST, RESAMPLES, draws, half_width, ratio
 from mashq.analysis.scoring import influence
 from mashq.protocol.resources import RESOURCES
 from mashq.protocol.results import Floats, Results
-from mashq.protocol.score import ScoreRules, by_item, final_h, scored_units, view, view_of, with_known
+from mashq.protocol.score import Refusals, ScoreRules, by_item, final_h, scored_units, view, view_of, with_known
 
 Units = NDArray[np.bool_]
 
@@ -145,6 +145,12 @@ def _aligned(a: Results, b: Results) -> tuple[NDArray[np.intp], NDArray[np.intp]
     pairs = [(at, there[unit]) for at, unit in enumerate(units(a)) if unit in there]
     mine, other = np.array(pairs, dtype=np.intp).reshape(-1, 2).T
     return mine, other
+
+
+def scored(results: Results, refusals: Refusals) -> Units:
+    """The units that a rule for refusals scores for anybody."""
+    h, costs = scored_units(results, refusals)
+    return np.asarray((h | costs).any(axis=0))
 
 
 def units(results: Results) -> list[tuple[str, str]]:
