@@ -8,6 +8,7 @@ import pytest
 
 import mashq
 from mashq.analysis.paired import Common
+from mashq.arena.simulation import recorded
 from mashq.protocol.results import REFUSED
 from mashq.protocol.score import final_h
 from mashq.report.documents import compare, game, seasons, vision
@@ -151,3 +152,12 @@ def test_unlike_numbers_of_trials_are_a_difference_of_settings(tmp_path: Path) -
     )
     assert "trials: 1, 2" in compare_text.text(found)
     assert [run.units for run in found.runs] == [None, None]
+
+
+def test_players_are_calibrated_from_the_units_that_were_scored(tmp_path: Path) -> None:
+    """What B answered in a trial in which A refused is left out, though the item counts in another trial."""
+    results = season_results(trials_of(matched(tmp_path / "run", 4, config())))
+    kept = ~(results.status == REFUSED).any(axis=0)
+    a, b = recorded(tmp_path / "run").players
+    assert kept.sum() == 24 == len(a.scores)
+    assert sorted(b.scores) == pytest.approx(sorted(results.h[1, kept].tolist()))
