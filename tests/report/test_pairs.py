@@ -9,7 +9,7 @@ import pytest
 import mashq
 from mashq.analysis.paired import Common
 from mashq.arena.simulation import recorded
-from mashq.protocol.results import REFUSED
+from mashq.protocol.results import OK, REFUSED
 from mashq.protocol.score import final_h
 from mashq.report.documents import compare, game, seasons, vision
 from mashq.report.documents.columns import season_results, trials_of
@@ -20,6 +20,9 @@ from mashq.report.html.facts import facts
 from mashq.report.text import compare as compare_text
 from mashq.report.text import sweep as sweep_text
 from mashq.runs.open import Season, load_season
+from mashq.web.api import summaries
+from mashq.web.library import Library
+from mashq.web.replay_cache import ReplayCache
 from tests.arena.test_seasons import play
 
 A = {"h": 0.8, "refusal_rate": 0.3}
@@ -40,6 +43,12 @@ def config(**changes: Any) -> dict[str, Any]:
         },
         **changes,
     }
+
+
+def steady() -> dict[str, Any]:
+    """The same, and nobody refuses."""
+    settings = config()
+    return settings | {"models": {**settings["models"], "simulated/a": {"simulate": A | {"refusal_rate": 0}}}}
 
 
 def swept(out: Path, setting: str, values: list[Any], trials: int = 1, **changes: Any) -> Sweep:
@@ -120,9 +129,7 @@ def test_the_price_of_disclosure_is_over_the_units_scored_with_and_without(tmp_p
 
 
 def test_runs_are_compared_over_the_units_that_all_score(tmp_path: Path) -> None:
-    steady = config()
-    steady["models"] = {**steady["models"], "simulated/a": {"simulate": A | {"refusal_rate": 0}}}
-    runs = [matched(tmp_path / "c1", 4, config()), matched(tmp_path / "c2", 4, steady)]
+    runs = [matched(tmp_path / "c1", 4, config()), matched(tmp_path / "c2", 4, steady())]
     found = compare.document(runs)
     results = season_results(trials_of(runs[0]))
     kept = ~(results.status == REFUSED).any(axis=0)
@@ -161,3 +168,20 @@ def test_players_are_calibrated_from_the_units_that_were_scored(tmp_path: Path) 
     a, b = recorded(tmp_path / "run").players
     assert kept.sum() == 24 == len(a.scores)
     assert sorted(b.scores) == pytest.approx(sorted(results.h[1, kept].tolist()))
+
+
+def test_the_dashboard_lists_no_item_for_what_one_trial_lacks(tmp_path: Path) -> None:
+    """A plays the same in both runs, but for what it refuses in one of them."""
+    other = steady()
+    other["models"] = {**other["models"], "simulated/a": {"simulate": {"h": 0.7}}}
+    for name, settings in (("c1", config()), ("c2", steady()), ("c3", other)):
+        matched(tmp_path / name, 4, settings)
+    cache = ReplayCache(Library(tmp_path))
+    assert [summaries.summary(cache, name)["units"] for name in ("c1", "c2")] == [24, 32]
+    assert summaries.differences(cache, ("c1", "c2"), "A") == []
+    found = summaries.differences(cache, ("c1", "c3"), "A")
+    each = [season_results(trials_of(load_season(tmp_path / name))) for name in ("c1", "c3")]
+    assert len(found) == 8
+    for at, _, *means in found:
+        kept = (each[0].status[0] == OK) & (each[0].item_of == at)
+        assert means == pytest.approx([float(results.h[0, kept].mean()) for results in each])
