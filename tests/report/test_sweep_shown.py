@@ -89,7 +89,8 @@ TEXT = """\
  0.9  review  b       0.9000         12   3,456        5      7.2  2.000  0.5000                 ?
 
 3 combination(s) of 30 items, 2 trial(s) each, scored by grounding 3. Costs are means over trials.
-  ΔQ is the difference to the first combination, paired by item, with its 95% interval.
+  ΔQ is the difference to the Q of the first combination, with its 95% interval, items resampled
+  together.
 1 are still to be played: continue with mashq resume runs/s
 Who has the best Q depends on the settings: of 3 combinations a in 1 (clearly in 1), b in 1 (clearly
   in 0).
@@ -107,7 +108,7 @@ ROWS = [
 ]
 SAID = [
     "3 combination(s) of 30 items, 2 trial(s) each, scored by grounding 3. Costs are means over trials. ΔQ is the "
-    "difference to the first combination, paired by item, with its 95% interval.",
+    "difference to the Q of the first combination, with its 95% interval, items resampled together.",
     "1 are still to be played: continue with mashq resume runs/s",
     "Who has the best Q depends on the settings: of 3 combinations a in 1 (clearly in 1), b in 1 (clearly in 0).",
     "Note: Both.",
@@ -217,7 +218,8 @@ def test_nothing_played_and_many_notes() -> None:
     assert list(sweep.sentences(none)) == [
         "SIMULATED: some of these players were not real models.",
         "0 combination(s) of 0 items, 2 trial(s) each, scored as drawn (no detector ran). Costs are means over "
-        "trials. ΔQ is the difference to the first combination, paired by item, with its 95% interval.",
+        "trials. ΔQ is the difference to the Q of the first combination, with its 95% interval, items resampled "
+        "together.",
         "4 are still to be played: continue with mashq resume runs/s",
     ]
     said, sections = sections_seasons.sweep(none)

@@ -145,10 +145,32 @@ def test_items_that_do_not_count_cost_nothing_in_the_reference_score(monkeypatch
     dear = {"x": [100.0] * 30, "y": [100.0] * 20 + [1000.0] * 10}
     refused = results({"x": [*row[0][:20], *([None] * 10)], "y": row[1]}, dear)
     found = by_name(rated(monkeypatch, [((0, 1), refused)], "ab", 30, beta=0.1))
-    assert found["b"].costs["tokens"] == pytest.approx(12000) and found["a"].costs["tokens"] == pytest.approx(3000)
+    assert found["b"].costs["tokens"] == pytest.approx(3000) and found["a"].costs["tokens"] == pytest.approx(3000)
     for name, seat in (("a", 0), ("b", 1)):
         own = float(np.mean([value for value in row[seat][:20] if value is not None]))
         assert found[name].h == pytest.approx(own) and found[name].q_reference == pytest.approx(own - 0.3)
+
+
+def test_the_reference_score_follows_from_the_figures_beside_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each match leaves out other items, on which the costs are others."""
+    row, random = levels(0.5, 0.52, 0.6), np.random.default_rng(4)
+    meetings: list[Meeting] = []
+    for seats, lost in (((0, 1), 7), ((1, 2), 12), ((2, 0), 0)):
+        spent = {name: random.integers(50, 2000, 30).astype(float).tolist() for name in "xy"}
+        first = [None if at < lost else h for at, h in enumerate(row[seats[0]])]
+        meetings.append((seats, results({"x": first, "y": row[seats[1]]}, spent)))
+    found = rated(monkeypatch, meetings, "abc", 30, beta=0.1)
+    reference = found.reference
+    assert reference is not None and reference["tokens"] > 0
+    for player in found.players:
+        shares = [(player.costs[name] or 0.0) / most for name, most in reference.items() if most]
+        assert player.q_reference == pytest.approx((player.h or 0.0) - 0.1 * sum(shares), abs=1e-12)
+    kept = meetings[0][1].costs["tokens"].value[0, 7:], meetings[2][1].costs["tokens"].value[1]
+    assert by_name(found)["a"].costs["tokens"] == pytest.approx(15 * (kept[0].mean() + kept[1].mean()))
+    assert found.notes[0] == (
+        "19 of 90 units (an item in a trial of a match) are left out because not everyone answered them: H, costs "
+        "and Q (ref.) are over the others, the costs taken to a match of all items."
+    )
 
 
 def test_a_cost_that_is_missing_on_some_rows_is_no_discount_in_the_totals(monkeypatch: pytest.MonkeyPatch) -> None:

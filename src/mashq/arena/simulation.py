@@ -21,7 +21,7 @@ from mashq.errors import ConfigError, DataError
 from mashq.players.external.spec import EXTERNAL
 from mashq.players.registry import spec_of
 from mashq.protocol.resources import FREE, MEASURES, NOTHING, Spend
-from mashq.protocol.results import ItemResult, PlayerResult, Results, from_matches
+from mashq.protocol.results import ItemResult, PlayerResult, Results, from_match, from_matches
 from mashq.protocol.score import ScoreRules, view, with_known
 from mashq.runs.file import connect
 from mashq.runs.ledger import entries
@@ -95,8 +95,12 @@ def recorded(path: Path, without: Sequence[str] = ()) -> Record:
     trials = tuple(tuple(result for result in match.results if result.name in names) for match in played)
     if not played or all(row.status in ("unanswered", "pending") for player in trials[0] for row in player.items):
         raise DataError(f"{path} has no answers yet: play the match first")
-    scored = frozenset(view(from_matches(trials), score_rules_of(config).refusals, ()).items)
-    seen = [[one for one in _seen(path, match, scored) if one.result.name in names] for match in played]
+    rule = score_rules_of(config).refusals
+    scored = [frozenset(view(from_match(trial), rule, ()).items) for trial in trials]
+    seen = [
+        [one for one in _seen(path, match, own) if one.result.name in names]
+        for match, own in zip(played, scored, strict=True)
+    ]
     players = tuple(
         _recorded(config, player, [one[seat] for one in seen], trials[0][seat])
         for seat, player in enumerate(config.players)

@@ -315,8 +315,11 @@ def from_match(results: Match) -> Results:
     return from_matches([results])
 
 
-def from_matches(trials: Iterable[Match]) -> Results:
-    """Results of the trials of a match: the same players and items in each. Raises ValueError when there is none."""
+def from_matches(trials: Iterable[Match], names: Sequence[str] | None = None) -> Results:
+    """Results of the trials of a match: the same players and items in each. Raises ValueError when there is none.
+
+    `names` are those of the trials; without them they are counted from 0, and one alone has none.
+    """
     matches = [[own if isinstance(own, Columns) else columns_of([own])[0] for own in results] for results in trials]
     if not matches:
         raise ValueError("there are no results: play the match first")
@@ -340,11 +343,12 @@ def from_matches(trials: Iterable[Match]) -> Results:
         else:
             costs[name] = Cost.known(value)
     unknown = [[own.values["unknown"] + own.shared.unknown / max(count, 1) for own in match] for match in matches]
+    names = names or (list(map(str, range(repeats))) if repeats > 1 else [""])
     return Results(
         tuple(own.name for own in first),
         first[0].items,
         np.repeat(np.arange(count), repeats),
-        tuple(map(str, range(repeats))) * count if repeats > 1 else ("",) * count,
+        tuple(names) * count,
         stacked([[own.status for own in match] for match in matches]).astype(np.int8),
         scores("h"),
         scores("h_first"),

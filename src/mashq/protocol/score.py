@@ -212,7 +212,17 @@ def by_item(results: Results, values: Floats, cells: NDArray[np.bool_]) -> tuple
 
 def view(results: Results, refusals: Refusals, counted: Sequence[str], costs_at: Bounds = "value") -> View:
     """What a rule for refusals scores, with the costs as charged or at one of their bounds."""
-    h_cells, cost_cells = scored_units(results, refusals)
+    return view_of(results, scored_units(results, refusals), counted, costs_at)
+
+
+def view_of(
+    results: Results,
+    cells: tuple[NDArray[np.bool_], NDArray[np.bool_]],
+    counted: Sequence[str],
+    costs_at: Bounds = "value",
+) -> View:
+    """The same, of the units where H and costs are said to count."""
+    h_cells, cost_cells = cells
     h, h_counts = by_item(results, final_h(results), h_cells)
     found = {name: by_item(results, getattr(results.costs[name], costs_at), cost_cells)[0] for name in counted}
     cost_counts = by_item(results, np.zeros(results.h.shape), cost_cells)[1]

@@ -22,7 +22,7 @@ def calls(player: Recorded, common: Mapping[str, float | None]) -> dict[str, Any
     """The cost of the calls of each purpose, and the seconds of failed attempts."""
     found: dict[str, Any] = {}
     for purpose in PURPOSES:
-        made = [one for seen in player.trials for one in _scored(seen) if one[0].purpose == purpose]
+        made = [one for one in _scored(player) if one[0].purpose == purpose]
         rows = [(call, entry) for call, entry in made if replied(entry)]
         costs = [(_known(e, "tokens_in"), _known(e, "tokens_out"), _known(e, "seconds")) for _, e in rows]
         if not costs:
@@ -42,9 +42,10 @@ def calls(player: Recorded, common: Mapping[str, float | None]) -> dict[str, Any
     return found
 
 
-def _scored(seen: Seen) -> Sequence[tuple[Call, Entry]]:
-    """The attempts on the items that were scored; all where none was."""
-    return [one for one in seen.entries if one[0].item is None or one[0].item in seen.scored] or seen.entries
+def _scored(player: Recorded) -> Sequence[tuple[Call, Entry]]:
+    """The attempts on the units that were scored; all where none was."""
+    own = [one for seen in player.trials for one in seen.entries if one[0].item is None or one[0].item in seen.scored]
+    return own or player.entries
 
 
 def turns(player: Recorded, common: Mapping[str, float | None]) -> dict[str, Any]:

@@ -54,7 +54,7 @@ class RecordedPlayer:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What a player did in one match (a trial), its attempts, its results by item, and which items were scored."""
+    """What a player did in one match (a trial), its attempts, its results by item, and which items it scores."""
 
     moves: RecordedPlayer
     entries: Sequence[tuple[Call, Entry]]
@@ -94,7 +94,7 @@ class Recorded:
 
     @property
     def scores(self) -> list[float]:
-        """H of its first answers to the items that were scored: refusals, also a rival's, can choose among items."""
+        """H of its first answers to the units that were scored: refusals, also a rival's, can choose among them."""
         trials = ((seen, replace(self, trials=(seen,)).answers) for seen in self.trials)
         known = [(draft.h, draft.item in seen.scored) for seen, own in trials for draft in own if draft.h is not None]
         return [h for h, scored in known if scored] or [h for h, _ in known]

@@ -25,6 +25,17 @@ def ended_results(season: Season, fixture: Fixture) -> tuple[Columns, ...]:
     return _with_contents(columns_of(season.results(fixture.id)) if found is None else found, season.played(fixture))
 
 
+def ended_trials(season: Season, fixtures: Sequence[Fixture]) -> Results:
+    """The trials of a match that have ended, as one."""
+    return from_matches((ended_results(season, one) for one in fixtures), _numbers(fixtures))
+
+
+def _numbers(fixtures: Sequence[Fixture]) -> list[str] | None:
+    """The numbers of trials, whichever others have ended; none for the first alone."""
+    numbers = [one.trial for one in fixtures]
+    return None if numbers == [0] else [*map(str, numbers)]
+
+
 def _with_contents(found: tuple[Columns, ...], played: Played) -> tuple[Columns, ...]:
     """The results with what the answers carry: as stored, or measured from their texts."""
     if found[0].content is not None or played.contents is None:
@@ -41,4 +52,4 @@ def trials_of(season: Season) -> list[Played]:
 
 def season_results(trials: Sequence[Played]) -> Results:
     """The trials of a match as one."""
-    return from_matches(results_of(played) for played in trials)
+    return from_matches((results_of(played) for played in trials), _numbers([played.fixture for played in trials]))

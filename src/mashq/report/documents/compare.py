@@ -2,23 +2,28 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import compress
 from typing import Any, ClassVar, cast
 
 import numpy as np
 
-from mashq.analysis.parts import Costs, flat
+from mashq.analysis.paired import scored as scored_in
+from mashq.analysis.paired import units as units_of
+from mashq.analysis.parts import OPTIONAL, Costs, flat
 from mashq.analysis.score_report import Options, judge
 from mashq.analysis.score_types import ScoreReport
 from mashq.errors import ConfigError
 from mashq.players.registry import reviews_allowed
 from mashq.protocol.results import Results
-from mashq.protocol.score import Height, Refusals, view
+from mashq.protocol.score import Height
 from mashq.report.documents import earlier
 from mashq.report.documents.base import COSTS
 from mashq.report.documents.columns import season_results, trials_of
 from mashq.runs.open import Season
 from mashq.runs.reading import read_items
 from mashq.runs.setup import score_rules_of
+
+Unit = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +33,7 @@ class ComparedRun:
     run: str
     """The run directory."""
     items: int
-    """How many items are compared: those that every run scores."""
+    """How many items are compared: those of the units that every run scores."""
     scored: int
     """How many items it scores by itself."""
     trials: int
@@ -41,6 +46,10 @@ class ComparedRun:
     """Whether it may be called the winner: the intervals of its differences to all others, together, exclude 0."""
     simulated: bool
     """Whether some player was not a real model."""
+    units: int | None = field(default=None, metadata=OPTIONAL)
+    """How many units (an item in a trial) are compared; missing where there is one trial, or not equally many."""
+    units_scored: int | None = field(default=None, metadata=OPTIONAL)
+    """How many units it scores by itself; missing where `units` is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,8 +113,8 @@ class Comparison:
 
 
 def document(seasons: Sequence[Season], h: Height | None = None) -> Comparison:
-    """The comparison of some matches, each with all its trials, over the items that all of them score; `h` is what H
-    means in all of them, where it is not as each has it."""
+    """The comparison of some matches, each with all its trials, over the units that all of them score, or the items
+    where they do not have the same trials; `h` is what H means in all of them, where it is not as each has it."""
     for season in seasons:
         if season.kind != "match":
             raise ConfigError(
@@ -118,29 +127,35 @@ def document(seasons: Sequence[Season], h: Height | None = None) -> Comparison:
     names = [name for name in each[0].players if all(name in results.players for results in each)]
     if not names:
         raise ConfigError("these runs have no player in common: compare runs of the same players")
+    paired = len({planned(season) for season in seasons}) == 1
+    units = [_units(season, results, paired) for season, results in zip(seasons, each, strict=True)]
     scored = [
-        _scored(season, results, own.refusals) for season, results, own in zip(seasons, each, rules, strict=True)
+        set(compress(own, scored_in(results, by.refusals).tolist()))
+        for own, results, by in zip(units, each, rules, strict=True)
     ]
     common = scored[0].intersection(*scored[1:])
     if not common and any(scored):
         raise ConfigError("these runs have no scored item in common: compare runs over the same items")
     reports = [
-        judge(_only(season, results, common), Options(own, finished=season.finished))
-        for season, results, own in zip(seasons, each, rules, strict=True)
+        judge(_only(results, own, common), Options(by, finished=season.finished))
+        for season, results, own, by in zip(seasons, each, units, rules, strict=True)
     ]
+    several = paired and planned(seasons[0]) > 1
     return Comparison(
         runs=[
             ComparedRun(
                 run=str(season.path),
                 items=report.items or 0,
-                scored=len(own),
-                trials=report.trials,
+                scored=len({unit[:2] for unit in own}),
+                trials=results.trials,
                 winner=report.winner,
                 tied=report.tied,
                 clear=report.clear,
                 simulated=season.manifest["simulated"],
+                units=len(common) if several else None,
+                units_scored=len(own) if several else None,
             )
-            for season, report, own in zip(seasons, reports, scored, strict=True)
+            for season, results, report, own in zip(seasons, each, reports, scored, strict=True)
         ],
         players=[
             ComparedPlayer(
@@ -150,28 +165,48 @@ def document(seasons: Sequence[Season], h: Height | None = None) -> Comparison:
             for name in names
         ],
         settings=_settings(seasons),
-        notes=_notes(seasons, scored, len(common)),
+        notes=[*_common_units(seasons, scored, len(common)), *_notes(seasons)],
     )
 
 
-def _scored(season: Season, results: Results, refusals: Refusals) -> set[tuple[str, str]]:
-    """The items that a run scores, by id and text: the same id may stand for another text elsewhere."""
+def planned(season: Season) -> int:
+    """How many trials a match is to have."""
+    return season.manifest.get("season", {}).get("trials", 1)
+
+
+def _units(season: Season, results: Results, by_trial: bool) -> list[Unit]:
+    """The item of every unit by id and text, as the same id may stand for another text elsewhere, and its trial where
+    trials are paired."""
     texts = {item.id: item.shown for item in read_items(season.path)}
-    return {(item, texts[item]) for item in view(results, refusals, ()).items}
+    return [(item, texts[item], *([trial] if by_trial else [])) for item, trial in units_of(results)]
 
 
-def _only(season: Season, results: Results, common: set[tuple[str, str]]) -> Results:
-    texts = {item.id: item.shown for item in read_items(season.path)}
-    kept = np.array([(item, texts[item]) in common for item in results.items], dtype=bool)
-    return results if kept.all() else results.some_units(kept[results.item_of])
+def _only(results: Results, units: Sequence[Unit], common: set[Unit]) -> Results:
+    kept = np.array([unit in common for unit in units], dtype=bool)
+    return results if kept.all() else results.some_units(kept)
 
 
-def _notes(seasons: Sequence[Season], scored: Sequence[set[tuple[str, str]]], common: int) -> list[str]:
+def _common_units(seasons: Sequence[Season], scored: Sequence[set[Unit]], common: int) -> list[str]:
+    """What is compared, where that is not all that every run scores."""
+    trials = [planned(season) for season in seasons]
+    unlike = len(set(trials)) > 1
+    what = "items" if unlike or trials == [1] * len(trials) else "units (an item in a trial)"
     notes: list[str] = []
+    if unlike:
+        told = _by_run(seasons, trials)
+        notes.append(f"The runs have different numbers of trials ({told}): each item is its mean over a run's own.")
     if any(len(own) != common for own in scored):
-        told = ", ".join(f"{season.path.name} {len(own)}" for season, own in zip(seasons, scored, strict=True))
-        notes.append(f"Compared over the {common} items that every run scores (by itself: {told}).")
-    notes += [
+        told = _by_run(seasons, [len(own) for own in scored])
+        notes.append(f"Compared over the {common} {what} that every run scores (by itself: {told}).")
+    return notes
+
+
+def _by_run(seasons: Sequence[Season], counts: Sequence[int]) -> str:
+    return ", ".join(f"{season.path.name} {count}" for season, count in zip(seasons, counts, strict=True))
+
+
+def _notes(seasons: Sequence[Season]) -> list[str]:
+    notes = [
         f"{season.path} is not finished: each player is scored over what it has played so far."
         for season in seasons
         if not season.finished
@@ -206,7 +241,10 @@ def _figures(season: Season, report: ScoreReport, name: str) -> ComparedFigures:
 
 def _settings(played: Sequence[Season]) -> dict[str, list[Any]]:
     """The settings in which the runs differ, each with its values."""
-    every = [flattened(one.config.model_dump(mode="json")) | {"detector": _detector(one)} for one in played]
+    every = [
+        flattened(one.config.model_dump(mode="json")) | {"detector": _detector(one), "trials": planned(one)}
+        for one in played
+    ]
     keys = sorted({key for settings in every for key in settings})
     return {
         key: [settings.get(key) for settings in every]

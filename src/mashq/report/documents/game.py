@@ -10,16 +10,16 @@ from mashq.analysis.games import bimatrix as games
 from mashq.analysis.games.dominance import dominance, dominated_in
 from mashq.analysis.games.uncertainty import survival
 from mashq.analysis.intervals import FEWEST, LEVEL, draws
-from mashq.analysis.paired import Condition, Difference, differences, mean
-from mashq.analysis.parts import flat
+from mashq.analysis.paired import Common, Condition, Difference, common, differences, mean
+from mashq.analysis.parts import OPTIONAL, flat
 from mashq.analysis.scoring import influence
 from mashq.errors import DataError
 from mashq.players.registry import all_drawn
-from mashq.protocol.results import Floats, Results, from_matches
+from mashq.protocol.results import Floats, Results
 from mashq.protocol.score import ScoreRules, figures, under, view, with_known
 from mashq.report.documents.base import DetectorVersion, SeasonDocument
-from mashq.report.documents.columns import ended_results
-from mashq.report.documents.notes import notes_on_run
+from mashq.report.documents.columns import ended_trials
+from mashq.report.documents.notes import notes_on_run, uneven
 from mashq.runs.open import Season
 from mashq.runs.reading import read_matches
 from mashq.runs.seasons import Fixture
@@ -105,7 +105,7 @@ class Unsolved:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Disclosure:
-    """What showing snapshots changes for one policy against another, paired by item."""
+    """What showing snapshots changes for one policy against another, over the units scored with and without."""
 
     vision: str
     """When snapshots were shown."""
@@ -117,6 +117,8 @@ class Disclosure:
     """Its seat, from 0."""
     changes: Mapping[str, Difference] = field(metadata=flat(CHANGES, some=True))
     """Differences in Q, H and, per item, in some resources."""
+    units: Common | None = field(default=None, metadata=OPTIONAL)
+    """How many units (an item in a trial) that is, where not the same are scored in both; else missing."""
 
     @property
     def any(self) -> bool:
@@ -172,7 +174,11 @@ def document(season: Season) -> Game:
     """Payoffs, equilibria, best responses and the path of learning under each vision; the price of disclosure."""
     names = [player.name for player in season.config.players]
     rules = score_rules_of(season.config)
-    played = _meetings(season)
+    played = {
+        when: {seats: under(results, rules) for seats, results in meetings.items()}
+        for when, meetings in _meetings(season).items()
+    }
+    priced = _disclosure(names, played, rules)
     return Game(
         run=str(season.path),
         finished=season.finished,
@@ -185,8 +191,11 @@ def document(season: Season) -> Game:
         beta=rules.beta,
         policies=names,
         games={when: _solved(names, meetings, rules) for when, meetings in played.items()},
-        disclosure=_disclosure(names, played, rules),
-        notes=list(notes_on_run(season.path, season.manifest)),
+        disclosure=priced,
+        notes=[
+            *notes_on_run(season.path, season.manifest),
+            *uneven((f"{row.policy} against {row.against} ({row.vision})", row.units) for row in priced),
+        ],
     )
 
 
@@ -199,7 +208,7 @@ def _meetings(season: Season) -> dict[str, Meetings]:
             cell = dict(fixture.cell)
             found.setdefault(cell["vision"], {}).setdefault(cell["seats"], []).append(fixture)
     return {
-        when: {seats: from_matches(ended_results(season, f) for f in fixtures) for seats, fixtures in pairs.items()}
+        when: {seats: ended_trials(season, fixtures) for seats, fixtures in pairs.items()}
         for when, pairs in found.items()
     }
 
@@ -285,7 +294,6 @@ def _payoff(seats: Sequence[tuple[_Played, int]], alpha: float) -> _Payoff:
 
 def _played(results: Results, rules: ScoreRules) -> _Played:
     """A meeting's Q, each item's part in it, and Q in every resample of the items (the same draws for all)."""
-    results = under(results, rules)
     own = with_known(results, rules, [])
     seen = view(results, own.refusals, tuple(own.weights))
     if not seen.items:
@@ -310,7 +318,7 @@ def _drawn(cells: Sequence[Sequence[_Payoff]]) -> Floats | None:
 
 
 def _disclosure(names: list[str], played: dict[str, Meetings], rules: ScoreRules) -> list[Disclosure]:
-    """Q with snapshots shown minus Q without, for each pair of policies, paired by item."""
+    """Q with snapshots shown minus Q without, for each pair of policies, paired by unit."""
     hidden = played.get("never")
     rows: list[Disclosure] = []
     for when, meetings in played.items():
@@ -321,7 +329,8 @@ def _disclosure(names: list[str], played: dict[str, Meetings], rules: ScoreRules
                 continue
             before = Condition(hidden[seats], rules)
             for at, player in enumerate(results.players):
-                changes = differences(Condition(results, rules), before, player)
+                shown = Condition(results, rules)
+                changes = differences(shown, before, player)
                 rows.append(
                     Disclosure(
                         vision=when,
@@ -329,6 +338,7 @@ def _disclosure(names: list[str], played: dict[str, Meetings], rules: ScoreRules
                         against=names[seats[1 - at]],
                         seat=at,
                         changes={name: changes[name] for name in CHANGES if name in changes},
+                        units=common(shown, before, player),
                     )
                 )
     return rows

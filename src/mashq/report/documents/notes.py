@@ -1,14 +1,16 @@
 """What every result says of the run behind it: its models, their replies, its gateway, and who played it."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from mashq.analysis.paired import Common
 from mashq.config import Config
 from mashq.players.registry import recorded_spec, sees_rivals
 from mashq.protocol.results import Results
+from mashq.protocol.score import some
 from mashq.report.documents import earlier
 from mashq.runs.manifest import ACCEPTED, config_of, rules_of_play
 from mashq.runs.reading import (
@@ -50,6 +52,14 @@ def outside_length(results: Results, wanted: tuple[int, int] | None) -> list[str
         if out:
             notes.append(f"{name} gave {out} of {len(known)} answers outside of the {low} to {high} words asked for.")
     return notes
+
+
+def uneven(changes: Iterable[tuple[str, Common | None]]) -> list[str]:
+    """The changes, by what they are of, that not all units could be paired for."""
+    told = [f"{what} {units.both} of {units.either}" for what, units in changes if units is not None]
+    return (
+        [f"Differences are over the units (an item in a trial) that both sides score: {some(told)}."] if told else []
+    )
 
 
 def notes_on_run(path: Path, manifest: Mapping[str, Any], match: str | None = None) -> Iterator[str]:

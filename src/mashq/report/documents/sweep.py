@@ -5,16 +5,15 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import Any, ClassVar, cast
 
-from mashq.analysis.paired import Condition, Difference, differences
-from mashq.analysis.parts import Costs, flat
+from mashq.analysis.paired import Common, Condition, Difference, apart, common, differences
+from mashq.analysis.parts import OPTIONAL, Costs, flat
 from mashq.analysis.score_report import Options, judge
 from mashq.analysis.score_types import ScoredPlayer
 from mashq.config import changed
 from mashq.players.registry import all_drawn
-from mashq.protocol.results import from_matches
 from mashq.protocol.score import under
 from mashq.report.documents.base import COSTS, DetectorVersion, SeasonDocument
-from mashq.report.documents.columns import ended_results
+from mashq.report.documents.columns import ended_trials
 from mashq.report.documents.notes import notes_on_run
 from mashq.runs.open import Season
 from mashq.runs.reading import read_matches
@@ -61,7 +60,12 @@ class SweepPlayer:
     copied: float | None = None
     """Mean share of their words inside runs of eight or more that stand in the source word for word."""
     against_first: Mapping[str, Difference]
-    """How h, q and each resource per item differ from the first combination, paired by item."""
+    """How far h, q and each resource per item are from those of the first combination, each over what its own
+    combination scores, with intervals from items resampled together."""
+    common: Common | None = field(default=None, metadata=OPTIONAL)
+    """How many of its units both combinations score, where these are not the same; else missing."""
+    in_common: Mapping[str, Difference] | None = field(default=None, metadata=OPTIONAL)
+    """The differences over those units alone: what is left when nobody's refusals are an effect; else missing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,7 +109,7 @@ class Sweep(SeasonDocument):
 
 
 def document(season: Season) -> Sweep:
-    """Every cell of the sweep with its players, and how each differs from the first cell, paired by item."""
+    """Every cell of the sweep with its players, and how far each is from the first cell."""
     over: list[tuple[str, list[Any]]] = season.manifest["season"]["over"]
     there = read_matches(season.path)
     by_cell: dict[tuple[tuple[str, Any], ...], list[list[Fixture]]] = {}
@@ -125,7 +129,7 @@ def document(season: Season) -> Sweep:
             missing += 1
             continue
         rules = score_rules_of(changed(season.config, each_setting(cell)))
-        results = under(from_matches(ended_results(season, match) for match in ended), rules)
+        results = under(ended_trials(season, ended), rules)
         condition = Condition(results, rules)
         own = _cell({name: _shown(value) for name, value in cell}, condition, first, len(ended))
         rows.append(replace(own, notes=[*own.notes, *about]))
@@ -158,15 +162,13 @@ def _cell(settings: Mapping[str, Any], now: Condition, first: Condition | None, 
         tied=report.tied,
         clear=report.clear,
         headline=report.headline,
-        players=[
-            _player(player, {} if first is None else differences(now, first, player.name))
-            for player in report.players
-        ],
+        players=[_player(player, now, first) for player in report.players],
         notes=report.notes,
     )
 
 
-def _player(player: ScoredPlayer, against_first: Mapping[str, Difference]) -> SweepPlayer:
+def _player(player: ScoredPlayer, now: Condition, first: Condition | None) -> SweepPlayer:
+    shared = None if first is None else common(now, first, player.name)
     return SweepPlayer(
         name=player.name,
         h=player.h,
@@ -180,5 +182,7 @@ def _player(player: ScoredPlayer, against_first: Mapping[str, Difference]) -> Sw
         words=player.words,
         coverage=player.coverage,
         copied=player.copied,
-        against_first=against_first,
+        against_first={} if first is None else apart(now, first, player.name),
+        common=shared,
+        in_common=None if first is None or shared is None else differences(now, first, player.name),
     )

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import ClassVar, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mashq.analysis.parts import OPTIONAL, Costs, flat
 from mashq.analysis.ratings.fit import Ratings, game, rate
@@ -13,10 +14,21 @@ from mashq.analysis.ratings.outcomes import Game, records
 from mashq.errors import DataError
 from mashq.players.registry import all_drawn
 from mashq.protocol.resources import RESOURCES
-from mashq.protocol.results import Floats, Results, from_matches
-from mashq.protocol.score import CARRIED, ScoreRules, by_item, carried, figures, reduce, under, view, with_known
+from mashq.protocol.results import Floats, Results
+from mashq.protocol.score import (
+    CARRIED,
+    ScoreRules,
+    by_item,
+    carried,
+    figures,
+    reduce,
+    scored_units,
+    under,
+    view,
+    with_known,
+)
 from mashq.report.documents.base import DetectorVersion, SeasonDocument
-from mashq.report.documents.columns import ended_results
+from mashq.report.documents.columns import ended_trials
 from mashq.report.documents.notes import notes_on_run
 from mashq.runs.open import Season
 from mashq.runs.reading import read_matches
@@ -48,11 +60,12 @@ class RatedPlayer:
     h: float | None
     """Mean factuality over its matches."""
     costs: Costs = field(metadata=flat(RESOURCES))
-    """Mean totals over its matches; null where some match's is not known."""
+    """Mean totals over its matches, over the units that H is over: where a match leaves some out, what all of its
+    items would cost at the mean of those that count. Null where some match's is not known."""
     charged: Mapping[str, float]
     """How much of a mean total is a charge for attempts that did not tell; only resources that have one."""
     q_reference: float | None
-    """Q of these means, with costs relative to the largest of the field."""
+    """Q of these means, with costs relative to the largest of the field (`reference`)."""
     words: float | None = None
     """Mean number of words of its answers; null where their texts are not known."""
     coverage: float | None = None
@@ -139,15 +152,14 @@ def document(season: Season) -> Tournament:
     if absent:
         notes.append(f"Not rated, for want of a match that counts: {', '.join(absent)}.")
     means = _means(meetings, rules, there)
-    items = season.manifest["items"]
-    reference = _reference(means, rules, items)
+    reference = _reference(means, rules)
     order = sorted(range(len(there)), key=lambda at: -rated.fit.strength[at])
     return replace(
         unrated,
-        players=[_player(at, rated, means[at], _q(means[at], rules, reference, items)) for at in order],
+        players=[_player(at, rated, means[at], _q(means[at], rules, reference)) for at in order],
         wins=_wins(_renumbered(games, there), rated),
         reference=reference,
-        notes=[*notes, *rated.notes],
+        notes=[*notes, *_left_out(meetings, rules), *rated.notes],
     )
 
 
@@ -164,10 +176,7 @@ def _meetings(season: Season) -> list[Meeting]:
     for fixture in season.fixtures():
         if there.get(fixture.id):
             by_pair.setdefault(dict(fixture.cell)["seats"], []).append(fixture)
-    return [
-        (seats, from_matches(ended_results(season, fixture) for fixture in fixtures))
-        for seats, fixtures in by_pair.items()
-    ]
+    return [(seats, ended_trials(season, fixtures)) for seats, fixtures in by_pair.items()]
 
 
 def _games(meetings: list[Meeting], rules: ScoreRules, notes: list[str]) -> list[Game]:
@@ -182,62 +191,74 @@ def _games(meetings: list[Meeting], rules: ScoreRules, notes: list[str]) -> list
     return games
 
 
+def _left_out(meetings: list[Meeting], rules: ScoreRules) -> list[str]:
+    """What costs are over, where that is not everything."""
+    units = [(results.present, scored_units(results, rules.refusals)[1]) for _, results in meetings]
+    out = sum(int((present & ~cells).any(axis=0).sum()) for present, cells in units)
+    if not out:
+        return []
+    all_ = sum(int(present.any(axis=0).sum()) for present, _ in units)
+    return [
+        f"{out} of {all_} units (an item in a trial of a match) are left out because not everyone answered them: H, "
+        "costs and Q (ref.) are over the others, the costs taken to a match of all items."
+    ]
+
+
 @dataclass(frozen=True, slots=True)
 class _Mean:
-    """A player's means over its meetings: H, totals, what the scored items cost, an item, and what answers carry."""
+    """A player's means over its meetings: H, totals, and what answers carry."""
 
     h: float | None
     costs: Costs
     charged: Mapping[str, float]
-    scored: Costs
     carried: Mapping[str, float | None]
 
 
 def _means(meetings: list[Meeting], rules: ScoreRules, there: Sequence[int]) -> list[_Mean]:
-    """Means of the players who played, in their order; a meeting without a scored item says nothing of H."""
+    """Means of the players who played, in their order; a meeting without a scored item says nothing."""
     totals, least, scored = ({seat: list[dict[str, float]]() for seat in there} for _ in range(3))
     for seats, results in meetings:
-        known = with_known(results, replace(rules, reference=None), [])
-        seen = view(results, known.refusals, tuple(known.weights))
-        found = figures(seen, known) if seen.items else None
-        told = {name: carried(results, known.refusals, name) for name in CARRIED}
+        seen = view(results, rules.refusals, ())
+        if not seen.items:
+            continue
+        h = figures(seen, replace(rules, weights={})).h[0]
+        told = {name: carried(results, rules.refusals, name) for name in CARRIED}
+        cells = scored_units(results, rules.refusals)[1]
         for at, seat in enumerate(seats):
             if seat not in totals:
                 continue
-            totals[seat].append({name: _total(results, name, at, "value") for name in RESOURCES})
-            least[seat].append({name: _total(results, name, at, "low") for name in RESOURCES})
-            if found is not None:
-                own = {name: float(values[0, at]) for name, values in found.costs.items()}
-                more = {name: value for name, values in told.items() if (value := values[at]) is not None}
-                scored[seat].append({"h": float(found.h[0, at]), **own, **more})
+            totals[seat].append({name: _total(results, cells, name, at, "value") for name in RESOURCES})
+            least[seat].append({name: _total(results, cells, name, at, "low") for name in RESOURCES})
+            more = {name: value for name, values in told.items() if (value := values[at]) is not None}
+            scored[seat].append({"h": float(h[at]), **more})
     return [
         _Mean(
             _average(scored[seat], "h"),
             {name: _average(totals[seat], name) for name in RESOURCES},
             _charges(totals[seat], least[seat]),
-            {name: _average(scored[seat], name) for name in rules.weights},
             {name: _average(scored[seat], name) for name in CARRIED},
         )
         for seat in there
     ]
 
 
-def _reference(means: Sequence[_Mean], rules: ScoreRules, items: int) -> dict[str, float]:
-    """The largest mean costs of the field, of a match of so many items, where everyone's are known."""
-    found = {name: [mean.scored[name] for mean in means] for name in rules.weights}
+def _reference(means: Sequence[_Mean], rules: ScoreRules) -> dict[str, float]:
+    """The largest mean costs of the field, where everyone's are known."""
+    found = {name: [mean.costs[name] for mean in means] for name in rules.weights}
     return {
-        name: items * max(value for value in values if value is not None)
+        name: max(value for value in values if value is not None)
         for name, values in found.items()
         if None not in values
     }
 
 
-def _q(mean: _Mean, rules: ScoreRules, reference: Mapping[str, float], items: int) -> float | None:
+def _q(mean: _Mean, rules: ScoreRules, reference: Mapping[str, float]) -> float | None:
     """Q of a player's means, with the largest costs of the field as the reference."""
     if mean.h is None:
         return None
-    fixed = replace(rules, weights={name: rules.weights[name] for name in reference}, reference=reference)
-    costs = {name: np.array([mean.scored[name]], dtype=np.float64) * items for name in reference}
+    weights = {name: rules.weights[name] for name in reference}
+    fixed = replace(rules, weights=weights, reference=reference, per_item=False)
+    costs = {name: np.array([mean.costs[name]], dtype=np.float64) for name in reference}
     return float(reduce(np.array([mean.h]), costs, fixed)[1][0])
 
 
@@ -257,13 +278,14 @@ def _charges(totals: Sequence[Mapping[str, float]], least: Sequence[Mapping[str,
     return found
 
 
-def _total(results: Results, name: str, at: int, part: Literal["value", "low"]) -> float:
-    """The sum over items of their means over trials; NaN where not all of it is known or charged."""
-    cost, asked = results.costs[name], results.present
+def _total(results: Results, cells: NDArray[np.bool_], name: str, at: int, part: Literal["value", "low"]) -> float:
+    """What all items cost at the mean of those that count, each its mean over trials; NaN where that is not known."""
+    cost = results.costs[name]
     values: Floats = getattr(cost, part)
-    if np.isnan(cost.value[at][asked[at]]).any():
+    if not cells[at].any() or np.isnan(cost.value[at][cells[at]]).any():
         return math.nan
-    return float(np.nansum(by_item(results, values, asked)[0][at]))
+    own, counts = by_item(results, values, cells)
+    return float(np.nansum(own[at])) * (len(results.items) / int((counts[at] > 0).sum()))
 
 
 def _player(at: int, rated: Ratings, mean: _Mean, q: float | None) -> RatedPlayer:

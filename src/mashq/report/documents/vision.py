@@ -1,18 +1,19 @@
-"""Do rivals change a player? The same players alone, beside rivals unseen, and with vision, paired by item."""
+"""Do rivals change a player? The same players alone, beside rivals unseen, and with vision, paired by unit."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
 
-from mashq.analysis.paired import Condition, Difference, differences
+from mashq.analysis.paired import Common, Condition, Difference, common, differences
+from mashq.analysis.parts import OPTIONAL
 from mashq.players.registry import all_drawn
-from mashq.protocol.results import Results, from_matches
+from mashq.protocol.results import Results
 from mashq.protocol.score import ScoreRules, by_item, final_h, scored_units, under
 from mashq.report.documents.base import DetectorVersion, SeasonDocument
-from mashq.report.documents.columns import ended_results
-from mashq.report.documents.notes import blind, notes_on_run
+from mashq.report.documents.columns import ended_trials
+from mashq.report.documents.notes import blind, notes_on_run, uneven
 from mashq.runs.open import Season
 from mashq.runs.reading import read_matches
 from mashq.runs.seasons import Fixture
@@ -31,8 +32,11 @@ class VisionPlayer:
     means: Mapping[str, Mapping[str, float]]
     """By condition (alone, unseen, seen), its H and costs per item."""
     changes: Mapping[str, Mapping[str, Difference]]
-    """By effect, how H, Q and each resource per item change, paired by item. Company: beside rivals unseen instead of
-    alone, without Q, for alone a player is its own normaliser. Vision: rivals seen instead of unseen."""
+    """By effect, how H, Q and each resource per item change, over the units that both conditions score. Company:
+    beside rivals unseen instead of alone, without Q, for alone a player is its own normaliser. Vision: rivals seen
+    instead of unseen."""
+    units: Mapping[str, Common] | None = field(default=None, metadata=OPTIONAL)
+    """By effect, how many units (an item in a trial) that is, where the two do not score the same; else missing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,10 +68,7 @@ def document(season: Season) -> Vision:
         if there.get(fixture.id):
             cell = dict(fixture.cell)
             ended.setdefault((cell["condition"], cell["seats"]), []).append(fixture)
-    results = {
-        key: under(from_matches(ended_results(season, match) for match in matches), rules)
-        for key, matches in ended.items()
-    }
+    results = {key: under(ended_trials(season, matches), rules) for key, matches in ended.items()}
     players: list[VisionPlayer] = []
     for at, player in enumerate(season.config.players):
         own = {
@@ -76,7 +77,15 @@ def document(season: Season) -> Vision:
             if at in seats and (condition != "alone" or seats == (at,))
         }
         means = {condition: _means(found, rules, player.name) for condition, found in own.items()}
-        players.append(VisionPlayer(name=player.name, means=means, changes=_changes(own, rules, player.name)))
+        steps = _steps(own, rules)
+        players.append(
+            VisionPlayer(
+                name=player.name,
+                means=means,
+                changes={name: _changes(name, *step, player.name) for name, step in steps.items()},
+                units={n: both for n, step in steps.items() if (both := common(*step, player.name))} or None,
+            )
+        )
     return Vision(
         run=str(season.path),
         finished=season.finished,
@@ -88,18 +97,29 @@ def document(season: Season) -> Vision:
         items=season.manifest["items"],
         players=players,
         blind=blind(season.config),
-        notes=list(notes_on_run(season.path, season.manifest)),
+        notes=[
+            *notes_on_run(season.path, season.manifest),
+            *uneven(
+                (f"{effect} of {one.name}", units) for one in players for effect, units in (one.units or {}).items()
+            ),
+        ],
     )
 
 
-def _changes(own: Mapping[str, Results], rules: ScoreRules, player: str) -> dict[str, dict[str, Difference]]:
-    steps: dict[str, dict[str, Difference]] = {}
-    for before, after, name in STEPS:
-        if before in own and after in own:
-            steps[name] = differences(Condition(own[after], rules), Condition(own[before], rules), player)
-            if name == "company":
-                steps[name].pop("q", None)  # alone, a player is its own normaliser: the two Q do not compare
-    return steps
+def _steps(own: Mapping[str, Results], rules: ScoreRules) -> dict[str, tuple[Condition, Condition]]:
+    """By effect, the condition with it and the one without."""
+    return {
+        name: (Condition(own[after], rules), Condition(own[before], rules))
+        for before, after, name in STEPS
+        if before in own and after in own
+    }
+
+
+def _changes(effect: str, now: Condition, before: Condition, player: str) -> dict[str, Difference]:
+    found = differences(now, before, player)
+    if effect == "company":
+        found.pop("q", None)  # alone, a player is its own normaliser: the two Q do not compare
+    return found
 
 
 def _means(results: Results, rules: ScoreRules, player: str) -> dict[str, float]:

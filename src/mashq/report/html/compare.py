@@ -2,8 +2,11 @@
 
 import json
 from collections.abc import Sequence
+from itertools import compress
 from typing import Any
 
+from mashq.analysis.paired import scored as scored_in
+from mashq.analysis.paired import units
 from mashq.report.documents.compare import flattened
 from mashq.report.html import charts_seasons as charts
 from mashq.report.html.chapters import title
@@ -74,9 +77,24 @@ def _common(scored: Sequence[Facts]) -> list[Block]:
     told = same if len(orders) == 1 else "The ranking of the common players depends on the run."
     return [
         Figure("runs", charts.swept(kept, names, "run", numbers=False), caption, told),
-        Prose([told]),
+        Prose([told, *_uneven(runs, scored)]),
         Table("common", Grid(headings, rows, left=2), "The players that the runs have in common."),
         *_settings(runs, scored),
+    ]
+
+
+def _uneven(runs: Sequence[str], scored: Sequence[Facts]) -> list[str]:
+    """A sentence where the runs do not score the same units."""
+    each = [
+        set(compress(units(facts.results), scored_in(facts.results, facts.rules.refusals).tolist()))
+        for facts in scored
+    ]
+    if all(own == each[0] for own in each):
+        return []
+    told = ", ".join(f"{run} {len(own)}" for run, own in zip(runs, each, strict=True))
+    return [
+        f"Each run is scored over its own units (an item in a trial), and these are not the same: {told}. "
+        "mashq compare scores what the runs have in common."
     ]
 
 

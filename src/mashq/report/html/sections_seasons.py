@@ -11,7 +11,7 @@ from mashq.report.html.labels import labels, listed
 from mashq.report.html.parts import Block, Figure, Prose, Section, Table, Tile, Verdict
 from mashq.report.html.style import MAX_COST
 from mashq.report.text.formatting import charged, cost_columns, number, safe
-from mashq.report.text.sweep import leader_counts, notes
+from mashq.report.text.sweep import IN_COMMON, UNEVEN, in_common, leader_counts, notes, uneven
 from mashq.report.text.tables import Grid, change
 from mashq.report.text.tournament import LEFT_OUT, MAX_MATRIX, MORE_DIGITS, first, ranks
 
@@ -26,14 +26,14 @@ def sweep(found: Sweep) -> tuple[Verdict, list[Section]]:
     if not cells:
         return Verdict("Nothing has been played yet", ["Continue with mashq resume."]), []
     blocks: list[Block] = [*_lines(found, known), Table("sweep", _sweep_grid(found, known), _SWEEP)]
-    said = [f"Note: {note}" for note in notes(found)]
+    said = [*([UNEVEN] if uneven(found) else []), *(f"Note: {note}" for note in notes(found))]
     verdict = Verdict(_best(found, known), [_swept(found)], tiles=_leaders(found, known))
     return verdict, [
         Section("sweep", "Q under every setting", [*blocks, Prose(said, listed=True)] if said else blocks)
     ]
 
 
-_SWEEP = "Every combination; costs are means over trials; ΔQ is the difference to the first one, paired by item."
+_SWEEP = "Every combination; costs are means over trials; ΔQ is the difference to the Q of the first one."
 
 
 def _swept(found: Sweep) -> str:
@@ -103,6 +103,7 @@ def _value(value: Any, numbers: bool) -> Any:
 def _sweep_grid(found: Sweep, known: Mapping[str, str]) -> Grid:
     settings = [one.setting for one in found.over]
     costs = cost_columns([player.costs for cell in found.cells for player in cell.players])
+    pairs = uneven(found)
     rows: list[list[str]] = []
     for cell in found.cells:
         for player in cell.players:
@@ -116,9 +117,10 @@ def _sweep_grid(found: Sweep, known: Mapping[str, str]) -> Grid:
                     number(player.penalty, 3),
                     number(player.q, 4),
                     change(player.against_first.get("q"), missing="–" if cell is found.cells[0] else "?"),
+                    *([in_common(player, "–")] if pairs else []),
                 ]
             )
-    headings = [*settings, "player", "H", *costs, "P", "Q", "ΔQ ± 95%"]
+    headings = [*settings, "player", "H", *costs, "P", "Q", "ΔQ ± 95%", *([IN_COMMON] if pairs else [])]
     return Grid(headings, rows, left=len(settings) + 1)
 
 

@@ -3,12 +3,17 @@
 from collections import Counter
 from collections.abc import Iterator
 
-from mashq.report.documents.sweep import Sweep
+from mashq.report.documents.sweep import Sweep, SweepPlayer
 from mashq.report.text.formatting import charged, cost_columns, number, safe
 from mashq.report.text.seasons import SIMULATED, scored_by
 from mashq.report.text.tables import Format, Grid, change, prose, written
 
 MAX_NOTES = 12
+IN_COMMON = "ΔQ in common (units)"
+UNEVEN = (
+    "Not every combination scores the same units (an item in a trial): Q and ΔQ are of what each scores by its own "
+    "rules. ΔQ in common is over the units that it and the first both score, of those that either does."
+)
 
 
 def text(document: Sweep, form: Format = "table") -> str:
@@ -22,6 +27,7 @@ def table(document: Sweep) -> Grid:
     short = [name.rpartition(".")[2] for name in names]
     heads = names if len(set(short)) < len(short) else short
     costs = cost_columns([player.costs for cell in document.cells for player in cell.players])
+    pairs = uneven(document)
     rows: list[list[str]] = []
     shaded: set[int] = set()
     for cell in document.cells:
@@ -38,11 +44,24 @@ def table(document: Sweep) -> Grid:
                     number(player.penalty, 3),
                     number(player.q, 4),
                     change(player.against_first.get("q"), missing="" if cell is document.cells[0] else "?"),
+                    *([in_common(player, "")] if pairs else []),
                 ]
             )
-    headings = [*heads, "player", "H", *costs, "P", "Q", "ΔQ ± 95%"]
-    bold = frozenset((row, len(headings) - 2) for row in shaded)
+    headings = [*heads, "player", "H", *costs, "P", "Q", "ΔQ ± 95%", *([IN_COMMON] if pairs else [])]
+    bold = frozenset((row, headings.index("Q", len(heads))) for row in shaded)
     return Grid(headings, rows, left=len(names) + 1, bold=bold, shaded=frozenset(shaded))
+
+
+def uneven(document: Sweep) -> bool:
+    """Whether some combination scores other units than the first."""
+    return any(player.common is not None for cell in document.cells for player in cell.players)
+
+
+def in_common(player: SweepPlayer, missing: str) -> str:
+    """The difference over the units that both combinations score, and of how many; where these are not the same."""
+    if player.common is None or player.in_common is None:
+        return missing
+    return f"{change(player.in_common.get('q'))} ({player.common.both} of {player.common.either})"
 
 
 def sentences(document: Sweep) -> Iterator[str]:
@@ -54,8 +73,10 @@ def sentences(document: Sweep) -> Iterator[str]:
         f"{len(document.cells)} combination(s) of {items} items, {document.trials} trial(s) each, "
         f"{scored_by(document)}. "
         "Costs are means over trials. ΔQ is the difference to "
-        "the first combination, paired by item, with its 95% interval."
+        "the Q of the first combination, with its 95% interval, items resampled together."
     )
+    if uneven(document):
+        yield UNEVEN
     if document.missing:
         yield f"{document.missing} are still to be played: continue with mashq resume {safe(document.run)}"
     if any(cell.winner for cell in document.cells):

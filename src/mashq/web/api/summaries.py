@@ -1,6 +1,7 @@
 """Whole runs in a few numbers: for the list of runs, for the list of a run's matches and for comparing two."""
 
 from collections import Counter
+from collections.abc import Mapping
 from statistics import fmean
 from typing import Any, cast
 
@@ -112,8 +113,8 @@ def summary(cache: ReplayCache, run: str) -> dict[str, Any]:
     top = max((p["q"] for p in players if p["q"] is not None), default=None)
     best = [p["name"] for p in players if p["q"] is not None and top is not None and p["q"] > top - 1e-9]
     winner = best[0] if len(best) == 1 and not so_far else None
-    items = known[0]["items"] if known else 0
-    return {"players": players, "matches": len(over), "winner": winner, "so_far": so_far, "items": items}
+    counts = {name: known[0][name] if known else 0 for name in ("items", "units")}
+    return {"players": players, "matches": len(over), "winner": winner, "so_far": so_far, **counts}
 
 
 def compared(cache: ReplayCache, runs: tuple[str, str]) -> dict[str, Any]:
@@ -132,23 +133,34 @@ def compared(cache: ReplayCache, runs: tuple[str, str]) -> dict[str, Any]:
 
 
 def differences(cache: ReplayCache, runs: tuple[str, str], player: str) -> list[list[Any]]:
-    """The items on which a player's H, its mean over all matches that have ended, differs most between two runs over
-    the same items."""
-    found: list[dict[int, float]] = []
+    """The items on which a player's H, its mean over the matches that have ended, differs most between two runs over
+    the same items. Where the runs have the same matches, an item in a match is left out that one of them lacks."""
+    found: list[dict[tuple[str, int], float]] = []
     for run in runs:
         view = cache.run(run)
         with queries.opened(view.found.path, finished=view.found.finished) as connection:
             rows = connection.execute(
-                "SELECT position, avg(r.h) FROM results r JOIN seats s USING (match, seat)"
-                " WHERE s.player = ? AND r.h IS NOT NULL GROUP BY position",
+                "SELECT match, position, r.h FROM results r JOIN seats s USING (match, seat)"
+                " WHERE s.player = ? AND r.h IS NOT NULL",
                 (player,),
             )
-            found.append(dict(rows.fetchall()))
+            found.append({(match, position): h for match, position, h in rows})
+    if {match for match, _ in found[0]} == {match for match, _ in found[1]}:
+        shared = found[0].keys() & found[1].keys()
+        found = [{unit: h for unit, h in own.items() if unit in shared} for own in found]
+    before, after = (_by_position(own) for own in found)
     ids = cache.run(runs[0]).item_ids
-    common = [at for at in found[0] if at in found[1]]
-    gaps = {at: found[1][at] - found[0][at] for at in common}
-    worst = sorted((at for at in common if gaps[at]), key=lambda at: -abs(gaps[at]))[:30]
-    return [[at, ids[at][:120], found[0][at], found[1][at]] for at in worst]
+    gaps = {at: after[at] - h for at, h in before.items() if at in after}
+    worst = sorted((at for at, gap in gaps.items() if gap), key=lambda at: -abs(gaps[at]))[:30]
+    return [[at, ids[at][:120], before[at], after[at]] for at in worst]
+
+
+def _by_position(scores: Mapping[tuple[str, int], float]) -> dict[int, float]:
+    """The mean of each item, in the order of items."""
+    values: dict[int, list[float]] = {}
+    for (_, position), h in sorted(scores.items()):
+        values.setdefault(position, []).append(h)
+    return {at: fmean(own) for at, own in sorted(values.items())}
 
 
 def flat(value: Any, at: str = "") -> dict[str, Any]:
@@ -177,7 +189,7 @@ def _so_far(live: LiveReplay) -> dict[str, Any]:
     with live.lock:
         rows = standing(live.replay, len(live.replay))
     players = [row | {"penalty": row["p"], "h_before_review": None, "answer_rate": None} for row in rows]
-    return {"players": players, "winner": None, "items": len(live.replay.first.items)}
+    return {"players": players, "winner": None, **dict.fromkeys(("items", "units"), len(live.replay.first.items))}
 
 
 def _means(rows: list[dict[str, Any]]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ const FIGURES = [["H", "h", score], ["H before review", "h_before_review", score
 let told = null;
 
 const head = (run, letter) => make("div", { class: "panel" }, make("h2", {}, `${letter}: `, make("a", { href: address("/match", { run: run.id }) }, plain(run.id))),
-  make("p", { class: "soft" }, `${when(run.started)} · ${number(run.items)} items scored · ${plain(run.detector) || "no detector"}`),
+  make("p", { class: "soft" }, `${when(run.started)} · ${number(run.items)} items scored${run.units > run.items ? ` in ${number(run.units)} units (an item in a trial)` : ""} · ${plain(run.detector) || "no detector"}`),
   make("p", {}, chip(state(run)), " ", run.simulated ? make("span", { class: "simulated" }, "SIMULATED") : "", " ",
     run.winner ? `winner ${plain(run.winner, 60)} ★` : run.so_far ? "so far" : "", run.matches > 1 ? ` · mean of ${number(run.matches)} matches` : ""));
 
