@@ -20,6 +20,7 @@ just when the interval excludes 0.
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from statistics import NormalDist
 
 import numpy as np
@@ -45,7 +46,7 @@ MAX_CELLS = 10_000_000  # of a block of draws: 80 MB
 PRODUCTS, FEWEST_ROWS = 400_000, 16  # a block of draws times some columns that one core is quickest with
 SMALL = 30.0
 MANY = 2_000  # degrees of freedom
-MANY_PLAYERS = 3
+MANY_PLAYERS, MAX_PAIRED = 3, 12
 FEWEST = 5
 FAR = 1e6
 
@@ -80,6 +81,16 @@ class Resampled:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Family:
+    """Differences whose intervals hold together: of how many players, the resampled |t| of each, and by resample the
+    largest of all pairs' differences over their standard errors."""
+
+    players: int
+    ratios: Floats
+    farthest_pair: Floats
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class _Drawn:
     """The resamples as they come: |t| of every column, how far Q, H and P moved, and the largest in each."""
 
@@ -88,6 +99,12 @@ class _Drawn:
     h: Floats
     penalty: Floats
     farthest_pair: Floats
+
+
+def compared(q: Floats) -> list[tuple[int, int]]:
+    """The pairs whose differences hold together: all, the better first; among many only the best against each."""
+    ranked = sorted((seat for seat in range(len(q)) if not np.isnan(q[seat])), key=lambda seat: (-q[seat], seat))
+    return list(combinations(ranked, 2)) if len(q) <= MAX_PAIRED else [(ranked[0], seat) for seat in ranked[1:]]
 
 
 def resample(
@@ -112,9 +129,8 @@ def resample(
     drawn = _draw(seen, rules, (first, second), resamples, seed, keep)
     multiple = _multiple(drawn.ratios, count, level)
     half = _half(multiple * error, count, rules.alpha, level)
-    wide = half
-    if players > 2:
-        wide = np.maximum(half, _together(drawn, multiple, error, players, count, rules.alpha, level))
+    family = Family(players, drawn.ratios[:, players:], drawn.farthest_pair)
+    wide = _together(family, multiple * error, error, count, rules.alpha, level)
     low, high = value - half, value + half
     leader = int(np.nanargmax(q))
     if players > MANY_PLAYERS:
@@ -147,7 +163,7 @@ def _draw(
     own = influence(dealt, under) - q[:, None]
     part = np.concatenate([own, own[first] - own[second]]).T
     size, squares = len(part), part**2
-    error = np.sqrt(_covariance(own) / size)
+    error = np.sqrt(variances(own) / size)
     blocks: list[tuple[Floats, ...]] = []
     kept = 0
     columns = max(part.shape[1], len(q) * len(dealt.costs) + 1)
@@ -165,13 +181,13 @@ def _draw(
                 q_moved,
                 (found.h - now.h[0])[some],
                 (found.penalty - now.penalty[0])[some],
-                _farthest_pair(q_moved, error),
+                farthest_pair(q_moved, error),
             )
         )
     return _Drawn(*(np.concatenate(parts) for parts in zip(*blocks, strict=True)))
 
 
-def _covariance(own: Floats) -> Floats:
+def variances(own: Floats) -> Floats:
     """The variance of each pair's difference by item; on the diagonal, of each player's own."""
     products = own @ own.T / max(own.shape[1] - 1, 1)
     variance = np.diag(products)
@@ -180,7 +196,7 @@ def _covariance(own: Floats) -> Floats:
     return np.maximum(found, 0.0)
 
 
-def _farthest_pair(moved: Floats, error: Floats) -> Floats:
+def farthest_pair(moved: Floats, error: Floats) -> Floats:
     """By resample, the largest of all pairs' differences, each over its standard error."""
     by_player = np.ascontiguousarray(moved.T)
     gone = np.isnan(by_player).any(axis=0)
@@ -210,9 +226,13 @@ def draws(count: int, resamples: int, seed: int, columns: int = 0) -> Iterator[F
         yield np.bincount(picked.ravel(), minlength=size * count).reshape(size, count).astype(np.float64)
 
 
-def half_width(error: Floats, ratios: Floats, count: int, alpha: float, level: float = LEVEL) -> Floats:
-    """Half the width of intervals of `count` items, from their standard errors and the resampled |t|."""
-    return _half(_multiple(ratios, count, level) * error, count, alpha, level)
+def half_width(
+    error: Floats, ratios: Floats, count: int, alpha: float, level: float = LEVEL, family: Family | None = None
+) -> Floats:
+    """Half the width of intervals of `count` items, from their standard errors and the resampled |t|; with a family,
+    of those that hold together with all its differences."""
+    wide = _multiple(ratios, count, level) * error
+    return _half(wide, count, alpha, level) if family is None else _together(family, wide, error, count, alpha, level)
 
 
 def quantile(values: Floats, at: float) -> Floats:
@@ -240,22 +260,23 @@ def unseen(count: int, alpha: float, level: float = LEVEL) -> float:
     return _student(0.5 + level / 2, count - 1) * alpha * 0.5 / count * min(1.0, SMALL / count)
 
 
-def _together(
-    drawn: _Drawn, multiple: Floats, error: Floats, players: int, count: int, alpha: float, level: float
-) -> Floats:
-    """Half the widths of intervals that hold for all differences at once.
+def _together(family: Family, wide: Floats, error: Floats, count: int, alpha: float, level: float) -> Floats:
+    """Half the widths of intervals that hold for all differences at once, from `wide`, those of single ones before
+    what is added for the unseen.
 
     One interval's multiple is raised as far as that of the largest of all pairs' differences is above that of one,
     and to no less than the 95% point of the largest resampled |t| of the differences at hand.
     """
-    normal, size = NormalDist(), players * (players - 1) // 2
+    half = _half(wide, count, alpha, level)
+    if family.players <= 2:
+        return half
+    normal, size = NormalDist(), family.players * (family.players - 1) // 2
     one = normal.inv_cdf(0.5 + level / 2)
     bonferroni = normal.inv_cdf(1 - (1 - level) / 2 / size)
-    largest = min(max(float(quantile(drawn.farthest_pair, level)), one), bonferroni)
+    largest = min(max(float(quantile(family.farthest_pair, level)), one), bonferroni)
     raised = _student(normal.cdf(largest), count - 1) / _student(0.5 + level / 2, count - 1)
-    least = _largest(drawn.ratios[:, players:], size, count, level)
-    wide = np.maximum(multiple * raised, least) * error
-    return np.hypot(wide, raised * unseen(count, alpha, level))
+    least = _largest(family.ratios, size, count, level)
+    return np.maximum(half, np.hypot(np.maximum(wide * raised, least * error), raised * unseen(count, alpha, level)))
 
 
 def _picked(ratios: Floats, multiple: float, players: int, count: int, level: float) -> float:

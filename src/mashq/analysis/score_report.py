@@ -3,7 +3,6 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
 from statistics import median
 from typing import Literal
 
@@ -11,7 +10,7 @@ import numpy as np
 
 from mashq.analysis import bundles
 from mashq.analysis.flips import chance_along, envelope, pareto, simplex_shares
-from mashq.analysis.intervals import FEWEST, LEVEL, MANY_PLAYERS, RESAMPLES, Resampled, resample
+from mashq.analysis.intervals import FEWEST, LEVEL, MANY_PLAYERS, RESAMPLES, Resampled, compared, resample
 from mashq.analysis.parts import BetaStretch, Lead, WeightStretch
 from mashq.analysis.score_types import Chances, Dropped, Missing, Ranking, ScoredPlayer, ScoreReport, chance_said
 from mashq.analysis.substance import beaten, floors_under, headline_more, other_height
@@ -35,7 +34,6 @@ from mashq.protocol.score import (
     view,
 )
 
-MAX_PAIRED = 12
 FAITHFUL = 0.5
 HEAVY, FAIR = 0.1, 3.0  # an item's part of a total that is worth a note, and at least so many times its fair part
 SIMPLEX_DRAWS = 20_000
@@ -65,7 +63,7 @@ def judge(results: Results, options: Options, notes: Sequence[str] = ()) -> Scor
     seen = view(results, rules.refusals, tuple(rules.weights))
     now = figures(seen, rules)
     names = results.players
-    pairs = _pairs(now.q[0])
+    pairs = compared(now.q[0])
     drawn = (
         None if results.totals or not seen.items else resample(seen, rules, pairs, options.resamples, options.seed)
     )
@@ -112,12 +110,6 @@ def judge(results: Results, options: Options, notes: Sequence[str] = ()) -> Scor
 def normaliser(rules: ScoreRules) -> Literal["match", "reference", "per_item"]:
     """What costs are relative to."""
     return "match" if rules.reference is None else "per_item" if rules.per_item else "reference"
-
-
-def _pairs(q: Floats) -> list[tuple[int, int]]:
-    """All pairs, the better first; among many players only the best against each other one."""
-    ranked = sorted((seat for seat in range(len(q)) if not np.isnan(q[seat])), key=lambda seat: (-q[seat], seat))
-    return list(combinations(ranked, 2)) if len(q) <= MAX_PAIRED else [(ranked[0], seat) for seat in ranked[1:]]
 
 
 def _leads(names: Sequence[str], q: Floats, pairs: list[tuple[int, int]], drawn: Resampled | None) -> list[Lead]:
