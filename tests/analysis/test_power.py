@@ -95,6 +95,7 @@ def test_no_difference_is_never_told_apart() -> None:
     document = plain(found)
     assert document["dq"] == 0 and document["needed"] is None and document["asked"] is None
     assert "no number of items would tell them apart" in shown(found)
+    assert "p0 and p1 have the same Q over 6 items" in shown(found) and "is ahead" not in shown(found)
     found = power(normal(1e-5, 0.3), FREE, options=QUICK)
     tiny = plain(found)
     assert tiny["needed"] is None and all(row["items"] <= MAX_COST for row in tiny["curve"])

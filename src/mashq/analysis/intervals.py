@@ -26,9 +26,10 @@ from statistics import NormalDist
 import numpy as np
 
 from mashq.analysis.bundles import bundled_view
+from mashq.analysis.flips import wins
 from mashq.analysis.scoring import influence
 from mashq.protocol.results import Floats
-from mashq.protocol.score import TIE, ScoreRules, View, figures
+from mashq.protocol.score import ScoreRules, View, figures
 
 LEVEL = 0.95
 RESAMPLES = 10_000
@@ -147,11 +148,11 @@ def resample(
     stretch = _stretch(drawn.q[:, leader] - drawn.q[:, second_best], wide_top, level)
     noise = _noise(drawn.q.shape, count, rules.alpha, level, seed)
     spread = stretch * drawn.q + noise
-    wins = (_wins(q + spread) + _wins(q - spread)) / (2 * len(spread))
+    chances = (wins(q + spread) + wins(q - spread)) / (2 * len(spread))
     ways = np.where(np.arange(len(drawn.h)) % 2, -1.0, 1.0)[:, None]
     h = now.h[0] + ways * (stretch * drawn.h + noise[: len(drawn.h)] / rules.alpha)
     penalty = now.penalty[0] + ways * stretch * drawn.penalty
-    return Resampled(low[:players], high[:players], spans, wins, h, penalty)
+    return Resampled(low[:players], high[:players], spans, chances, h, penalty)
 
 
 def _draw(
@@ -341,10 +342,3 @@ def ratio(moved: Floats, error: Floats) -> Floats:
     tiny = error <= 1e-12
     found = np.divide(moved, error, out=np.zeros_like(moved), where=~tiny)
     return np.where(np.isnan(moved) | (tiny & (moved > 1e-12)), FAR, found)
-
-
-def _wins(q: Floats) -> Floats:
-    """How many resamples each player won, ties shared; a resample without a score for a player is not its win."""
-    filled = np.where(np.isnan(q), -np.inf, q)
-    best = filled >= filled.max(axis=1, keepdims=True) - TIE
-    return (best / best.sum(axis=1, keepdims=True)).sum(axis=0)

@@ -11,13 +11,14 @@ import numpy as np
 from mashq.analysis import bundles
 from mashq.analysis.flips import chance_along, envelope, pareto, simplex_shares
 from mashq.analysis.intervals import FEWEST, LEVEL, MANY_PLAYERS, RESAMPLES, Resampled, compared, resample
-from mashq.analysis.parts import BetaStretch, Lead, WeightStretch
+from mashq.analysis.parts import BetaStretch, Lead, WeightStretch, shared
 from mashq.analysis.score_types import Chances, Dropped, Missing, Ranking, ScoredPlayer, ScoreReport, chance_said
 from mashq.analysis.substance import beaten, floors_under, headline_more, other_height
 from mashq.protocol.resources import RESOURCES, TABLE
 from mashq.protocol.results import ABSENT, Floats, Results
 from mashq.protocol.score import (
     REFUSALS,
+    TIE,
     Figures,
     PlayerScore,
     Refusals,
@@ -95,7 +96,7 @@ def judge(results: Results, options: Options, notes: Sequence[str] = ()) -> Scor
         best_set=_best_set(result, leads),
         headline=_headline(result, leads, drawn, options, results),
         differences=leads,
-        envelope=[BetaStretch(s.start, s.end, names[known[s.winner]]) for s in stretches],
+        envelope=[BetaStretch(s.start, s.end, *shared([names[known[at]] for at in s.winners])) for s in stretches],
         weight_envelopes=_weight_envelopes(names, seen, now, rules),
         simplex=_simplex(names, seen, now, rules, options.seed),
         chance_along_beta=_chance(names, drawn, rules),
@@ -177,6 +178,8 @@ def _few(items: int) -> str:
 
 
 def _and(names: Sequence[str]) -> str:
+    if len(names) == 1:
+        return names[0]
     return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) <= 5 else some(names)
 
 
@@ -244,7 +247,9 @@ def _weight_envelopes(
     for name, part in _shares(seen, now, rules).items() if len(known) else ():
         height = now.q[0] + rules.beta * rules.weights[name] * part
         found = envelope(height[known].tolist(), (rules.beta * part)[known].tolist())
-        out[name] = [WeightStretch(s.start, s.end, players[int(known[s.winner])]) for s in found]
+        out[name] = [
+            WeightStretch(s.start, s.end, *shared([players[int(known[at])] for at in s.winners])) for s in found
+        ]
     return out
 
 
@@ -300,15 +305,27 @@ def _views(results: Results, rules: ScoreRules) -> list[Ranking]:
         if rules.reference is not None:
             normalisers[normaliser(rules)] = rules
         for name, by in normalisers.items():
-            ranking: list[str] | None = None
             q = figures(seen, by).q[0] if seen.items else np.array([np.nan])
-            if not np.isnan(q).all():
-                order = sorted(range(len(q)), key=lambda seat: (math.inf if np.isnan(q[seat]) else -q[seat], seat))
-                ranking = [results.players[seat] for seat in order]
+            ranking, tied = (None, None) if np.isnan(q).all() else _ranked(results.players, q)
             views.append(
-                Ranking(refusals=refusals, normalise=name, h=rules.h, items=len(seen.items), ranking=ranking)
+                Ranking(
+                    refusals=refusals, normalise=name, h=rules.h, items=len(seen.items), ranking=ranking, tied=tied
+                )
             )
     return views
+
+
+def _ranked(players: Sequence[str], q: Floats) -> tuple[list[str], list[list[str]] | None]:
+    """The players, best first and those without a score last; and who of them share a place."""
+    order = sorted(range(len(q)), key=lambda seat: (math.inf if np.isnan(q[seat]) else -q[seat], seat))
+    places: list[list[int]] = []
+    for seat in order:
+        if places and abs(q[places[-1][0]] - q[seat]) < TIE:
+            places[-1].append(seat)
+        else:
+            places.append([seat])
+    tied = [[players[seat] for seat in place] for place in places if len(place) > 1]
+    return [players[seat] for seat in order], tied or None
 
 
 def _other_view(results: Results, rules: ScoreRules) -> list[Ranking]:
@@ -316,14 +333,16 @@ def _other_view(results: Results, rules: ScoreRules) -> list[Ranking]:
     other = other_height(results, rules)
     if other is None or not other.items:
         return []
-    order = sorted(other.players, key=lambda row: math.inf if row.q is None else -row.q)
+    q = np.array([np.nan if row.q is None else row.q for row in other.players])
+    ranking, tied = _ranked([row.name for row in other.players], q)
     return [
         Ranking(
             refusals=rules.refusals,
             normalise=normaliser(rules),
             h=other.rules.h,
             items=other.items,
-            ranking=[row.name for row in order],
+            ranking=ranking,
+            tied=tied,
         )
     ]
 
@@ -345,21 +364,23 @@ def _dependence(every: Sequence[Ranking], rules: ScoreRules) -> list[str]:
     views = [v for v in every if v.h == rules.h]
     own = next((v for v in views if (v.refusals, v.normalise) == (rules.refusals, normaliser(rules))), None)
     other = next((v for v in every if v.h != rules.h), None)
-    first, second = (next(iter((v and v.ranking) or ()), None) for v in (own, other))
-    if other is not None and first is not None and second is not None and first != second:
-        notes.append(f"The leader depends on what H means: {first} if it is {rules.h}, {second} if it is {other.h}.")
-    leaders = {v.refusals: v.ranking[0] for v in views if v.normalise == "match" and v.ranking}
+    first, second = (v.leaders if v is not None else () for v in (own, other))
+    if other is not None and first and second and first != second:
+        one, two = _and(first), _and(second)
+        notes.append(f"The leader depends on what H means: {one} if it is {rules.h}, {two} if it is {other.h}.")
+    leaders = {v.refusals: v.leaders for v in views if v.normalise == "match" and v.leaders}
     if len(set(leaders.values())) > 1:
-        for name in dict.fromkeys(leaders.values()):
-            where = [SAYING[rule] for rule, leader in leaders.items() if leader == name]
-            notes.append(f"{name} leads only {' or '.join(where)}.")
+        for names in dict.fromkeys(leaders.values()):
+            where = [SAYING[rule] for rule, own_leaders in leaders.items() if own_leaders == names]
+            how = "leads" if len(names) == 1 else "tie"
+            notes.append(f"{_and(names)} {how} only {' or '.join(where)}.")
     by_normaliser: dict[str, set[str]] = {}
     for v in views:
-        if v.ranking:
-            by_normaliser.setdefault(v.refusals, set()).add(v.ranking[0])
-    for rule, names in by_normaliser.items():
-        if len(names) > 1:
-            notes.append(f"Under {rule} the leader depends on the normaliser: {' or '.join(sorted(names))}.")
+        if v.leaders:
+            by_normaliser.setdefault(v.refusals, set()).add(_and(v.leaders))
+    for rule, found in by_normaliser.items():
+        if len(found) > 1:
+            notes.append(f"Under {rule} the leader depends on the normaliser: {' or '.join(sorted(found))}.")
     return notes
 
 

@@ -60,7 +60,7 @@ class Chances:
     beta: float
     """The weight of P."""
     p: Mapping[str, float]
-    """By player, the share of resampled matches that it wins."""
+    """By player, the share of resampled matches that it wins; a tie is shared."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,6 +77,14 @@ class Ranking:
     """How many items are scored."""
     ranking: Sequence[str] | None
     """The players, best first; null where no item is scored."""
+    tied: Sequence[Sequence[str]] | None = field(default=None, metadata=OPTIONAL)
+    """Those of them that share a place; absent where nobody does."""
+
+    @property
+    def leaders(self) -> tuple[str, ...]:
+        """Who comes first, alone or tied; nobody where no item is scored."""
+        first = tuple((self.ranking or ())[:1])
+        return next((tuple(names) for names in self.tied or () if names[0] in first), first)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,7 +156,7 @@ class ScoreReport:
     weight_envelopes: Mapping[str, Sequence[WeightStretch]]
     """By resource, who leads at which weight of it."""
     simplex: Mapping[str, float] | None
-    """By player, the share of all weightings of the resources under which it wins."""
+    """By player, the share of all weightings of the resources under which it wins; those of a tie are shared."""
     chance_along_beta: Sequence[Chances] | None
     """The chances of winning along beta; null without items."""
     pareto: Sequence[str]

@@ -63,6 +63,14 @@ def with_sd(mean: float | None, spread: float | None, digits: int) -> str:
     return f"{number(mean, digits)} ± {number(spread, digits)}"
 
 
+def best_in(document: Trials, best: Mapping[str, str]) -> str:
+    """In how many trials the best, by name with what they are called, have the best Q."""
+    wins = {player.name: player.wins for player in document.players}
+    have = "has" if len(best) == 1 else "have"
+    counts = " and ".join(str(wins[name]) for name in best)
+    return f"{' and '.join(best.values())} {have} the best Q in {counts} of {document.trials} trials."
+
+
 def sentences(document: Trials) -> Iterator[str]:
     """What the table alone would hide."""
     if document.simulated:
@@ -78,10 +86,9 @@ def sentences(document: Trials) -> Iterator[str]:
     if not document.finished:
         played = f"{document.trials} of {document.planned} trials are played"
         yield f"{played}: continue with mashq resume {safe(document.run)}"
-    best = document.winner or next(iter(document.tied), None)
-    wins = {player.name: player.wins for player in document.players}
-    if best is not None and document.trials > 1:
-        yield f"{safe(best)} has the best Q in {wins[best]} of {document.trials} trials."
+    best = document.tied or ([] if document.winner is None else [document.winner])
+    if best and document.trials > 1:
+        yield best_in(document, {name: safe(name) for name in best})
     if len(document.envelope) > 1 or (document.tied and document.envelope):
         yield leads(document)
     if document.passages is not None:
