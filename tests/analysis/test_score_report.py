@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from importlib.resources import files
 
 import numpy as np
@@ -14,7 +15,7 @@ from mashq.analysis.results import Row, from_rows
 from mashq.analysis.score_report import Options, judge
 from mashq.protocol.score import ScoreRules, figures, view
 from mashq.report.documents.base import dumped
-from mashq.report.text.score import leads
+from mashq.report.text.score import leads, score_text
 
 RANDOM = np.random.default_rng(5)
 
@@ -114,6 +115,28 @@ def test_shares_of_the_simplex_by_hand() -> None:
     assert along == pytest.approx(np.array([[0.5, 0.5, 0.0]] * 2))
 
 
+def test_a_player_alone_wins_and_leads_nothing() -> None:
+    alone = judge(from_rows(rows("A", 8, 0.9)), options())
+    assert alone.players[0].p_win is None and alone.players[0].q_low is not None
+    assert not alone.envelope and not alone.weight_envelopes
+    assert alone.simplex is None and alone.chance_along_beta is None
+    said = score_text(alone, "table")
+    assert "A played alone" in said and not re.search("P.win.|lead|[^_]wins|★|Pareto", said)
+
+
+def test_who_caused_what_is_left_out_is_told_apart_from_who_stopped() -> None:
+    """B refused one item, C stopped after five: the second is no reason to leave anything out."""
+    status = {"A": ["ok"] * 9, "B": ["refused"] + ["ok"] * 8, "C": ["ok"] * 5 + ["unanswered"] * 4}
+    table = [
+        Row(player, f"i{n}", "", 0.5 if how == "ok" else None, how, {"tokens": 1.0})
+        for player, own in status.items()
+        for n, how in enumerate(own)
+    ]
+    notes = judge(from_rows(table), options()).notes
+    assert "1 of 9 items are left out for all because a player refused or failed them: B (1)." in notes
+    assert "What a player did not get to, as when its budget ends, is not left out: it scores 0." in notes
+
+
 def test_equal_players_share_every_place() -> None:
     """A and B are the same, C is worse and cheaper: nothing names A alone."""
     table = [
@@ -148,7 +171,7 @@ def test_the_leader_may_depend_on_the_rule_for_refusals_and_a_sentence_says_so()
     assert (document["winner"], document["items"]) == ("A", 5)
     assert "B leads only if refusals score 0." in document["notes"]
     assert document["dropped"] == {"items": 5, "units": 5, "by": {"A": {"missing": 5, "alone": 5}}}
-    assert any("unanswered most by A (5)" in note for note in document["notes"])
+    assert any("refused or failed them: A (5)." in note for note in document["notes"])
     views = {(v["refusals"], v["normalise"]): v["ranking"] for v in document["views"]}
     assert views["penalised", "match"] == ["B", "A"] and views["answered", "match"] == ["A", "B"]
 

@@ -100,9 +100,9 @@ def compare(file: File, document: Document) -> None:
     if decided(result):
         assert (document["winner"], document["tied"]) == (result.winner, list(result.tied))
     compare_differences(result, document)
-    check_stretches(document["envelope"], "beta", beta_lines(result, rules))
-    scored = any(one.q is not None for one in result.players)
-    assert set(document["weight_envelopes"]) == (set(result.weights) if scored else set())
+    rivals = sum(one.q is not None for one in result.players) > 1
+    check_stretches(document["envelope"], "beta", beta_lines(result, rules) if rivals else {})
+    assert set(document["weight_envelopes"]) == (set(result.weights) if rivals else set())
     for name, found in document["weight_envelopes"].items():
         check_stretches(found, "weight", weight_lines(result, rules, name), result.weights[name])
     compare_fronts(result, document)
@@ -282,7 +282,7 @@ def check_chances(result: Score, document: Document) -> None:
     able = {one.name for one in result.players if one.q is not None}
     chances = {one["name"]: one["p_win"] for one in document["players"]}
     wholes = [chances]
-    told = (document["items"] or 0) >= 5
+    told = (document["items"] or 0) >= 5 and len(able) > 1
     assert [chance is not None for chance in chances.values()] == [told] * len(chances)
     assert (document["chance_along_beta"] is not None) == told
     if told:

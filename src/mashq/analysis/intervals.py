@@ -14,7 +14,8 @@ a resample, and the leader's own interval, of more than MANY_PLAYERS, by that of
 
 The chance of winning belongs to the same picture: it is the share of resamples, spread as the interval of the first
 two is and taken both ways around the estimate, in which a player has the best Q. Of two players it is above 97.5%
-just when the interval excludes 0.
+just when the interval excludes 0. Of more, one whose Q varies much can win more of them than the leader; a note says
+so.
 """
 
 import math
@@ -147,11 +148,12 @@ def resample(
     wide_top = float((multiple * error)[at]) if at < len(value) else 0.0
     stretch = _stretch(drawn.q[:, leader] - drawn.q[:, second_best], wide_top, level)
     noise = _noise(drawn.q.shape, count, rules.alpha, level, seed)
-    spread = stretch * drawn.q + noise
+    by = _stretches(stretch, drawn.farthest_pair, players, level)
+    spread = by * drawn.q + noise
     chances = (wins(q + spread) + wins(q - spread)) / (2 * len(spread))
     ways = np.where(np.arange(len(drawn.h)) % 2, -1.0, 1.0)[:, None]
-    h = now.h[0] + ways * (stretch * drawn.h + noise[: len(drawn.h)] / rules.alpha)
-    penalty = now.penalty[0] + ways * stretch * drawn.penalty
+    h = now.h[0] + ways * (by[: len(drawn.h)] * drawn.h + noise[: len(drawn.h)] / rules.alpha)
+    penalty = now.penalty[0] + ways * by[: len(drawn.h)] * drawn.penalty
     return Resampled(low[:players], high[:players], spans, chances, h, penalty)
 
 
@@ -329,6 +331,20 @@ def _stretch(moved: Floats, wide: float, level: float) -> float:
     known = moved[~np.isnan(moved)]
     usual = float(quantile(np.abs(known), level)) if len(known) else 0.0  # none: the second has no score
     return max(1.0, wide / usual) if usual > 1e-12 else 1.0
+
+
+def _stretches(full: float, farthest: Floats, players: int, level: float) -> Floats:
+    """By how much each resample is stretched: of two players all by as much, of more those at the end of the interval
+    by as much and nearer ones by less, as quantiles of Student's t lie beyond the normal's: in proportion to 1 + z².
+
+    Stretched all by as much, whoever varies little would lose its lead by the width of the others alone.
+    """
+    if players <= 2:
+        return np.full((len(farthest), 1), full)
+    square = NormalDist().inv_cdf(0.5 + level / 2) ** 2
+    end = float(quantile(farthest, level))
+    away = np.minimum(farthest / end, 2.0) if end > 1e-12 else np.ones_like(farthest)
+    return (1 + (full - 1) * (1 + square * away**2) / (1 + square))[:, None]
 
 
 def _noise(shape: tuple[int, int], count: int, alpha: float, level: float, seed: int) -> Floats:

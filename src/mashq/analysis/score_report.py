@@ -76,7 +76,8 @@ def judge(results: Results, options: Options, notes: Sequence[str] = ()) -> Scor
     said += beaten(floors, result.players, rules)
     known = [seat for seat, row in enumerate(result.players) if row.q is not None]
     heights, slopes = (rules.alpha * now.h[0, known]).tolist(), now.penalty[0, known].tolist()
-    stretches = envelope(heights, slopes) if known else ()
+    rivals = len(known) > 1
+    stretches = envelope(heights, slopes) if rivals else ()
     return ScoreReport(
         alpha=rules.alpha,
         beta=rules.beta,
@@ -88,7 +89,7 @@ def judge(results: Results, options: Options, notes: Sequence[str] = ()) -> Scor
         units=None if results.totals else result.units,
         trials=results.trials,
         level=LEVEL,
-        players=_players(results, result, drawn),
+        players=_players(results, result, drawn, rivals=rivals),
         floors=floors,
         winner=result.winner if options.finished else None,
         tied=list(result.tied) if options.finished else [],
@@ -97,9 +98,9 @@ def judge(results: Results, options: Options, notes: Sequence[str] = ()) -> Scor
         headline=_headline(result, leads, drawn, options, results),
         differences=leads,
         envelope=[BetaStretch(s.start, s.end, *shared([names[known[at]] for at in s.winners])) for s in stretches],
-        weight_envelopes=_weight_envelopes(names, seen, now, rules),
-        simplex=_simplex(names, seen, now, rules, options.seed),
-        chance_along_beta=_chance(names, drawn, rules),
+        weight_envelopes=_weight_envelopes(names, seen, now, rules) if rivals else {},
+        simplex=_simplex(names, seen, now, rules, options.seed) if rivals else None,
+        chance_along_beta=_chance(names, drawn, rules) if rivals else None,
         pareto=[names[known[at]] for at in pareto(now.h[0, known].tolist(), now.penalty[0, known].tolist())],
         pareto_by=_fronts(results, rules, now, known),
         views=views,
@@ -189,17 +190,31 @@ def _minus(value: float) -> str:
     return text.replace("-", "−") if float(text) else f"{0.0:.4f}"
 
 
-def _players(results: Results, result: Score, drawn: Resampled | None) -> list[ScoredPlayer]:
+def _players(results: Results, result: Score, drawn: Resampled | None, *, rivals: bool) -> list[ScoredPlayer]:
     faithful = faithful_answers(results, result.rules.refusals)
     asked = np.asarray(results.present.any(axis=1))
+    chances = None if drawn is None or not rivals else drawn.p_win
     return [
-        _player(row, drawn, seat, None if results.totals else float(faithful[seat]), asked=bool(asked[seat]))
+        _player(
+            row,
+            drawn,
+            seat,
+            None if results.totals else float(faithful[seat]),
+            asked=bool(asked[seat]),
+            chance=None if chances is None else _number(chances[seat]),
+        )
         for seat, row in enumerate(result.players)
     ]
 
 
 def _player(
-    row: PlayerScore, drawn: Resampled | None, seat: int, faithful: float | None, *, asked: bool
+    row: PlayerScore,
+    drawn: Resampled | None,
+    seat: int,
+    faithful: float | None,
+    *,
+    asked: bool,
+    chance: float | None,
 ) -> ScoredPlayer:
     dollars = row.costs["dollars"]
     low = None if drawn is None or drawn.low is None else _number(drawn.low[seat])
@@ -218,7 +233,7 @@ def _player(
         q_max=_finite(row.q_max),
         q_low=low,
         q_high=high,
-        p_win=None if drawn is None or drawn.p_win is None else _number(drawn.p_win[seat]),
+        p_win=chance,
         dollars_per_faithful=None if dollars is None or not faithful else dollars / faithful,
         words=row.words,
         coverage=row.coverage,
@@ -410,6 +425,7 @@ def _doubts(results: Results, seen: View, rules: ScoreRules, drawn: Resampled | 
         notes.append(f"Only {count} items: the intervals are wide, and rightly so.")
     if drawn is not None:
         notes += bundles.told(count)
+        notes += _likelier(results.players, rules, seen, drawn)
     if results.trials > 1 and seen.items:
         notes.append(f"Up to {results.trials} trials of an item are averaged first: items are the unit.")
     if drawn is not None and drawn.low is not None and len(results.players) > MANY_PLAYERS:
@@ -419,15 +435,31 @@ def _doubts(results: Results, seen: View, rules: ScoreRules, drawn: Resampled | 
         )
     lost = _dropped(results)
     if rules.refusals == "intersection" and lost.units and seen.items:
-        worst = [f"{name} ({row.missing})" for name, row in lost.by.items()]
+        who = [f"{name} ({row.missing})" for name, row in lost.by.items()]
         what = "items" if results.trials == 1 else "items (each trial counted)"
+        how = [("refused or failed", results.broken), ("was not asked", results.status == ABSENT)]
+        why = " or ".join(said for said, cells in how if cells.any())
         notes.append(
-            f"{lost.units} of {len(results.item_of)} {what} are left out because not everyone answered them; "
-            f"unanswered most by {some(worst)}."
+            f"{lost.units} of {len(results.item_of)} {what} are left out for all because a player {why} them: "
+            f"{some(who)}."
         )
+        if (results.present & ~results.answered & ~results.broken).any():
+            notes.append("What a player did not get to, as when its budget ends, is not left out: it scores 0.")
     if rules.refusals != "intersection" and (results.status == ABSENT).any():
         notes.append("Some players were not asked every item: means and costs are over the items each was asked.")
     return notes
+
+
+def _likelier(players: Sequence[str], rules: ScoreRules, seen: View, drawn: Resampled) -> list[str]:
+    """Who wins more resamples than the leader, since its Q varies more."""
+    q, chances = figures(seen, rules).q[0], drawn.p_win
+    if chances is None or np.isnan(q).all():
+        return []
+    leader, likely = int(np.nanargmax(q)), int(np.argmax(chances))
+    if chances[likely] < chances[leader] + TIE or q[likely] > q[leader] - TIE:
+        return []
+    name, first = players[likely], players[leader]
+    return [f"{name} has a larger P(win) than {first}, whose Q is higher: {name}'s Q varies more with the items."]
 
 
 def _heavy(seen: View, players: Sequence[str], rules: ScoreRules) -> list[str]:

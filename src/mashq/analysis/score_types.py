@@ -42,7 +42,7 @@ class ScoredPlayer:
     q_high: float | None
     """Upper end of the interval of Q."""
     p_win: float | None
-    """The chance that it has the best Q, by resampled items; null where there are too few."""
+    """The chance that it has the best Q, by resampled items; null where there are too few, and without rivals."""
     dollars_per_faithful: float | None
     """Dollars for each answer that the judge gives an H of 0.5 or more."""
     words: float | None = None
@@ -152,13 +152,13 @@ class ScoreReport:
     differences: Sequence[Lead]
     """Differences in Q, the better player first: of all pairs, or of the best against each other one."""
     envelope: Sequence[BetaStretch]
-    """Who leads at which beta."""
+    """Who leads at which beta; empty where there is nobody to lead."""
     weight_envelopes: Mapping[str, Sequence[WeightStretch]]
     """By resource, who leads at which weight of it."""
     simplex: Mapping[str, float] | None
     """By player, the share of all weightings of the resources under which it wins; those of a tie are shared."""
     chance_along_beta: Sequence[Chances] | None
-    """The chances of winning along beta; null without items."""
+    """The chances of winning along beta; null without items or rivals."""
     pareto: Sequence[str]
     """The players whom nobody beats in both H and P."""
     pareto_by: Mapping[str, Sequence[str]]

@@ -137,7 +137,7 @@ def sensitivity(facts: Facts, judges: Sequence[Facts]) -> Section:
         depends = (
             "The leader depends on the rule for refusals, on the normaliser or on what H means (faithful, adequate)."
         )
-    told = [same if len(leaders) == 1 else depends]
+    told = [same if len(leaders) == 1 else depends] if len(facts.names) > 1 else []
     for name, stretches in judged.weight_envelopes.items():
         if len(stretches) > 1:
             told.append(flips(f"the weight of {name}", stretches))

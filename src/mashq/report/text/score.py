@@ -75,11 +75,8 @@ def table(document: ScoreReport, everyone: bool = False) -> Grid:
     headings += (["± 95%"] if interval else []) + (["P(win)"] if chance else [])
     rows: list[list[str]] = []
     for player in shown:
-        row = [
-            f"{player.name[:34]}{' ★' if player.name == document.winner else ''}",
-            number(player.h, 4),
-            _percent(player.answer_rate),
-        ]
+        won = player.name == document.winner and len(document.players) > 1
+        row = [f"{player.name[:34]}{' ★' if won else ''}", number(player.h, 4), _percent(player.answer_rate)]
         row += [number(getattr(player, name), digits) for name, digits in carried.items()]
         row += [_cost(name, player) for name in costs]
         row += [number(player.penalty, 3), number(player.q, 4)]
@@ -124,7 +121,7 @@ def sentences(document: ScoreReport) -> Iterator[str]:
         shares = sorted(document.simplex.items(), key=lambda pair: -pair[1])[:5]
         told = ", ".join(f"{safe(n)} wins {s:.0%}" for n, s in shares)
         yield f"Of all weightings of the resources {told}{' (ties shared)' if document.tied else ''}."
-    if document.pareto:
+    if document.pareto and len(document.players) > 1:
         yield f"Pareto front of H against P: {_names(document.pareto)}."
     for name, front in document.pareto_by.items():
         if set(front) != set(document.pareto):
