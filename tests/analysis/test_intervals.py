@@ -84,6 +84,33 @@ def test_of_two_players_the_chance_of_winning_and_the_interval_say_the_same(gap:
             assert bool(found.p_win[a] > 0.975) is (span.low > 0)
 
 
+def test_a_leader_that_varies_little_is_not_stretched_out_of_its_lead() -> None:
+    """Eight right answers of eight lead three players that miss some: the resamples say so, and so does P(win)."""
+    wrong = {"a": (0,), "b": (3,), "c": (), "d": (2, 5)}
+    rows = [
+        Row(name, f"i{n}", "", float(n not in missed), "ok", {"tokens": 50.0 + 9 * ((n * seat) % 5)})
+        for seat, (name, missed) in enumerate(wrong.items(), start=1)
+        for n in range(8)
+    ]
+    document = judge(from_rows(rows), Options(RULES))
+    chances = {player.name: player.p_win or 0.0 for player in document.players}
+    assert document.winner == "c" == max(chances, key=lambda name: chances[name]) and chances["c"] > 0.35
+    assert math.fsum(chances.values()) == pytest.approx(1)
+    assert not any("larger P(win)" in note for note in document.notes)
+
+
+def test_a_runner_up_that_varies_more_may_win_more_resamples_and_a_note_says_so() -> None:
+    swings = [0.05, 0.15, 0.3, 0.9, 0.95, 1.0, 0.2, 0.95]
+    h = {"even": [0.57] * 8, "swings": swings, "back": [1.05 - value for value in swings]}
+    rows = [Row(p, f"i{n}", "", value, "ok", {"tokens": 1.0}) for p, own in h.items() for n, value in enumerate(own)]
+    document = judge(from_rows(rows), Options(RULES))
+    chances = {player.name: player.p_win or 0.0 for player in document.players}
+    assert document.winner == "even" and chances["swings"] > chances["even"]
+    assert [note for note in document.notes if "larger P(win)" in note] == [
+        "swings has a larger P(win) than even, whose Q is higher: swings's Q varies more with the items."
+    ]
+
+
 def test_equal_differences_on_every_item_leave_room_for_what_was_not_seen() -> None:
     """The same H for both and a fixed gap in cost: no spread at all, and yet no certainty from eight items."""
     rows = [Row(p, f"i{n}", "", 0.0, "ok", {"tokens": t}) for p, t in (("a", 10.0), ("b", 20.0)) for n in range(8)]

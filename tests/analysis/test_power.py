@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 
 from mashq.analysis.power import MAX_COST, Effect, Options, PowerReport, Sampled, power
 from mashq.analysis.results import Row, from_rows
+from mashq.analysis.score_report import Options as ScoreOptions
+from mashq.analysis.score_report import judge
 from mashq.errors import DataError
 from mashq.protocol.results import Cost, Results
 from mashq.protocol.score import ScoreRules
@@ -93,6 +95,7 @@ def test_no_difference_is_never_told_apart() -> None:
     document = plain(found)
     assert document["dq"] == 0 and document["needed"] is None and document["asked"] is None
     assert "no number of items would tell them apart" in shown(found)
+    assert "p0 and p1 have the same Q over 6 items" in shown(found) and "is ahead" not in shown(found)
     found = power(normal(1e-5, 0.3), FREE, options=QUICK)
     tiny = plain(found)
     assert tiny["needed"] is None and all(row["items"] <= MAX_COST for row in tiny["curve"])
@@ -160,6 +163,31 @@ def test_repeats_are_paid_for_too() -> None:
     assert any("played 3 times" in note for note in thrice["notes"])
     once = plain(power(one, FREE, options=TINY))["curve"][0]["costs"]["tokens"]
     assert thrice["curve"][0]["costs"]["tokens"] == pytest.approx(3 * once)
+
+
+def test_among_several_players_the_interval_is_the_one_that_a_score_prints() -> None:
+    """Six players, 40 items: the number promised is that of the simultaneous interval, which new scores confirm."""
+    random = np.random.default_rng(5)
+    shared = 0.3 * random.random(40)
+    h = [np.clip(0.45 + ahead + shared + random.normal(0, 0.2, 40), 0, 1) for ahead in (0.13, 0.03, 0, 0, 0, 0)]
+    found = power(results(*h), FREE, options=Options(samples=1000, full=60))
+    a, b = found.players
+    lead = next(own for own in judge(results(*h), ScoreOptions(FREE)).differences if {own.a, own.b} == {a, b})
+    assert (found.dq, found.low, found.high) == pytest.approx((lead.dq, lead.all_low, lead.all_high))
+    assert found.low is not None and found.low < (lead.low or 0.0) - 0.01
+    assert found.needed is not None
+    told = 0
+    for _ in range(60):
+        picked = random.integers(0, 40, found.needed)
+        again = judge(results(*(own[picked] for own in h)), ScoreOptions(FREE, resamples=200))
+        told += any((own.a, own.b) == (a, b) and (own.all_low or 0) > 0 for own in again.differences)
+    assert 0.65 <= told / 60 <= 0.95
+
+
+def test_among_very_many_players_a_pair_without_the_leader_has_an_interval_too() -> None:
+    random = np.random.default_rng(6)
+    found = power(results(*random.random((15, 30))), FREE, ("p3", "p4"), TINY)
+    assert set(found.players) == {"p3", "p4"} and found.low is not None and found.low < found.dq
 
 
 def test_a_reference_grows_with_the_items() -> None:

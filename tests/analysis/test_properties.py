@@ -87,7 +87,7 @@ def test_the_envelope_names_the_best_at_every_beta(rows: list[Row], beta: float)
     for one, two in pairwise(stretches):
         assert one.end == two.start and one.start < two.start
     for x in [beta, 0.0, *(s.start for s in stretches), stretches[-1].start + 10]:
-        holder = next(s.winner for s in reversed(stretches) if s.start <= x)
+        holder = next(s.winners[0] for s in reversed(stretches) if s.start <= x)
         values = [h - x * p for h, p, _ in found]
         assert values[holder] == pytest.approx(max(values), abs=1e-9)
 

@@ -2,18 +2,20 @@
 
 import json
 import math
+import re
 from importlib.resources import files
 
 import numpy as np
 import pytest
 
-from mashq.analysis.flips import envelope, simplex_shares
+from mashq.analysis.flips import chance_along, envelope, simplex_shares
 from mashq.analysis.intervals import draws
 from mashq.analysis.paper import paper
 from mashq.analysis.results import Row, from_rows
 from mashq.analysis.score_report import Options, judge
 from mashq.protocol.score import ScoreRules, figures, view
 from mashq.report.documents.base import dumped
+from mashq.report.text.score import leads, score_text
 
 RANDOM = np.random.default_rng(5)
 
@@ -96,15 +98,69 @@ def test_too_few_items_have_no_interval() -> None:
 
 def test_an_envelope_by_hand() -> None:
     stretches = envelope([0.9, 0.8, 0.5], [2.0, 1.0, 0.0])
-    assert [(s.start, s.winner) for s in stretches] == [(0.0, 0), (pytest.approx(0.1), 1), (pytest.approx(0.3), 2)]
-    assert [s.winner for s in envelope([0.5, 0.5], [1.0, 1.0])] == [0]
-    assert [s.winner for s in envelope([0.5, 0.5], [2.0, 1.0])] == [1]
+    wanted = [(0.0, (0,)), (pytest.approx(0.1), (1,)), (pytest.approx(0.3), (2,))]
+    assert [(s.start, s.winners) for s in stretches] == wanted
+    assert [s.winners for s in envelope([0.5, 0.5], [1.0, 1.0])] == [(0, 1)], "equal lines share the lead"
+    assert [s.winners for s in envelope([0.5, 0.5], [2.0, 1.0])] == [(1,)]
+    assert [s.winners for s in envelope([0.5, 0.5, 0.4], [1.0, 1.0 + 1e-16, 0.0])] == [(0, 1), (2,)]
 
 
 def test_shares_of_the_simplex_by_hand() -> None:
     """Equal H; A is cheap in one resource, B in the other: each wins half of the weightings."""
     shares = simplex_shares(np.array([0.5, 0.5]), np.array([[1.0, 0.0], [0.0, 1.0]]), 1.0, 0.1, 20_000, 0)
     assert shares == pytest.approx([0.5, 0.5], abs=0.02)
+    same = simplex_shares(np.array([0.5, 0.5, 0.2]), np.array([[1.0, 1.0]] * 3), 1.0, 0.1, 100, 0)
+    assert same == pytest.approx([0.5, 0.5, 0.0]), "a tie is shared"
+    along = chance_along(np.array([[0.5, 0.5, 0.2]] * 4), np.ones((4, 3)), 1.0, [0.0, 0.1])
+    assert along == pytest.approx(np.array([[0.5, 0.5, 0.0]] * 2))
+
+
+def test_a_player_alone_wins_and_leads_nothing() -> None:
+    alone = judge(from_rows(rows("A", 8, 0.9)), options())
+    assert alone.players[0].p_win is None and alone.players[0].q_low is not None
+    assert not alone.envelope and not alone.weight_envelopes
+    assert alone.simplex is None and alone.chance_along_beta is None
+    said = score_text(alone, "table")
+    assert "A played alone" in said and not re.search("P.win.|lead|[^_]wins|★|Pareto", said)
+
+
+def test_who_caused_what_is_left_out_is_told_apart_from_who_stopped() -> None:
+    """B refused one item, C stopped after five: the second is no reason to leave anything out."""
+    status = {"A": ["ok"] * 9, "B": ["refused"] + ["ok"] * 8, "C": ["ok"] * 5 + ["unanswered"] * 4}
+    table = [
+        Row(player, f"i{n}", "", 0.5 if how == "ok" else None, how, {"tokens": 1.0})
+        for player, own in status.items()
+        for n, how in enumerate(own)
+    ]
+    notes = judge(from_rows(table), options()).notes
+    assert "1 of 9 items are left out for all because a player refused or failed them: B (1)." in notes
+    assert "What a player did not get to, as when its budget ends, is not left out: it scores 0." in notes
+
+
+def test_equal_players_share_every_place() -> None:
+    """A and B are the same, C is worse and cheaper: nothing names A alone."""
+    table = [
+        Row(player, f"i{n}", "", h, "ok", {"tokens": tokens, "calls": 2.0})
+        for player, h, tokens in (("A", 0.8, 20.0), ("B", 0.8, 20.0), ("C", 0.5, 10.0))
+        for n in range(6)
+    ]
+    rules = ScoreRules(weights={"tokens": 1.0, "calls": 1.0})
+    found = judge(from_rows(table), Options(rules, resamples=100))
+    assert found.tied == ["A", "B"] and found.simplex == {"A": 0.5, "B": 0.5}
+    assert [(s.winner, s.names) for s in found.envelope] == [(None, ["A", "B"]), ("C", ["C"])]
+    by_weight = {name: [tuple(s.names) for s in part] for name, part in found.weight_envelopes.items()}
+    assert by_weight == {"tokens": [("A", "B"), ("C",)], "calls": [("A", "B")]}
+    assert all(view.tied == [["A", "B"]] and view.leaders == ("A", "B") for view in found.views)
+    written = dumped(found)["envelope"]
+    assert written[0]["tied"] == ["A", "B"] and "tied" not in written[1]
+
+
+def test_a_tie_at_one_beta_is_not_a_tie_at_every_beta() -> None:
+    """The same H, and costs that do not count: A is the cheaper, and leads wherever they do."""
+    table = [Row(p, f"i{n}", "", 0.6, "ok", {"tokens": t}) for p, t in (("A", 10.0), ("B", 30.0)) for n in range(5)]
+    found = judge(from_rows(table), Options(ScoreRules(beta=0.0, weights={"tokens": 1.0}), resamples=100))
+    assert found.tied == ["A", "B"] and [s.winner for s in found.envelope] == ["A"]
+    assert leads(found) == "A, B tie at beta 0 alone; A leads at every other."
 
 
 def test_the_leader_may_depend_on_the_rule_for_refusals_and_a_sentence_says_so() -> None:
@@ -115,7 +171,7 @@ def test_the_leader_may_depend_on_the_rule_for_refusals_and_a_sentence_says_so()
     assert (document["winner"], document["items"]) == ("A", 5)
     assert "B leads only if refusals score 0." in document["notes"]
     assert document["dropped"] == {"items": 5, "units": 5, "by": {"A": {"missing": 5, "alone": 5}}}
-    assert any("unanswered most by A (5)" in note for note in document["notes"])
+    assert any("refused or failed them: A (5)." in note for note in document["notes"])
     views = {(v["refusals"], v["normalise"]): v["ranking"] for v in document["views"]}
     assert views["penalised", "match"] == ["B", "A"] and views["answered", "match"] == ["A", "B"]
 

@@ -100,9 +100,9 @@ def compare(file: File, document: Document) -> None:
     if decided(result):
         assert (document["winner"], document["tied"]) == (result.winner, list(result.tied))
     compare_differences(result, document)
-    check_stretches(document["envelope"], "beta", beta_lines(result, rules))
-    scored = any(one.q is not None for one in result.players)
-    assert set(document["weight_envelopes"]) == (set(result.weights) if scored else set())
+    rivals = sum(one.q is not None for one in result.players) > 1
+    check_stretches(document["envelope"], "beta", beta_lines(result, rules) if rivals else {})
+    assert set(document["weight_envelopes"]) == (set(result.weights) if rivals else set())
     for name, found in document["weight_envelopes"].items():
         check_stretches(found, "weight", weight_lines(result, rules, name), result.weights[name])
     compare_fronts(result, document)
@@ -180,15 +180,18 @@ def check_stretches(found: Sequence[Document], what: str, lines: Lines, now: Fra
     begins = [entry[f"{what}_from"] for entry in found]
     ends = [entry[f"{what}_to"] for entry in found]
     assert begins[0] == 0 and ends[-1] is None and begins[1:] == ends[:-1]
-    assert all(left["winner"] != right["winner"] for left, right in pairwise(found))
-    for entry, begin, end in zip(found, begins, ends):
+    leaders = [entry.get("tied") or [entry["winner"]] for entry in found]
+    assert all(len(names) == 1 or entry["winner"] is None for names, entry in zip(leaders, found))
+    assert all(left != right for left, right in pairwise(leaders))
+    for names, begin, end in zip(leaders, begins, ends):
         for x in (exact(some) for some in (begin, end) if some is not None):
             heights = {name: (h - x * s, abs(h) + max(x, now) * s) for name, (h, s) in lines.items()}
-            on_top(entry["winner"], heights)
-        if end is None:
-            on_top(entry["winner"], {name: (-s, s) for name, (_, s) in lines.items()})
+            for leader in names:
+                on_top(leader, heights)
+        for leader in names if end is None else ():
+            on_top(leader, {name: (-s, s) for name, (_, s) in lines.items()})
     wanted = upper_envelope(lines)
-    if [one.winner for one in wanted] == [entry["winner"] for entry in found]:
+    if len(wanted) == len(leaders) and all(one.winner in names for one, names in zip(wanted, leaders)):
         for left, right, begin in zip(wanted, wanted[1:], begins[1:]):
             near(right.begin, begin, "where the leader changes", crossing_scale(left, right, lines, now))
 
@@ -279,7 +282,7 @@ def check_chances(result: Score, document: Document) -> None:
     able = {one.name for one in result.players if one.q is not None}
     chances = {one["name"]: one["p_win"] for one in document["players"]}
     wholes = [chances]
-    told = (document["items"] or 0) >= 5
+    told = (document["items"] or 0) >= 5 and len(able) > 1
     assert [chance is not None for chance in chances.values()] == [told] * len(chances)
     assert (document["chance_along_beta"] is not None) == told
     if told:

@@ -126,7 +126,9 @@ def test_an_unfinished_match_has_no_star_and_says_how_to_go_on(terminal: Any) ->
 
 def test_a_tie_tells_one_story(terminal: Any) -> None:
     said = "A tie: a and b have the same Q, 0.6875."
-    found = lines(terminal, winner=None, tied=["a", "b"], headline=said, envelope=[BetaStretch(0.0, None, "a")])
+    found = lines(
+        terminal, winner=None, tied=["a", "b"], headline=said, envelope=[BetaStretch(0.0, None, None, ["a", "b"])]
+    )
     at = found.index(said)
     assert found[at + 1] == "a, b tie at every beta." and not any(line.startswith("Q 0.6875") for line in found)
     assert "★" not in terminal(replace(MATCH, winner=None, tied=["a", "b"]), 400)

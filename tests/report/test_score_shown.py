@@ -133,7 +133,7 @@ def stars(document: ScoreReport) -> list[str]:
 def test_the_star_is_the_leaders() -> None:
     assert stars(REPORT) == ["b ★", "c", "a"] and table(REPORT).shaded == {0}
     tied = replace(REPORT, winner=None, tied=["c", "a"])
-    assert stars(tied) == ["b", "c ★", "a ★"] and table(tied).shaded == frozenset()
+    assert stars(tied) == ["b", "c", "a"] and table(tied).shaded == frozenset()
     open_ = replace(REPORT, winner=None)
     assert stars(open_) == ["b", "c", "a"] and table(open_).shaded == frozenset()
 
@@ -170,7 +170,17 @@ def test_what_is_unknown_is_a_question_mark_and_comes_last() -> None:
         ({"normalise": "per_item", "refusals": "answered"}, 0, "the reference per item; refusals: answered."),
         ({"weights": {}, "alpha": 2.0, "beta": 0.001}, 0, "Q = 2·H − 0.001·P; P counts nothing, relative"),
         ({"envelope": [BetaStretch(0.0, None, "b")]}, 3, "b leads at every beta."),
-        ({"tied": ["a", "b"], "envelope": [BetaStretch(0.0, None, "a")]}, 3, "a, b tie at every beta."),
+        ({"tied": ["a", "b"], "envelope": [BetaStretch(0.0, None, None, ["a", "b"])]}, 3, "a, b tie at every beta."),
+        (
+            {"tied": ["a", "b"], "envelope": [BetaStretch(0.0, None, "a")]},
+            3,
+            "a, b tie at beta 0.1 alone; a leads at every other.",
+        ),
+        (
+            {"tied": ["b", "c"], "envelope": [BetaStretch(0.0, 0.1, "b"), BetaStretch(0.1, None, None, ["c", "a"])]},
+            3,
+            "b, c tie at beta 0.1 alone. Leads by beta: b from 0 to 0.1, c and a from 0.1 on.",
+        ),
         ({"best_set": ["b"]}, 2, "Leads by beta: b from 0 to 0.04,"),
     ],
 )

@@ -195,8 +195,8 @@ def test_an_unfinished_run_has_no_star_and_says_how_to_go_on() -> None:
 
 def test_a_tie_one_trial_and_drawn_players() -> None:
     tie: dict[str, Any] = {"winner": None, "tied": ["a", "b"], "headline": "A tie: …"}
-    found = sentences(**tie, envelope=[BetaStretch(0.0, None, "b")])
-    assert found[1:4] == ["A tie: …", "a has the best Q in 1 of 4 trials.", "a, b tie at every beta."]
+    found = sentences(**tie, envelope=[BetaStretch(0.0, None, None, ["a", "b"])])
+    assert found[1:4] == ["A tie: …", "a and b have the best Q in 1 and 3 of 4 trials.", "a, b tie at every beta."]
     assert "★" not in str(trials.table(replace(TRIALS, **tie)).rows)
     assert not any("has the best Q" in line for line in sentences(trials=1))
     drawn = sentences(simulated=True, drawn=True, dropped=Dropped(items=0, units=0, by={}))

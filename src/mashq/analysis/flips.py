@@ -9,38 +9,47 @@ from dataclasses import dataclass
 import numpy as np
 
 from mashq.protocol.results import Floats
+from mashq.protocol.score import TIE
+
+SAME = 1e-12  # lines that differ by no more are one line, but for rounding
 
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """The winner from `start` to `end` (None: for ever)."""
+    """The winners from `start` to `end` (None: for ever): one, or those that share one line."""
 
     start: float
     end: float | None
-    winner: int
+    winners: tuple[int, ...]
 
 
 def envelope(heights: Sequence[float], slopes: Sequence[float]) -> tuple[Stretch, ...]:
-    """The upper envelope of the lines height - x * slope over x >= 0; equal lines go to the first."""
+    """The upper envelope of the lines height - x * slope over x >= 0; equal lines share their stretch."""
+
+    def same(line: int) -> tuple[int, ...]:
+        near = (abs(heights[i] - heights[line]) <= SAME and abs(slopes[i] - slopes[line]) <= SAME for i in everyone)
+        return tuple(i for i, is_near in zip(everyone, near, strict=True) if is_near)
+
+    everyone = range(len(heights))
     order = sorted(range(len(heights)), key=lambda i: (-heights[i], slopes[i], i))
     best, at = order[0], 0.0
     found: list[Stretch] = []
     while True:
         crossing: tuple[float, float, int] | None = None
-        for other in range(len(heights)):
-            if slopes[other] < slopes[best]:
+        for other in everyone:
+            if slopes[other] < slopes[best] and other not in same(best):
                 x = (heights[best] - heights[other]) / (slopes[best] - slopes[other])
                 candidate = (max(x, at), slopes[other], other)
                 crossing = candidate if crossing is None else min(crossing, candidate)
         if crossing is None:
-            return (*found, Stretch(at, None, best))
+            return (*found, Stretch(at, None, same(best)))
         if crossing[0] > at:
-            found.append(Stretch(at, crossing[0], best))
+            found.append(Stretch(at, crossing[0], same(best)))
         at, best = crossing[0], crossing[2]
 
 
 def simplex_shares(h: Floats, shares: Floats, alpha: float, beta: float, draws: int, seed: int) -> Floats:
-    """How much of the weight simplex each player wins: `shares` are players x resources.
+    """How much of the weight simplex each player wins, ties shared: `shares` are players x resources.
 
     By `draws` uniform points on the simplex, scaled to add up to the number of resources: good to about
     1 / sqrt(draws).
@@ -48,16 +57,23 @@ def simplex_shares(h: Floats, shares: Floats, alpha: float, beta: float, draws: 
     resources = shares.shape[1]
     weights = np.random.default_rng(seed).dirichlet(np.ones(resources), draws) * resources
     q = alpha * h - beta * (weights @ shares.T)
-    return np.bincount(q.argmax(axis=1), minlength=len(h)) / draws
+    return wins(q) / draws
 
 
 def chance_along(h: Floats, penalty: Floats, alpha: float, betas: Sequence[float]) -> Floats:
-    """The share of resamples (rows of `h` and `penalty`) that each player wins at each beta: betas x players."""
+    """The share of resamples (rows of `h` and `penalty`) that each player wins at each beta, ties shared: betas x
+    players."""
     out = np.zeros((len(betas), h.shape[1]))
     for at, beta in enumerate(betas):
-        q = np.where(np.isnan(h), -np.inf, alpha * h - beta * penalty)
-        out[at] = np.bincount(q.argmax(axis=1), minlength=h.shape[1]) / len(h)
+        out[at] = wins(alpha * h - beta * penalty) / len(h)
     return out
+
+
+def wins(q: Floats) -> Floats:
+    """How many rows each player won, ties shared; a row without a score for a player is not its win."""
+    filled = np.where(np.isnan(q), -np.inf, q)
+    best = filled >= filled.max(axis=1, keepdims=True) - TIE
+    return (best / best.sum(axis=1, keepdims=True)).sum(axis=0)
 
 
 def pareto(h: Sequence[float], cost: Sequence[float]) -> tuple[int, ...]:

@@ -14,20 +14,23 @@ a resample, and the leader's own interval, of more than MANY_PLAYERS, by that of
 
 The chance of winning belongs to the same picture: it is the share of resamples, spread as the interval of the first
 two is and taken both ways around the estimate, in which a player has the best Q. Of two players it is above 97.5%
-just when the interval excludes 0.
+just when the interval excludes 0. Of more, one whose Q varies much can win more of them than the leader; a note says
+so.
 """
 
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from statistics import NormalDist
 
 import numpy as np
 
 from mashq.analysis.bundles import bundled_view
+from mashq.analysis.flips import wins
 from mashq.analysis.scoring import influence
 from mashq.protocol.results import Floats
-from mashq.protocol.score import TIE, ScoreRules, View, figures
+from mashq.protocol.score import ScoreRules, View, figures
 
 LEVEL = 0.95
 RESAMPLES = 10_000
@@ -45,7 +48,7 @@ MAX_CELLS = 10_000_000  # of a block of draws: 80 MB
 PRODUCTS, FEWEST_ROWS = 400_000, 16  # a block of draws times some columns that one core is quickest with
 SMALL = 30.0
 MANY = 2_000  # degrees of freedom
-MANY_PLAYERS = 3
+MANY_PLAYERS, MAX_PAIRED = 3, 12
 FEWEST = 5
 FAR = 1e6
 
@@ -80,6 +83,16 @@ class Resampled:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Family:
+    """Differences whose intervals hold together: of how many players, the resampled |t| of each, and by resample the
+    largest of all pairs' differences over their standard errors."""
+
+    players: int
+    ratios: Floats
+    farthest_pair: Floats
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class _Drawn:
     """The resamples as they come: |t| of every column, how far Q, H and P moved, and the largest in each."""
 
@@ -88,6 +101,12 @@ class _Drawn:
     h: Floats
     penalty: Floats
     farthest_pair: Floats
+
+
+def compared(q: Floats) -> list[tuple[int, int]]:
+    """The pairs whose differences hold together: all, the better first; among many only the best against each."""
+    ranked = sorted((seat for seat in range(len(q)) if not np.isnan(q[seat])), key=lambda seat: (-q[seat], seat))
+    return list(combinations(ranked, 2)) if len(q) <= MAX_PAIRED else [(ranked[0], seat) for seat in ranked[1:]]
 
 
 def resample(
@@ -112,9 +131,8 @@ def resample(
     drawn = _draw(seen, rules, (first, second), resamples, seed, keep)
     multiple = _multiple(drawn.ratios, count, level)
     half = _half(multiple * error, count, rules.alpha, level)
-    wide = half
-    if players > 2:
-        wide = np.maximum(half, _together(drawn, multiple, error, players, count, rules.alpha, level))
+    family = Family(players, drawn.ratios[:, players:], drawn.farthest_pair)
+    wide = _together(family, multiple * error, error, count, rules.alpha, level)
     low, high = value - half, value + half
     leader = int(np.nanargmax(q))
     if players > MANY_PLAYERS:
@@ -130,12 +148,13 @@ def resample(
     wide_top = float((multiple * error)[at]) if at < len(value) else 0.0
     stretch = _stretch(drawn.q[:, leader] - drawn.q[:, second_best], wide_top, level)
     noise = _noise(drawn.q.shape, count, rules.alpha, level, seed)
-    spread = stretch * drawn.q + noise
-    wins = (_wins(q + spread) + _wins(q - spread)) / (2 * len(spread))
+    by = _stretches(stretch, drawn.farthest_pair, players, level)
+    spread = by * drawn.q + noise
+    chances = (wins(q + spread) + wins(q - spread)) / (2 * len(spread))
     ways = np.where(np.arange(len(drawn.h)) % 2, -1.0, 1.0)[:, None]
-    h = now.h[0] + ways * (stretch * drawn.h + noise[: len(drawn.h)] / rules.alpha)
-    penalty = now.penalty[0] + ways * stretch * drawn.penalty
-    return Resampled(low[:players], high[:players], spans, wins, h, penalty)
+    h = now.h[0] + ways * (by[: len(drawn.h)] * drawn.h + noise[: len(drawn.h)] / rules.alpha)
+    penalty = now.penalty[0] + ways * by[: len(drawn.h)] * drawn.penalty
+    return Resampled(low[:players], high[:players], spans, chances, h, penalty)
 
 
 def _draw(
@@ -147,7 +166,7 @@ def _draw(
     own = influence(dealt, under) - q[:, None]
     part = np.concatenate([own, own[first] - own[second]]).T
     size, squares = len(part), part**2
-    error = np.sqrt(_covariance(own) / size)
+    error = np.sqrt(variances(own) / size)
     blocks: list[tuple[Floats, ...]] = []
     kept = 0
     columns = max(part.shape[1], len(q) * len(dealt.costs) + 1)
@@ -165,13 +184,13 @@ def _draw(
                 q_moved,
                 (found.h - now.h[0])[some],
                 (found.penalty - now.penalty[0])[some],
-                _farthest_pair(q_moved, error),
+                farthest_pair(q_moved, error),
             )
         )
     return _Drawn(*(np.concatenate(parts) for parts in zip(*blocks, strict=True)))
 
 
-def _covariance(own: Floats) -> Floats:
+def variances(own: Floats) -> Floats:
     """The variance of each pair's difference by item; on the diagonal, of each player's own."""
     products = own @ own.T / max(own.shape[1] - 1, 1)
     variance = np.diag(products)
@@ -180,7 +199,7 @@ def _covariance(own: Floats) -> Floats:
     return np.maximum(found, 0.0)
 
 
-def _farthest_pair(moved: Floats, error: Floats) -> Floats:
+def farthest_pair(moved: Floats, error: Floats) -> Floats:
     """By resample, the largest of all pairs' differences, each over its standard error."""
     by_player = np.ascontiguousarray(moved.T)
     gone = np.isnan(by_player).any(axis=0)
@@ -210,9 +229,13 @@ def draws(count: int, resamples: int, seed: int, columns: int = 0) -> Iterator[F
         yield np.bincount(picked.ravel(), minlength=size * count).reshape(size, count).astype(np.float64)
 
 
-def half_width(error: Floats, ratios: Floats, count: int, alpha: float, level: float = LEVEL) -> Floats:
-    """Half the width of intervals of `count` items, from their standard errors and the resampled |t|."""
-    return _half(_multiple(ratios, count, level) * error, count, alpha, level)
+def half_width(
+    error: Floats, ratios: Floats, count: int, alpha: float, level: float = LEVEL, family: Family | None = None
+) -> Floats:
+    """Half the width of intervals of `count` items, from their standard errors and the resampled |t|; with a family,
+    of those that hold together with all its differences."""
+    wide = _multiple(ratios, count, level) * error
+    return _half(wide, count, alpha, level) if family is None else _together(family, wide, error, count, alpha, level)
 
 
 def quantile(values: Floats, at: float) -> Floats:
@@ -240,22 +263,23 @@ def unseen(count: int, alpha: float, level: float = LEVEL) -> float:
     return _student(0.5 + level / 2, count - 1) * alpha * 0.5 / count * min(1.0, SMALL / count)
 
 
-def _together(
-    drawn: _Drawn, multiple: Floats, error: Floats, players: int, count: int, alpha: float, level: float
-) -> Floats:
-    """Half the widths of intervals that hold for all differences at once.
+def _together(family: Family, wide: Floats, error: Floats, count: int, alpha: float, level: float) -> Floats:
+    """Half the widths of intervals that hold for all differences at once, from `wide`, those of single ones before
+    what is added for the unseen.
 
     One interval's multiple is raised as far as that of the largest of all pairs' differences is above that of one,
     and to no less than the 95% point of the largest resampled |t| of the differences at hand.
     """
-    normal, size = NormalDist(), players * (players - 1) // 2
+    half = _half(wide, count, alpha, level)
+    if family.players <= 2:
+        return half
+    normal, size = NormalDist(), family.players * (family.players - 1) // 2
     one = normal.inv_cdf(0.5 + level / 2)
     bonferroni = normal.inv_cdf(1 - (1 - level) / 2 / size)
-    largest = min(max(float(quantile(drawn.farthest_pair, level)), one), bonferroni)
+    largest = min(max(float(quantile(family.farthest_pair, level)), one), bonferroni)
     raised = _student(normal.cdf(largest), count - 1) / _student(0.5 + level / 2, count - 1)
-    least = _largest(drawn.ratios[:, players:], size, count, level)
-    wide = np.maximum(multiple * raised, least) * error
-    return np.hypot(wide, raised * unseen(count, alpha, level))
+    least = _largest(family.ratios, size, count, level)
+    return np.maximum(half, np.hypot(np.maximum(wide * raised, least * error), raised * unseen(count, alpha, level)))
 
 
 def _picked(ratios: Floats, multiple: float, players: int, count: int, level: float) -> float:
@@ -309,6 +333,20 @@ def _stretch(moved: Floats, wide: float, level: float) -> float:
     return max(1.0, wide / usual) if usual > 1e-12 else 1.0
 
 
+def _stretches(full: float, farthest: Floats, players: int, level: float) -> Floats:
+    """By how much each resample is stretched: of two players all by as much, of more those at the end of the interval
+    by as much and nearer ones by less, as quantiles of Student's t lie beyond the normal's: in proportion to 1 + z².
+
+    Stretched all by as much, whoever varies little would lose its lead by the width of the others alone.
+    """
+    if players <= 2:
+        return np.full((len(farthest), 1), full)
+    square = NormalDist().inv_cdf(0.5 + level / 2) ** 2
+    end = float(quantile(farthest, level))
+    away = np.minimum(farthest / end, 2.0) if end > 1e-12 else np.ones_like(farthest)
+    return (1 + (full - 1) * (1 + square * away**2) / (1 + square))[:, None]
+
+
 def _noise(shape: tuple[int, int], count: int, alpha: float, level: float, seed: int) -> Floats:
     """What the term for unseen failures adds to Q in each resample."""
     one = unseen(count, alpha, level) / NormalDist().inv_cdf(0.5 + level / 2) / np.sqrt(2)
@@ -320,10 +358,3 @@ def ratio(moved: Floats, error: Floats) -> Floats:
     tiny = error <= 1e-12
     found = np.divide(moved, error, out=np.zeros_like(moved), where=~tiny)
     return np.where(np.isnan(moved) | (tiny & (moved > 1e-12)), FAR, found)
-
-
-def _wins(q: Floats) -> Floats:
-    """How many resamples each player won, ties shared; a resample without a score for a player is not its win."""
-    filled = np.where(np.isnan(q), -np.inf, q)
-    best = filled >= filled.max(axis=1, keepdims=True) - TIE
-    return (best / best.sum(axis=1, keepdims=True)).sum(axis=0)

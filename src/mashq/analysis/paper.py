@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from mashq.analysis.flips import envelope
-from mashq.analysis.parts import BetaStretch
+from mashq.analysis.parts import BetaStretch, shared
 from mashq.analysis.results import Row, from_rows
 from mashq.protocol.score import Figures, ScoreRules, figures, view
 
@@ -236,6 +236,6 @@ def _best_of_n(counts: Sequence[Figure]) -> BestOfN:
         ],
         most_factual=names[top],
         winner=names[best],
-        envelope=[BetaStretch(s.start, s.end, names[s.winner]) for s in stretches],
+        envelope=[BetaStretch(s.start, s.end, *shared([names[at] for at in s.winners])) for s in stretches],
         reversal=Reversal(beta_from=stretches[0].end, beta_to=None) if len(stretches) > 1 else None,
     )

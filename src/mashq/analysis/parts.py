@@ -6,7 +6,7 @@ spreads a mapping or another result among its neighbours, `OPTIONAL` leaves the 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 Costs = Mapping[str, float | None]
@@ -54,8 +54,15 @@ class BetaStretch:
     """Where the stretch begins."""
     beta_to: float | None
     """Where it ends; null: never."""
-    winner: str
-    """The player that leads there."""
+    winner: str | None
+    """The player that leads there; null for a tie."""
+    tied: Sequence[str] | None = field(default=None, metadata=OPTIONAL)
+    """Who share the lead there; absent where one leads."""
+
+    @property
+    def names(self) -> Sequence[str]:
+        """Whoever leads there."""
+        return _leaders(self.winner, self.tied)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,5 +73,21 @@ class WeightStretch:
     """Where the stretch begins."""
     weight_to: float | None
     """Where it ends; null: never."""
-    winner: str
-    """The player that leads there."""
+    winner: str | None
+    """The player that leads there; null for a tie."""
+    tied: Sequence[str] | None = field(default=None, metadata=OPTIONAL)
+    """Who share the lead there; absent where one leads."""
+
+    @property
+    def names(self) -> Sequence[str]:
+        """Whoever leads there."""
+        return _leaders(self.winner, self.tied)
+
+
+def shared(names: Sequence[str]) -> tuple[str | None, Sequence[str] | None]:
+    """A winner, or who share its place."""
+    return (names[0], None) if len(names) == 1 else (None, names)
+
+
+def _leaders(winner: str | None, tied: Sequence[str] | None) -> Sequence[str]:
+    return tied or ([] if winner is None else [winner])

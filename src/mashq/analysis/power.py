@@ -2,8 +2,9 @@
 
 Recorded items are drawn with replacement, n of them at a time, all players' scores and costs of an item together; the
 power at n is the share of such samples in which the interval of Q's difference lies on its side of 0. The interval is
-the one that `score` makes: in the search its multiple of the standard error comes from the drawn samples themselves,
-and at the number found it is made anew, in full, in a few hundred samples, which is the power reported there.
+the one that `score` prints, which among more than two players holds together with those of all differences: in the
+search its multiple of the standard error comes from the drawn samples themselves, and at the number found it is made
+anew, in full, in a few hundred samples, which is the power reported there.
 
 All of this takes the recorded difference for the true one, and that difference is itself uncertain: a lucky record
 promises too much. So the number is also given for both ends of the difference's interval.
@@ -18,7 +19,7 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
-from mashq.analysis.intervals import FEWEST, half_width, ratio, resample
+from mashq.analysis.intervals import FEWEST, Family, compared, farthest_pair, half_width, ratio, resample, variances
 from mashq.analysis.parts import Costs
 from mashq.analysis.scoring import influence
 from mashq.errors import DataError
@@ -95,7 +96,7 @@ class PowerReport:
     dq: float
     """The difference in Q that is taken for the true one."""
     low: float | None
-    """Lower end of its interval."""
+    """Lower end of its interval, which holds together with those of all other differences, as in a score."""
     high: float | None
     """Upper end of its interval."""
     own_dq: float
@@ -164,12 +165,13 @@ def power(
             else f"there are {len(seen.items)} scored items: at least {FEWEST} are needed to say anything"
         )
     a, b = _pair(results, seen, rules, pair, in_order=effect is not None)
-    found = resample(seen, rules, [(a, b)], options.resamples, options.seed, level=options.level)
+    pairs = _with_others(seen, rules, (a, b))
+    found = resample(seen, rules, pairs, options.resamples, options.seed, level=options.level)
     span = found.differences[0]
-    own, low, high = span.value, span.low, span.high
-    effect = effect or Effect(own, low, high)
-    at = _sampler(seen, rules, (a, b), options)
-    needed, full = _confirmed(at, seen, rules, (a, b), effect.value, own, options)
+    own = span.value
+    effect = effect or Effect(own, span.all_low, span.all_high)
+    at = _sampler(seen, rules, pairs, options)
+    needed, full = _confirmed(at, seen, rules, pairs, effect.value, own, options)
     asked = len(seen.items) / len(set(results.item_of[results.present.any(axis=0)].tolist()))
     said += _doubts(len(seen.items), asked, results.trials)
     return PowerReport(
@@ -212,24 +214,34 @@ def _pair(
     return ranked[0], ranked[1]
 
 
-def _sampler(seen: View, rules: ScoreRules, pair: tuple[int, int], options: Options) -> Callable[[int], Sampled]:
-    """Samples of a size, drawn when asked for and remembered."""
-    parts = influence(seen, rules)
-    now = figures(seen, rules).q[0]
-    value = float(now[pair[0]] - now[pair[1]])
-    part = parts[pair[0]] - parts[pair[1]] - value
+def _with_others(seen: View, rules: ScoreRules, pair: tuple[int, int]) -> list[tuple[int, int]]:
+    """The pair, and the other differences that its interval holds together with."""
+    others = [other for other in compared(figures(seen, rules).q[0]) if set(other) != set(pair)]
+    return [pair, *others]
+
+
+def _sampler(
+    seen: View, rules: ScoreRules, pairs: Sequence[tuple[int, int]], options: Options
+) -> Callable[[int], Sampled]:
+    """Samples of a size, drawn when asked for and remembered; the first of the pairs is the one in question."""
+    parts, now = influence(seen, rules), figures(seen, rules).q[0]
+    first, second = np.array(pairs).T
+    part = (parts[first] - parts[second] - (now[first] - now[second])[:, None]).T
+    squares, apart = part**2, variances(parts - now[:, None])
 
     @cache
     def at(size: int) -> Sampled:
-        moved, error = list[Floats](), list[Floats]()
+        blocks: list[tuple[Floats, Floats, Floats]] = []
         for drawn in _drawn(len(part), size, options):
-            q = figures(seen, rules, drawn).q
-            moved.append(q[:, pair[0]] - q[:, pair[1]] - value)
-            spread = drawn @ part**2 / size - (drawn @ part / size) ** 2
-            error.append(np.sqrt(np.maximum(spread, 0.0) / max(size - 1, 1)))
-        away, errors = np.concatenate(moved), np.concatenate(error)
-        ratios = ratio(np.abs(away), errors * math.sqrt((size - 1) / size))
-        return Sampled(away, half_width(errors, ratios, size, rules.alpha, options.level))
+            q = figures(seen, rules, drawn).q - now
+            spread = drawn @ squares / size - (drawn @ part / size) ** 2
+            errors = np.sqrt(np.maximum(spread, 0.0) / max(size - 1, 1))
+            blocks.append((q[:, first] - q[:, second], errors, farthest_pair(q, np.sqrt(apart / size))))
+        moved, errors, farthest = (np.concatenate(own) for own in zip(*blocks, strict=True))
+        ratios = ratio(np.abs(moved), errors * math.sqrt((size - 1) / size))
+        family = Family(len(now), ratios, farthest)
+        half = half_width(errors[:, 0], ratios[:, 0], size, rules.alpha, options.level, family)
+        return Sampled(moved[:, 0], half)
 
     return at
 
@@ -279,7 +291,7 @@ def _confirmed(
     at: Callable[[int], Sampled],
     seen: View,
     rules: ScoreRules,
-    pair: tuple[int, int],
+    pairs: Sequence[tuple[int, int]],
     effect: float,
     own: float,
     options: Options,
@@ -288,18 +300,18 @@ def _confirmed(
     needed = _needed(at, effect, options)
     if needed is None:
         return None, None
-    full = _in_full(seen, rules, pair, needed, effect - own, options)
+    full = _in_full(seen, rules, pairs, needed, effect - own, options)
     for _ in range(STEPS):
         error = 1.0 if full is None else math.sqrt(options.power * (1 - options.power) / full.samples)
         if full is None or full.power >= options.power - 2 * error:
             break
         needed = min(MAX_COST, math.ceil(1.1 * needed))
-        full = _in_full(seen, rules, pair, needed, effect - own, options)
+        full = _in_full(seen, rules, pairs, needed, effect - own, options)
     return needed, full
 
 
 def _in_full(
-    seen: View, rules: ScoreRules, pair: tuple[int, int], size: int, shift: float, options: Options
+    seen: View, rules: ScoreRules, pairs: Sequence[tuple[int, int]], size: int, shift: float, options: Options
 ) -> InFull | None:
     """The power at a size by intervals made in full, moved by `shift`; None where that would take too long."""
     samples = min(options.full, WORK // size // RESAMPLES)
@@ -313,8 +325,8 @@ def _in_full(
     told = 0
     for seed in seeds:
         picked = random.integers(0, len(seen.items), size)
-        found = resample(_part(seen, picked), rules, [pair], RESAMPLES, seed, keep=1, level=options.level)
-        low = found.differences[0].low
+        found = resample(_part(seen, picked), rules, pairs, RESAMPLES, seed, keep=1, level=options.level)
+        low = found.differences[0].all_low
         told += low is not None and low + shift > 0
     return InFull(samples=samples, power=told / samples)
 

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
 from statistics import median
 from typing import Literal
 
@@ -11,14 +10,15 @@ import numpy as np
 
 from mashq.analysis import bundles
 from mashq.analysis.flips import chance_along, envelope, pareto, simplex_shares
-from mashq.analysis.intervals import FEWEST, LEVEL, MANY_PLAYERS, RESAMPLES, Resampled, resample
-from mashq.analysis.parts import BetaStretch, Lead, WeightStretch
+from mashq.analysis.intervals import FEWEST, LEVEL, MANY_PLAYERS, RESAMPLES, Resampled, compared, resample
+from mashq.analysis.parts import BetaStretch, Lead, WeightStretch, shared
 from mashq.analysis.score_types import Chances, Dropped, Missing, Ranking, ScoredPlayer, ScoreReport, chance_said
 from mashq.analysis.substance import beaten, floors_under, headline_more, other_height
 from mashq.protocol.resources import RESOURCES, TABLE
 from mashq.protocol.results import ABSENT, Floats, Results
 from mashq.protocol.score import (
     REFUSALS,
+    TIE,
     Figures,
     PlayerScore,
     Refusals,
@@ -35,7 +35,6 @@ from mashq.protocol.score import (
     view,
 )
 
-MAX_PAIRED = 12
 FAITHFUL = 0.5
 HEAVY, FAIR = 0.1, 3.0  # an item's part of a total that is worth a note, and at least so many times its fair part
 SIMPLEX_DRAWS = 20_000
@@ -65,7 +64,7 @@ def judge(results: Results, options: Options, notes: Sequence[str] = ()) -> Scor
     seen = view(results, rules.refusals, tuple(rules.weights))
     now = figures(seen, rules)
     names = results.players
-    pairs = _pairs(now.q[0])
+    pairs = compared(now.q[0])
     drawn = (
         None if results.totals or not seen.items else resample(seen, rules, pairs, options.resamples, options.seed)
     )
@@ -77,7 +76,8 @@ def judge(results: Results, options: Options, notes: Sequence[str] = ()) -> Scor
     said += beaten(floors, result.players, rules)
     known = [seat for seat, row in enumerate(result.players) if row.q is not None]
     heights, slopes = (rules.alpha * now.h[0, known]).tolist(), now.penalty[0, known].tolist()
-    stretches = envelope(heights, slopes) if known else ()
+    rivals = len(known) > 1
+    stretches = envelope(heights, slopes) if rivals else ()
     return ScoreReport(
         alpha=rules.alpha,
         beta=rules.beta,
@@ -89,7 +89,7 @@ def judge(results: Results, options: Options, notes: Sequence[str] = ()) -> Scor
         units=None if results.totals else result.units,
         trials=results.trials,
         level=LEVEL,
-        players=_players(results, result, drawn),
+        players=_players(results, result, drawn, rivals=rivals),
         floors=floors,
         winner=result.winner if options.finished else None,
         tied=list(result.tied) if options.finished else [],
@@ -97,10 +97,10 @@ def judge(results: Results, options: Options, notes: Sequence[str] = ()) -> Scor
         best_set=_best_set(result, leads),
         headline=_headline(result, leads, drawn, options, results),
         differences=leads,
-        envelope=[BetaStretch(s.start, s.end, names[known[s.winner]]) for s in stretches],
-        weight_envelopes=_weight_envelopes(names, seen, now, rules),
-        simplex=_simplex(names, seen, now, rules, options.seed),
-        chance_along_beta=_chance(names, drawn, rules),
+        envelope=[BetaStretch(s.start, s.end, *shared([names[known[at]] for at in s.winners])) for s in stretches],
+        weight_envelopes=_weight_envelopes(names, seen, now, rules) if rivals else {},
+        simplex=_simplex(names, seen, now, rules, options.seed) if rivals else None,
+        chance_along_beta=_chance(names, drawn, rules) if rivals else None,
         pareto=[names[known[at]] for at in pareto(now.h[0, known].tolist(), now.penalty[0, known].tolist())],
         pareto_by=_fronts(results, rules, now, known),
         views=views,
@@ -112,12 +112,6 @@ def judge(results: Results, options: Options, notes: Sequence[str] = ()) -> Scor
 def normaliser(rules: ScoreRules) -> Literal["match", "reference", "per_item"]:
     """What costs are relative to."""
     return "match" if rules.reference is None else "per_item" if rules.per_item else "reference"
-
-
-def _pairs(q: Floats) -> list[tuple[int, int]]:
-    """All pairs, the better first; among many players only the best against each other one."""
-    ranked = sorted((seat for seat in range(len(q)) if not np.isnan(q[seat])), key=lambda seat: (-q[seat], seat))
-    return list(combinations(ranked, 2)) if len(q) <= MAX_PAIRED else [(ranked[0], seat) for seat in ranked[1:]]
 
 
 def _leads(names: Sequence[str], q: Floats, pairs: list[tuple[int, int]], drawn: Resampled | None) -> list[Lead]:
@@ -185,6 +179,8 @@ def _few(items: int) -> str:
 
 
 def _and(names: Sequence[str]) -> str:
+    if len(names) == 1:
+        return names[0]
     return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) <= 5 else some(names)
 
 
@@ -194,17 +190,31 @@ def _minus(value: float) -> str:
     return text.replace("-", "−") if float(text) else f"{0.0:.4f}"
 
 
-def _players(results: Results, result: Score, drawn: Resampled | None) -> list[ScoredPlayer]:
+def _players(results: Results, result: Score, drawn: Resampled | None, *, rivals: bool) -> list[ScoredPlayer]:
     faithful = faithful_answers(results, result.rules.refusals)
     asked = np.asarray(results.present.any(axis=1))
+    chances = None if drawn is None or not rivals else drawn.p_win
     return [
-        _player(row, drawn, seat, None if results.totals else float(faithful[seat]), asked=bool(asked[seat]))
+        _player(
+            row,
+            drawn,
+            seat,
+            None if results.totals else float(faithful[seat]),
+            asked=bool(asked[seat]),
+            chance=None if chances is None else _number(chances[seat]),
+        )
         for seat, row in enumerate(result.players)
     ]
 
 
 def _player(
-    row: PlayerScore, drawn: Resampled | None, seat: int, faithful: float | None, *, asked: bool
+    row: PlayerScore,
+    drawn: Resampled | None,
+    seat: int,
+    faithful: float | None,
+    *,
+    asked: bool,
+    chance: float | None,
 ) -> ScoredPlayer:
     dollars = row.costs["dollars"]
     low = None if drawn is None or drawn.low is None else _number(drawn.low[seat])
@@ -223,7 +233,7 @@ def _player(
         q_max=_finite(row.q_max),
         q_low=low,
         q_high=high,
-        p_win=None if drawn is None or drawn.p_win is None else _number(drawn.p_win[seat]),
+        p_win=chance,
         dollars_per_faithful=None if dollars is None or not faithful else dollars / faithful,
         words=row.words,
         coverage=row.coverage,
@@ -252,7 +262,9 @@ def _weight_envelopes(
     for name, part in _shares(seen, now, rules).items() if len(known) else ():
         height = now.q[0] + rules.beta * rules.weights[name] * part
         found = envelope(height[known].tolist(), (rules.beta * part)[known].tolist())
-        out[name] = [WeightStretch(s.start, s.end, players[int(known[s.winner])]) for s in found]
+        out[name] = [
+            WeightStretch(s.start, s.end, *shared([players[int(known[at])] for at in s.winners])) for s in found
+        ]
     return out
 
 
@@ -308,15 +320,27 @@ def _views(results: Results, rules: ScoreRules) -> list[Ranking]:
         if rules.reference is not None:
             normalisers[normaliser(rules)] = rules
         for name, by in normalisers.items():
-            ranking: list[str] | None = None
             q = figures(seen, by).q[0] if seen.items else np.array([np.nan])
-            if not np.isnan(q).all():
-                order = sorted(range(len(q)), key=lambda seat: (math.inf if np.isnan(q[seat]) else -q[seat], seat))
-                ranking = [results.players[seat] for seat in order]
+            ranking, tied = (None, None) if np.isnan(q).all() else _ranked(results.players, q)
             views.append(
-                Ranking(refusals=refusals, normalise=name, h=rules.h, items=len(seen.items), ranking=ranking)
+                Ranking(
+                    refusals=refusals, normalise=name, h=rules.h, items=len(seen.items), ranking=ranking, tied=tied
+                )
             )
     return views
+
+
+def _ranked(players: Sequence[str], q: Floats) -> tuple[list[str], list[list[str]] | None]:
+    """The players, best first and those without a score last; and who of them share a place."""
+    order = sorted(range(len(q)), key=lambda seat: (math.inf if np.isnan(q[seat]) else -q[seat], seat))
+    places: list[list[int]] = []
+    for seat in order:
+        if places and abs(q[places[-1][0]] - q[seat]) < TIE:
+            places[-1].append(seat)
+        else:
+            places.append([seat])
+    tied = [[players[seat] for seat in place] for place in places if len(place) > 1]
+    return [players[seat] for seat in order], tied or None
 
 
 def _other_view(results: Results, rules: ScoreRules) -> list[Ranking]:
@@ -324,14 +348,16 @@ def _other_view(results: Results, rules: ScoreRules) -> list[Ranking]:
     other = other_height(results, rules)
     if other is None or not other.items:
         return []
-    order = sorted(other.players, key=lambda row: math.inf if row.q is None else -row.q)
+    q = np.array([np.nan if row.q is None else row.q for row in other.players])
+    ranking, tied = _ranked([row.name for row in other.players], q)
     return [
         Ranking(
             refusals=rules.refusals,
             normalise=normaliser(rules),
             h=other.rules.h,
             items=other.items,
-            ranking=[row.name for row in order],
+            ranking=ranking,
+            tied=tied,
         )
     ]
 
@@ -353,21 +379,23 @@ def _dependence(every: Sequence[Ranking], rules: ScoreRules) -> list[str]:
     views = [v for v in every if v.h == rules.h]
     own = next((v for v in views if (v.refusals, v.normalise) == (rules.refusals, normaliser(rules))), None)
     other = next((v for v in every if v.h != rules.h), None)
-    first, second = (next(iter((v and v.ranking) or ()), None) for v in (own, other))
-    if other is not None and first is not None and second is not None and first != second:
-        notes.append(f"The leader depends on what H means: {first} if it is {rules.h}, {second} if it is {other.h}.")
-    leaders = {v.refusals: v.ranking[0] for v in views if v.normalise == "match" and v.ranking}
+    first, second = (v.leaders if v is not None else () for v in (own, other))
+    if other is not None and first and second and first != second:
+        one, two = _and(first), _and(second)
+        notes.append(f"The leader depends on what H means: {one} if it is {rules.h}, {two} if it is {other.h}.")
+    leaders = {v.refusals: v.leaders for v in views if v.normalise == "match" and v.leaders}
     if len(set(leaders.values())) > 1:
-        for name in dict.fromkeys(leaders.values()):
-            where = [SAYING[rule] for rule, leader in leaders.items() if leader == name]
-            notes.append(f"{name} leads only {' or '.join(where)}.")
+        for names in dict.fromkeys(leaders.values()):
+            where = [SAYING[rule] for rule, own_leaders in leaders.items() if own_leaders == names]
+            how = "leads" if len(names) == 1 else "tie"
+            notes.append(f"{_and(names)} {how} only {' or '.join(where)}.")
     by_normaliser: dict[str, set[str]] = {}
     for v in views:
-        if v.ranking:
-            by_normaliser.setdefault(v.refusals, set()).add(v.ranking[0])
-    for rule, names in by_normaliser.items():
-        if len(names) > 1:
-            notes.append(f"Under {rule} the leader depends on the normaliser: {' or '.join(sorted(names))}.")
+        if v.leaders:
+            by_normaliser.setdefault(v.refusals, set()).add(_and(v.leaders))
+    for rule, found in by_normaliser.items():
+        if len(found) > 1:
+            notes.append(f"Under {rule} the leader depends on the normaliser: {' or '.join(sorted(found))}.")
     return notes
 
 
@@ -397,6 +425,7 @@ def _doubts(results: Results, seen: View, rules: ScoreRules, drawn: Resampled | 
         notes.append(f"Only {count} items: the intervals are wide, and rightly so.")
     if drawn is not None:
         notes += bundles.told(count)
+        notes += _likelier(results.players, rules, seen, drawn)
     if results.trials > 1 and seen.items:
         notes.append(f"Up to {results.trials} trials of an item are averaged first: items are the unit.")
     if drawn is not None and drawn.low is not None and len(results.players) > MANY_PLAYERS:
@@ -406,15 +435,31 @@ def _doubts(results: Results, seen: View, rules: ScoreRules, drawn: Resampled | 
         )
     lost = _dropped(results)
     if rules.refusals == "intersection" and lost.units and seen.items:
-        worst = [f"{name} ({row.missing})" for name, row in lost.by.items()]
+        who = [f"{name} ({row.missing})" for name, row in lost.by.items()]
         what = "items" if results.trials == 1 else "items (each trial counted)"
+        how = [("refused or failed", results.broken), ("was not asked", results.status == ABSENT)]
+        why = " or ".join(said for said, cells in how if cells.any())
         notes.append(
-            f"{lost.units} of {len(results.item_of)} {what} are left out because not everyone answered them; "
-            f"unanswered most by {some(worst)}."
+            f"{lost.units} of {len(results.item_of)} {what} are left out for all because a player {why} them: "
+            f"{some(who)}."
         )
+        if (results.present & ~results.answered & ~results.broken).any():
+            notes.append("What a player did not get to, as when its budget ends, is not left out: it scores 0.")
     if rules.refusals != "intersection" and (results.status == ABSENT).any():
         notes.append("Some players were not asked every item: means and costs are over the items each was asked.")
     return notes
+
+
+def _likelier(players: Sequence[str], rules: ScoreRules, seen: View, drawn: Resampled) -> list[str]:
+    """Who wins more resamples than the leader, since its Q varies more."""
+    q, chances = figures(seen, rules).q[0], drawn.p_win
+    if chances is None or np.isnan(q).all():
+        return []
+    leader, likely = int(np.nanargmax(q)), int(np.argmax(chances))
+    if chances[likely] < chances[leader] + TIE or q[likely] > q[leader] - TIE:
+        return []
+    name, first = players[likely], players[leader]
+    return [f"{name} has a larger P(win) than {first}, whose Q is higher: {name}'s Q varies more with the items."]
 
 
 def _heavy(seen: View, players: Sequence[str], rules: ScoreRules) -> list[str]:

@@ -42,7 +42,7 @@ class ScoredPlayer:
     q_high: float | None
     """Upper end of the interval of Q."""
     p_win: float | None
-    """The chance that it has the best Q, by resampled items; null where there are too few."""
+    """The chance that it has the best Q, by resampled items; null where there are too few, and without rivals."""
     dollars_per_faithful: float | None
     """Dollars for each answer that the judge gives an H of 0.5 or more."""
     words: float | None = None
@@ -60,7 +60,7 @@ class Chances:
     beta: float
     """The weight of P."""
     p: Mapping[str, float]
-    """By player, the share of resampled matches that it wins."""
+    """By player, the share of resampled matches that it wins; a tie is shared."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,6 +77,14 @@ class Ranking:
     """How many items are scored."""
     ranking: Sequence[str] | None
     """The players, best first; null where no item is scored."""
+    tied: Sequence[Sequence[str]] | None = field(default=None, metadata=OPTIONAL)
+    """Those of them that share a place; absent where nobody does."""
+
+    @property
+    def leaders(self) -> tuple[str, ...]:
+        """Who comes first, alone or tied; nobody where no item is scored."""
+        first = tuple((self.ranking or ())[:1])
+        return next((tuple(names) for names in self.tied or () if names[0] in first), first)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,13 +152,13 @@ class ScoreReport:
     differences: Sequence[Lead]
     """Differences in Q, the better player first: of all pairs, or of the best against each other one."""
     envelope: Sequence[BetaStretch]
-    """Who leads at which beta."""
+    """Who leads at which beta; empty where there is nobody to lead."""
     weight_envelopes: Mapping[str, Sequence[WeightStretch]]
     """By resource, who leads at which weight of it."""
     simplex: Mapping[str, float] | None
-    """By player, the share of all weightings of the resources under which it wins."""
+    """By player, the share of all weightings of the resources under which it wins; those of a tie are shared."""
     chance_along_beta: Sequence[Chances] | None
-    """The chances of winning along beta; null without items."""
+    """The chances of winning along beta; null without items or rivals."""
     pareto: Sequence[str]
     """The players whom nobody beats in both H and P."""
     pareto_by: Mapping[str, Sequence[str]]

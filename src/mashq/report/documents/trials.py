@@ -76,7 +76,7 @@ class TrialsPlayer:
     p_win: float | None
     """The chance that it has the best Q, by resampled items."""
     wins: int
-    """In how many trials it has the best Q."""
+    """In how many trials it has the best Q, alone or tied."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,7 +153,7 @@ def document(season: Season, changed: Sequence[Played] | None = None) -> Trials:
     results = from_matches(matches)
     report = judge(results, Options(rules, finished=season.finished))
     each = [score(from_match(match), rules) for match in matches]
-    wins = Counter(trial.winner for trial in each)
+    wins = Counter(name for trial in each for name in trial.tied or (trial.winner,))
     over = sum(one.finished for one in played)
     same = len({repr([(row.h, row.penalty) for row in trial.players]) for trial in each}) == 1
     alike = (

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from mashq.analysis.parts import BetaStretch
 from mashq.analysis.score_types import ScoredPlayer, chance_said
 from mashq.protocol.resources import RESOURCES
 from mashq.report.documents.trials import Trials
@@ -91,9 +92,14 @@ def _flips(facts: Facts, known: dict[str, str], by: Mapping[str, ScoredPlayer]) 
     for stretch in judged.envelope:
         start = stretch.beta_from
         if start and start <= facts.most_beta:
-            winner = by[stretch.winner]
+            winner = by[stretch.names[0]]
             q = q_of(facts.rules, start, winner.h or 0.0, winner.penalty or 0.0)
-            yield {"beta": start, "q": q, "said": f"{known[winner.name]} leads from beta {start:.4g}"}
+            yield {"beta": start, "q": q, "said": f"{_who(stretch, known)} from beta {start:.4g}"}
+
+
+def _who(stretch: BetaStretch, known: dict[str, str]) -> str:
+    names = [known[name] for name in stretch.names]
+    return f"{names[0]} leads" if len(names) == 1 else f"{' and '.join(names)} tie"
 
 
 def _lead(facts: Facts, known: dict[str, str]) -> Iterator[Figure]:

@@ -3,8 +3,9 @@
 from collections.abc import Mapping, Sequence
 
 from mashq.analysis.score_report import FAITHFUL, faithful_answers
-from mashq.analysis.score_types import ScoredPlayer
+from mashq.analysis.score_types import Ranking, ScoredPlayer
 from mashq.protocol.resources import RESOURCES
+from mashq.protocol.score import TIE
 from mashq.report.documents.match import COUNTS, AttemptCounts, Attempts, Match
 from mashq.report.html import charts
 from mashq.report.html.events import texts
@@ -82,7 +83,9 @@ def deciding(facts: Facts) -> Section | None:
         ],
     )
     count, fewest = len(facts.seen.items), facts.fewest_to_flip
-    if fewest is None:
+    if {facts.names[seat] for seat in facts.top} <= set(facts.report.tied) and abs(most.part) < TIE:
+        told = f"{a} and {b} tie, and no item favours one of them."
+    elif fewest is None:
         told = f"Not even without the half of the items that favour {a} most would {b} win."
     else:
         plural = "item" if fewest == 1 else "items"
@@ -121,9 +124,9 @@ def sensitivity(facts: Facts, judges: Sequence[Facts]) -> Section:
     rows: list[list[str]] = []
     for view in judged.views:
         ranking = view.ranking
-        order = "nothing can be scored" if ranking is None else " > ".join(known[name] for name in ranking[:6])
+        order = "nothing can be scored" if ranking is None else _order(view, known)
         rows.append([view.refusals, _NORMALISERS[view.normalise], view.h, str(view.items), order])
-    leaders = {view.ranking[0] for view in judged.views if view.ranking}
+    leaders = {view.leaders for view in judged.views if view.leaders}
     same = "The leader is the same under every rule for refusals and every normaliser."
     depends = "The leader depends on the rule for refusals or on the normaliser."
     if len({view.h for view in judged.views}) > 1:
@@ -134,18 +137,27 @@ def sensitivity(facts: Facts, judges: Sequence[Facts]) -> Section:
         depends = (
             "The leader depends on the rule for refusals, on the normaliser or on what H means (faithful, adequate)."
         )
-    told = [same if len(leaders) == 1 else depends]
+    told = [same if len(leaders) == 1 else depends] if len(facts.names) > 1 else []
     for name, stretches in judged.weight_envelopes.items():
         if len(stretches) > 1:
             told.append(flips(f"the weight of {name}", stretches))
     if judged.simplex:
         shares = sorted(judged.simplex.items(), key=lambda pair: -pair[1])[:5]
         won = ", ".join(f"{known[name]} wins {share:.0%}" for name, share in shares)
-        told.append(f"Of all weightings of the counted resources {won}.")
+        told.append(f"Of all weightings of the counted resources {won}{' (ties shared)' if judged.tied else ''}.")
     grid = Grid(["refusals", "costs relative to", "H", "items", "ranking"], rows, left=5)
     blocks: list[Block] = [Table("views", grid, "The ranking under other rules."), Prose(told)]
     blocks += _judges(facts, judges)
     return Section("sensitivity", "What depends on a choice", blocks)
+
+
+def _order(view: Ranking, known: dict[str, str]) -> str:
+    """The best six, those that tie with = between them."""
+    ranking, said = list(view.ranking or ())[:6], ""
+    for at, name in enumerate(ranking):
+        level = at and any({ranking[at - 1], name} <= set(tied) for tied in view.tied or ())
+        said += ("" if not at else " = " if level else " > ") + known[name]
+    return said
 
 
 _NORMALISERS = {

@@ -10,7 +10,9 @@ from mashq.report.html.labels import labels
 from mashq.report.html.parts import Figure, Tile, Verdict
 from mashq.report.html.style import MAX_COST
 from mashq.report.text.formatting import number
+from mashq.report.text.score import tied_here_alone
 from mashq.report.text.tables import half
+from mashq.report.text.trials import best_in
 
 SHOWN_TILES = 4
 FEW = 30
@@ -21,7 +23,7 @@ def drawn(facts: Facts) -> list[str]:
     judged = facts.judged
     if judged is None:
         return []
-    leaders = [stretch.winner for stretch in judged.envelope]
+    leaders = [name for stretch in judged.envelope for name in stretch.names]
     ranked = sorted((p for p in judged.players if p.q is not None), key=lambda p: -(p.q or 0.0))
     chosen = list(dict.fromkeys([*leaders, *(player.name for player in ranked)]))[:MAX_COST]
     return [name for name in facts.names if name in chosen]
@@ -89,25 +91,30 @@ def _sentences(facts: Facts, judged: ScoreReport, known: dict[str, str]) -> Iter
         yield "So few items leave the interval wide: more items would tell."
     yield _where(judged, known)
     if isinstance(facts.document, Trials) and facts.document.trials:
-        wins = {player.name: player.wins for player in facts.document.players}
-        yield f"{known[a.name]} has the best Q in {wins.get(a.name, 0)} of {facts.document.trials} trials."
+        yield best_in(facts.document, {name: known[name] for name in judged.tied or [a.name]})
 
 
 def _where(judged: ScoreReport, known: dict[str, str]) -> str:
     """Who would win at another beta."""
     stretches = judged.envelope
+    here = ""
+    if tied_here_alone(judged):
+        here = f"{' and '.join(known[name] for name in judged.tied)} tie at beta {judged.beta:g} alone. "
     if len(stretches) == 1:
-        names = [known[name] for name in judged.tied or [stretches[0].winner]]
-        return f"{' and '.join(names)} {'tie' if judged.tied else 'leads'} at every beta, however much cost weighs."
+        names = [known[name] for name in stretches[0].names]
+        how = f"{' and '.join(names)} {'leads' if len(names) == 1 else 'tie'} at every {'other ' if here else ''}beta"
+        return f"{here}{how}, however much cost weighs."
     parts: list[str] = []
     for stretch in stretches[:6]:
-        start, end, name = stretch.beta_from, stretch.beta_to, known[stretch.winner]
+        start, end, name = stretch.beta_from, stretch.beta_to, " and ".join(known[name] for name in stretch.names)
         if not start:
             parts.append(f"{name} below {end:.4g}")
         else:
             parts.append(f"{name} above {start:.4g}" if end is None else f"{name} from {start:.4g} to {end:.4g}")
     more = "" if len(stretches) <= 6 else f" and {len(stretches) - 6} more"
-    return f"The leader depends on beta: {', '.join(parts)}{more}. This run weighs cost with beta {judged.beta:g}."
+    return (
+        f"{here}The leader depends on beta: {', '.join(parts)}{more}. This run weighs cost with beta {judged.beta:g}."
+    )
 
 
 def _tile(player: ScoredPlayer, judged: ScoreReport, known: dict[str, str]) -> Tile:

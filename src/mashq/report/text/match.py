@@ -1,6 +1,7 @@
 """The result of a match as a person reads it in a terminal."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from mashq.config import NO_MODEL
 from mashq.players.registry import answers_are_drawn, recorded_spec
@@ -11,6 +12,9 @@ from mashq.report.text import passages
 from mashq.report.text.formatting import carried_columns, charged, is_shown, number, safe, simulated_said
 from mashq.report.text.score import floors_said, height, leads, relative_to
 from mashq.report.text.tables import Grid, page_width, wrapped, written
+
+if TYPE_CHECKING:
+    from mashq.report.documents.trials import Trials
 
 SHORTEST = 12
 
@@ -32,7 +36,7 @@ def table(document: Match) -> Grid:
     carried = carried_columns(player.score for player in document.players)
     rows: list[list[str]] = []
     for player in document.players:
-        won, score = document.finished and player.name == document.winner, player.score
+        won, score = has_won(document, player.name), player.score
         rows.append(
             [
                 safe(player.name, 24) + (" ★" if won else ""),
@@ -105,6 +109,11 @@ def _sentences(document: Match, reviews: Mapping[str, ReviewSpend]) -> Iterable[
         yield f"Note: {safe(note, 400)}"
     if document.dropped:
         yield from _views(document)
+
+
+def has_won(document: "Match | Trials", name: str) -> bool:
+    """Whether it alone has the best Q of a match that is over, and someone to win against."""
+    return document.finished and name == document.winner and len(document.players) > 1
 
 
 def _guides(document: Match) -> Iterator[str]:

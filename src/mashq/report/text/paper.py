@@ -70,7 +70,7 @@ def _as_stated(row: PaperRow) -> str:
 
 def _reversal(best: BestOfN) -> list[str]:
     stretches = ", ".join(
-        f"{s.winner} from {s.beta_from:.5f}" + ("" if s.beta_to is None else f" to {s.beta_to:.5f}")
+        f"{' and '.join(s.names)} from {s.beta_from:.5f}" + ("" if s.beta_to is None else f" to {s.beta_to:.5f}")
         for s in best.envelope
     )
     lines = [f"In one match {best.winner} wins at beta 0.1; {best.most_factual} has the highest H."]

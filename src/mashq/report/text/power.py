@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from mashq.analysis.parts import Costs
 from mashq.analysis.power import PowerReport
 from mashq.protocol.resources import TABLE
+from mashq.protocol.score import TIE
 from mashq.report.documents.power import Power
 from mashq.report.text.formatting import dollars, duration, number, safe
 from mashq.report.text.tables import Format, Grid, prose, written
@@ -46,7 +47,8 @@ def sentences(document: Power) -> Iterator[str]:
     level, wanted = f"{100 * found.level:g}%", f"{found.power:.0%}"
     over = "in the record" if document.drawn else f"over {found.items:,} items"
     span = f" ({level}: {found.low:.4f} to {found.high:.4f})" if found.low is not None else ""
-    yield f"{a} is ahead of {b} by {found.dq:.4f} in Q {over}{span}."
+    level_with = f"{a} and {b} have the same Q {over}; the difference is 0{span}."
+    yield level_with if abs(found.dq) < TIE else f"{a} is ahead of {b} by {found.dq:.4f} in Q {over}{span}."
     if document.drawn:
         yield (
             f"How much that would vary is drawn from {found.items:,} items of a simulated match of players "
@@ -66,7 +68,7 @@ def sentences(document: Power) -> Iterator[str]:
 def _needed(document: Power, level: str, wanted: str) -> Iterator[str]:
     found = document.found
     if found.needed is None or found.asked is None:
-        if found.dq < 1e-9:
+        if found.dq < TIE:
             yield "There is no difference in Q: no number of items would tell them apart."
         else:
             yield (f"Never, in practice: a difference of {found.dq:.2g} would take more than {found.most:,} items.")

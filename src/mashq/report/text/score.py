@@ -24,6 +24,11 @@ class Scored(Protocol):
         ...
 
     @property
+    def beta(self) -> float:
+        """The weight of P."""
+        ...
+
+    @property
     def envelope(self) -> Sequence[BetaStretch]:
         """Who leads at which beta."""
         ...
@@ -70,7 +75,7 @@ def table(document: ScoreReport, everyone: bool = False) -> Grid:
     headings += (["± 95%"] if interval else []) + (["P(win)"] if chance else [])
     rows: list[list[str]] = []
     for player in shown:
-        won = player.name == document.winner or player.name in document.tied
+        won = player.name == document.winner and len(document.players) > 1
         row = [f"{player.name[:34]}{' ★' if won else ''}", number(player.h, 4), _percent(player.answer_rate)]
         row += [number(getattr(player, name), digits) for name, digits in carried.items()]
         row += [_cost(name, player) for name in costs]
@@ -114,8 +119,9 @@ def sentences(document: ScoreReport) -> Iterator[str]:
             yield flips(f"the weight of {name}", stretches)
     if document.simplex:
         shares = sorted(document.simplex.items(), key=lambda pair: -pair[1])[:5]
-        yield "Of all weightings of the resources " + ", ".join(f"{safe(n)} wins {s:.0%}" for n, s in shares) + "."
-    if document.pareto:
+        told = ", ".join(f"{safe(n)} wins {s:.0%}" for n, s in shares)
+        yield f"Of all weightings of the resources {told}{' (ties shared)' if document.tied else ''}."
+    if document.pareto and len(document.players) > 1:
         yield f"Pareto front of H against P: {_names(document.pareto)}."
     for name, front in document.pareto_by.items():
         if set(front) != set(document.pareto):
@@ -146,9 +152,19 @@ def floors_said(floors: Sequence[Floor]) -> Iterator[str]:
 
 def leads(document: Scored) -> str:
     """Who leads at which beta, in a sentence."""
-    if document.tied and len(document.envelope) == 1:
-        return f"{_names(document.tied)} tie at every beta."
-    return flips("beta", document.envelope)
+    said = flips("beta", document.envelope)
+    if not tied_here_alone(document):
+        return said
+    here = f"{_names(document.tied)} tie at beta {document.beta:g} alone"
+    if len(document.envelope) > 1:
+        return f"{here}. {said}"
+    names = document.envelope[0].names
+    return f"{here}; {_names(names)} {'leads' if len(names) == 1 else 'tie'} at every other."
+
+
+def tied_here_alone(document: Scored) -> bool:
+    """Whether those that tie do so at this beta alone, where their lines meet, and not along a stretch."""
+    return bool(document.tied) and all(set(stretch.names) != set(document.tied) for stretch in document.envelope)
 
 
 def relative_to(normalise: str) -> str:
@@ -161,13 +177,15 @@ def relative_to(normalise: str) -> str:
 def flips(what: str, stretches: Sequence[BetaStretch] | Sequence[WeightStretch]) -> str:
     """Who leads where, in a sentence."""
     if len(stretches) == 1:
-        return f"{safe(stretches[0].winner)} leads at every {what}."
+        names = stretches[0].names
+        return f"{_names(names)} {'leads' if len(names) == 1 else 'tie'} at every {what}."
     parts: list[str] = []
     for stretch in stretches:
         beta = isinstance(stretch, BetaStretch)
         start, end = (stretch.beta_from, stretch.beta_to) if beta else (stretch.weight_from, stretch.weight_to)
         until = f" to {end:.4g}" if end is not None else " on"
-        parts.append(f"{safe(stretch.winner)} " + (f"from {start:.4g}" if start else "from 0") + until)
+        who = " and ".join(safe(name) for name in stretch.names)
+        parts.append(f"{who} " + (f"from {start:.4g}" if start else "from 0") + until)
     shown = parts if len(parts) <= 8 else [*parts[:7], f"… {len(parts) - 8} more …", parts[-1]]
     return f"Leads by {what}: {', '.join(shown)}."
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from mashq.report.documents.trials import Trials, TrialsPlayer
 from mashq.report.text import passages
 from mashq.report.text.formatting import carried_columns, charged, cost, cost_columns, number, safe
-from mashq.report.text.match import calls_made, refusal_views
+from mashq.report.text.match import calls_made, has_won, refusal_views
 from mashq.report.text.score import floors_said, height, leads, relative_to
 from mashq.report.text.seasons import SIMULATED, scored_by
 from mashq.report.text.tables import Format, Grid, half, prose, written
@@ -25,18 +25,14 @@ def table(document: Trials) -> Grid:
     carried = carried_columns(player.mean for player in document.players)
     rows = [_row(document, player, costs, carried) for player in document.players]
     headings = ["player", "H ± sd", *carried, *costs, "P", "Q ± sd", "95% CI", "won"]
-    won = frozenset(at for at, player in enumerate(document.players) if _has_won(document, player))
+    won = frozenset(at for at, player in enumerate(document.players) if has_won(document, player.name))
     bold = frozenset((row, headings.index("Q ± sd")) for row in won)
     return Grid(headings, rows, bold=bold, shaded=won)
 
 
-def _has_won(document: Trials, player: TrialsPlayer) -> bool:
-    return document.finished and player.name == document.winner
-
-
 def _row(document: Trials, player: TrialsPlayer, costs: list[str], carried: Mapping[str, int]) -> list[str]:
     mean, sd = player.mean, player.sd
-    won = " ★" if _has_won(document, player) else ""
+    won = " ★" if has_won(document, player.name) else ""
     interval = half(player.q_low, player.q_high)
     return [
         safe(player.name, 24) + won,
@@ -63,6 +59,14 @@ def with_sd(mean: float | None, spread: float | None, digits: int) -> str:
     return f"{number(mean, digits)} ± {number(spread, digits)}"
 
 
+def best_in(document: Trials, best: Mapping[str, str]) -> str:
+    """In how many trials the best, by name with what they are called, have the best Q."""
+    wins = {player.name: player.wins for player in document.players}
+    have = "has" if len(best) == 1 else "have"
+    counts = " and ".join(str(wins[name]) for name in best)
+    return f"{' and '.join(best.values())} {have} the best Q in {counts} of {document.trials} trials."
+
+
 def sentences(document: Trials) -> Iterator[str]:
     """What the table alone would hide."""
     if document.simulated:
@@ -78,10 +82,9 @@ def sentences(document: Trials) -> Iterator[str]:
     if not document.finished:
         played = f"{document.trials} of {document.planned} trials are played"
         yield f"{played}: continue with mashq resume {safe(document.run)}"
-    best = document.winner or next(iter(document.tied), None)
-    wins = {player.name: player.wins for player in document.players}
-    if best is not None and document.trials > 1:
-        yield f"{safe(best)} has the best Q in {wins[best]} of {document.trials} trials."
+    best = document.tied or ([] if document.winner is None else [document.winner])
+    if best and document.trials > 1 and len(document.players) > 1:
+        yield best_in(document, {name: safe(name) for name in best})
     if len(document.envelope) > 1 or (document.tied and document.envelope):
         yield leads(document)
     if document.passages is not None:

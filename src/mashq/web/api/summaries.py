@@ -98,7 +98,7 @@ def summary(cache: ReplayCache, run: str) -> dict[str, Any]:
     so_far = not known
     if so_far and latest is not None:
         known = [_so_far(cache.match(run, latest))]
-    wins = Counter(result["winner"] for result in each if result["winner"] is not None)
+    wins = Counter(name for result in each for name in result["tied"] or [result["winner"]])
     names = list(dict.fromkeys(player["name"] for result in known for player in result["players"]))
     players: list[dict[str, Any]] = [
         {

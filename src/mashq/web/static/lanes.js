@@ -45,7 +45,7 @@ const stand = (meta, frame, seat) => {
   const so = final ? "" : " so far";
   return make("div", { class: "stand" },
     make("div", { class: "head" }, mark(seat), make("span", { class: "who" }, plain(player.name, 80)),
-      won ? make("span", { title: "the highest Q" }, frame.final.winner ? "★ winner" : "★ tied") : null,
+      won ? make("span", { title: "the highest Q" }, frame.final.winner ? "★ winner" : "tied") : null,
       make("span", { class: "doing" }, frame.ended && frame.at === frame.total ? "" : DOING[own.phase])),
     make("div", { class: "model" }, `${plain(player.model)} · ${plain(player.agent)} · T ${player.T} · R ${player.R}`),
     make("dl", { class: "big" }, figures("Q" + so, score(q)), figures("H" + so, score(h)), figures("P" + so, p === null ? "–" : p.toFixed(3))),
