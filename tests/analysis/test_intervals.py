@@ -1,6 +1,7 @@
 """Intervals of many players at once, the chance of winning beside them, and what is claimed."""
 
 import math
+from itertools import product
 from pathlib import Path
 from statistics import NormalDist
 
@@ -116,7 +117,7 @@ def test_equal_differences_on_every_item_leave_room_for_what_was_not_seen() -> N
     rows = [Row(p, f"i{n}", "", 0.0, "ok", {"tokens": t}) for p, t in (("a", 10.0), ("b", 20.0)) for n in range(8)]
     document = judge(from_rows(rows), Options(RULES))
     (lead,) = document.differences
-    assert lead.low is not None and lead.dq - lead.low == pytest.approx(unseen(8, 1.0))
+    assert lead.low is not None and lead.dq - lead.low == pytest.approx(1 - 0.05 ** (1 / 8))
     assert not document.clear and document.headline.startswith("No clear winner: a leads b by 0.0500 in Q")
     assert 0.5 < (document.players[0].p_win or 0) < 0.975
 
@@ -124,6 +125,51 @@ def test_equal_differences_on_every_item_leave_room_for_what_was_not_seen() -> N
 def test_the_term_for_the_unseen_by_hand() -> None:
     assert unseen(30, 1.0) == pytest.approx(2.04523 * 0.5 / 30, rel=1e-5)
     assert unseen(120, 2.0) == pytest.approx(1.980100 * 2 * 0.5 / 120 * 30 / 120, rel=1e-5)
+
+
+def right_or_wrong(*rows: list[int]) -> View:
+    h = np.array(rows, dtype=float)
+    return View(tuple(map(str, range(h.shape[1]))), h, np.ones(h.shape), {}, np.ones(h.shape))
+
+
+@pytest.mark.parametrize("count", [6, 8, 10, 15, 30])
+def test_scores_of_0_and_1_are_covered_however_many_are_right(count: int) -> None:
+    """Exactly, by the binomial: also where a sample may well have every answer right."""
+    rules = ScoreRules(weights={}, beta=0.0)
+    ends: list[tuple[float, float]] = []
+    for right in range(count + 1):
+        found = resample(right_or_wrong([1] * right + [0] * (count - right)), rules, [], 1000)
+        assert found.low is not None and found.high is not None
+        ends.append((float(found.low[0]), float(found.high[0])))
+    assert ends[-1][0] == pytest.approx(0.05 ** (1 / count))
+    for p in (0.5, 0.7, 0.75, 0.85, 0.9, 0.95, 0.98):
+        chances = [math.comb(count, k) * p**k * (1 - p) ** (count - k) for k in range(count + 1)]
+        held = math.fsum(chance for chance, (low, high) in zip(chances, ends, strict=True) if low <= p <= high)
+        assert held >= 0.93, (p, held)
+
+
+@pytest.mark.parametrize(("one", "two"), [(0.98, 0.75), (0.95, 0.85), (0.99, 0.9)])
+def test_a_difference_of_scores_of_0_and_1_is_covered(one: float, two: float) -> None:
+    """Exactly, by the multinomial of who is right: eight items may well show no difference at all."""
+    count, held, rules = 8, 0.0, ScoreRules(weights={}, beta=0.0)
+    for both, first, second in product(range(count + 1), repeat=3):
+        none = count - both - first - second
+        if none < 0:
+            continue
+        ways = math.factorial(count) // math.prod(map(math.factorial, (both, first, second, none)))
+        chance = (one * two) ** both * (one * (1 - two)) ** first * ((1 - one) * two) ** second
+        rows = [1] * (both + first) + [0] * (second + none), [1] * both + [0] * first + [1] * second + [0] * none
+        (span,) = resample(right_or_wrong(*rows), rules, [(0, 1)], 300).differences
+        assert span.low is not None and span.high is not None
+        held += ways * chance * ((1 - one) * (1 - two)) ** none * (span.low <= one - two <= span.high)
+    assert held >= 0.93
+
+
+def test_scores_between_0_and_1_keep_the_usual_term() -> None:
+    found = resample(
+        View(tuple("abcdefgh"), np.full((1, 8), 0.6), np.ones((1, 8)), {}, np.ones((1, 8))), RULES, [], 100
+    )
+    assert found.low is not None and 0.6 - found.low[0] == pytest.approx(unseen(8, 1.0))
 
 
 def test_few_items_say_nothing() -> None:

@@ -6,7 +6,8 @@ multiple is the 95% point of the resampled |t| (never less than Student's): a sy
 percentile interval is too short on such skewed scores when items are few. To that half-width is added, in quadrature,
 Student's quantile times alpha / 2n: what half a failed item among the n would change, for the rare failure that a
 small sample has not met (as corrections by half an observation do for proportions); beyond 30 items it fades by
-another 30 / n.
+another 30 / n. All-or-nothing scores that are the same on every item say nothing of how they vary, and there the term
+is alpha times 1 - 0.05^(1/n): the largest share of other items that n drawn ones miss with a probability of 5%.
 
 Among several players the one in front was picked for being in front. So the differences to the leader have intervals
 that hold together: the multiple is raised by the 95% point of the largest of all players' standardised differences in
@@ -25,6 +26,7 @@ from itertools import combinations
 from statistics import NormalDist
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mashq.analysis.bundles import bundled_view
 from mashq.analysis.flips import wins
@@ -38,10 +40,11 @@ METHOD = (
     f"Intervals are 95% confidence intervals by a symmetric bootstrap-t over items ({RESAMPLES:,} resamples, seed 0; "
     "all players and trials of an item are drawn together, and Q and its normaliser recomputed each time), with a "
     "multiple of the standard error never below Student's and, in quadrature, Student's quantile times alpha / 2n "
-    "(times 30 / n beyond 30 items) for failures too rare for n items to show. Differences to the leader are "
-    "simultaneous over all players (the bootstrap maximum of |t| over all pairs), the leader's own interval among "
-    "more than three players is widened in the same way, and P(win) is the share of resamples, scaled to these "
-    "intervals, in which a player has the best Q."
+    "(times 30 / n beyond 30 items) for failures too rare for n items to show; where all-or-nothing scores or their "
+    "differences are the same on every item, alpha times 1 − 0.05^(1/n), the largest share of other items that n "
+    "miss with a probability of 5%, stands for it. Differences to the leader are simultaneous over all players (the "
+    "bootstrap maximum of |t| over all pairs), the leader's own interval among more than three players is widened in "
+    "the same way, and P(win) is the share of resamples, scaled to these intervals, in which a player has the best Q."
 )
 CHUNK = 1024
 MAX_CELLS = 10_000_000  # of a block of draws: 80 MB
@@ -130,14 +133,16 @@ def resample(
     error = np.concatenate([own, own[first] - own[second]]).std(axis=1, ddof=1) / np.sqrt(count)
     drawn = _draw(seen, rules, (first, second), resamples, seed, keep)
     multiple = _multiple(drawn.ratios, count, level)
-    half = _half(multiple * error, count, rules.alpha, level)
+    hidden = unseen(count, rules.alpha, level, _alike(seen, first, second))
+    half = np.hypot(multiple * error, hidden)
     family = Family(players, drawn.ratios[:, players:], drawn.farthest_pair)
-    wide = _together(family, multiple * error, error, count, rules.alpha, level)
+    wide = _together(family, multiple * error, error, hidden, count, level)
     low, high = value - half, value + half
     leader = int(np.nanargmax(q))
     if players > MANY_PLAYERS:
         most = _picked(drawn.ratios[:, :players], multiple[leader], players, count, level)
         most *= float(np.hypot(error[leader], rules.alpha / 2 / count * min(1.0, (SMALL / count) ** 0.5)))
+        most = max(most, float(half[leader]))
         low[leader], high[leader] = q[leader] - most, q[leader] + most
     spans = tuple(
         Span(a, b, *(float(ends[at]) for ends in (value, low, high, value - wide, value + wide)))
@@ -145,9 +150,11 @@ def resample(
     )
     second_best = int(np.argsort(np.where(np.isnan(q), np.inf, -q), kind="stable")[1]) if players > 1 else leader
     at = [*pairs, (leader, second_best)].index((leader, second_best)) + players
-    wide_top = float((multiple * error)[at]) if at < len(value) else 0.0
+    wide_top, hidden_top = (float((multiple * error)[at]), float(hidden[at])) if at < len(value) else (0.0, 0.0)
     stretch = _stretch(drawn.q[:, leader] - drawn.q[:, second_best], wide_top, level)
-    noise = _noise(drawn.q.shape, count, rules.alpha, level, seed)
+    by_player = np.full(players, float(unseen(count, rules.alpha, level)))
+    by_player[[leader, second_best]] = max(hidden_top, float(by_player[0]))
+    noise = _noise(drawn.q.shape, by_player, level, seed)
     by = _stretches(stretch, drawn.farthest_pair, players, level)
     spread = by * drawn.q + noise
     chances = (wins(q + spread) + wins(q - spread)) / (2 * len(spread))
@@ -230,12 +237,19 @@ def draws(count: int, resamples: int, seed: int, columns: int = 0) -> Iterator[F
 
 
 def half_width(
-    error: Floats, ratios: Floats, count: int, alpha: float, level: float = LEVEL, family: Family | None = None
+    error: Floats,
+    ratios: Floats,
+    count: int,
+    alpha: float,
+    level: float = LEVEL,
+    family: Family | None = None,
+    *,
+    alike: bool = False,
 ) -> Floats:
     """Half the width of intervals of `count` items, from their standard errors and the resampled |t|; with a family,
-    of those that hold together with all its differences."""
-    wide = _multiple(ratios, count, level) * error
-    return _half(wide, count, alpha, level) if family is None else _together(family, wide, error, count, alpha, level)
+    of those that hold together with all its differences; `alike` as in `unseen`."""
+    wide, hidden = _multiple(ratios, count, level) * error, unseen(count, alpha, level, alike)
+    return np.hypot(wide, hidden) if family is None else _together(family, wide, error, hidden, count, level)
 
 
 def quantile(values: Floats, at: float) -> Floats:
@@ -254,23 +268,34 @@ def _multiple(ratios: Floats, count: int, level: float) -> Floats:
     return np.clip(quantile(ratios, level), student, max(farthest, student))
 
 
-def _half(wide: Floats, count: int, alpha: float, level: float) -> Floats:
-    return np.sqrt(wide**2 + unseen(count, alpha, level) ** 2)
+def unseen(count: int, alpha: float, level: float = LEVEL, alike: NDArray[np.bool_] | bool = False) -> Floats:
+    """What is added, in quadrature, for the rare failure that few items do not show.
+
+    Where scores are all or nothing and `alike` on every item, nothing is known of how they vary: it is then the
+    largest share of other items that shows none among so many with a probability of 1 - level.
+    """
+    usual = _student(0.5 + level / 2, count - 1) * alpha * 0.5 / count * min(1.0, SMALL / count)
+    return np.where(alike, alpha * (1 - (1 - level) ** (1 / count)), usual)
 
 
-def unseen(count: int, alpha: float, level: float = LEVEL) -> float:
-    """What is added, in quadrature, for the rare failure that few items do not show."""
-    return _student(0.5 + level / 2, count - 1) * alpha * 0.5 / count * min(1.0, SMALL / count)
+def _alike(seen: View, first: NDArray[np.int64], second: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Of each player and each pair: are scores all or nothing, and the same, or as far apart, on every item?"""
+    h, there = seen.h, seen.h_counts > 0
+    ends = ((h == 0) | (h == 1) | ~there).all(axis=1)
+    values = np.concatenate([h, h[first] - h[second]])
+    known = np.concatenate([there, there[first] & there[second]])
+    same = values.max(axis=1, where=known, initial=-np.inf) == values.min(axis=1, where=known, initial=np.inf)
+    return same & np.concatenate([ends, ends[first] & ends[second]])
 
 
-def _together(family: Family, wide: Floats, error: Floats, count: int, alpha: float, level: float) -> Floats:
+def _together(family: Family, wide: Floats, error: Floats, hidden: Floats, count: int, level: float) -> Floats:
     """Half the widths of intervals that hold for all differences at once, from `wide`, those of single ones before
     what is added for the unseen.
 
     One interval's multiple is raised as far as that of the largest of all pairs' differences is above that of one,
     and to no less than the 95% point of the largest resampled |t| of the differences at hand.
     """
-    half = _half(wide, count, alpha, level)
+    half = np.hypot(wide, hidden)
     if family.players <= 2:
         return half
     normal, size = NormalDist(), family.players * (family.players - 1) // 2
@@ -279,7 +304,7 @@ def _together(family: Family, wide: Floats, error: Floats, count: int, alpha: fl
     largest = min(max(float(quantile(family.farthest_pair, level)), one), bonferroni)
     raised = _student(normal.cdf(largest), count - 1) / _student(0.5 + level / 2, count - 1)
     least = _largest(family.ratios, size, count, level)
-    return np.maximum(half, np.hypot(np.maximum(wide * raised, least * error), raised * unseen(count, alpha, level)))
+    return np.maximum(half, np.hypot(np.maximum(wide * raised, least * error), raised * hidden))
 
 
 def _picked(ratios: Floats, multiple: float, players: int, count: int, level: float) -> float:
@@ -347,9 +372,9 @@ def _stretches(full: float, farthest: Floats, players: int, level: float) -> Flo
     return (1 + (full - 1) * (1 + square * away**2) / (1 + square))[:, None]
 
 
-def _noise(shape: tuple[int, int], count: int, alpha: float, level: float, seed: int) -> Floats:
-    """What the term for unseen failures adds to Q in each resample."""
-    one = unseen(count, alpha, level) / NormalDist().inv_cdf(0.5 + level / 2) / np.sqrt(2)
+def _noise(shape: tuple[int, int], hidden: Floats, level: float, seed: int) -> Floats:
+    """What the term for unseen failures, by player, adds to Q in each resample."""
+    one = hidden / NormalDist().inv_cdf(0.5 + level / 2) / np.sqrt(2)
     return np.random.default_rng([seed, 1]).standard_normal(shape) * one
 
 
