@@ -232,6 +232,14 @@ def test_bad_results_are_one_sentence(tmp_path: Path, name: str, body: str, sent
         (["--weights", "tokens=-1"], "must be a positive number"),
         (["--normalise", "mean"], "write match, or reference:FILE"),
         (["--normalise", "reference:nowhere"], "cannot be read"),
+        (["--seed", "-1"], "--seed"),
+        (["--alpha", "nan"], "the value of alpha is nan"),
+        (["--beta", "nan"], "the value of beta is nan"),
+        (["--beta", "inf"], "the value of beta is inf"),
+        (["--weights", "tokens=1,tokens=2"], "--weights names tokens twice: keep one"),
+        (["--map", "h=h", "--map", "h=item"], "--map names h twice"),
+        (["--resources", ""], "resources names none"),
+        (["--resources", "tokens,tokens"], "resources names one twice"),
         (["--without", "Z"], "there is no such player"),
         (["--fail-if", "A < B"], "--fail-if"),
     ],
@@ -239,6 +247,27 @@ def test_bad_results_are_one_sentence(tmp_path: Path, name: str, body: str, sent
 def test_bad_options_are_one_sentence(tmp_path: Path, arguments: list[str], sentence: str) -> None:
     done = mashq("score", write(tmp_path / "a.csv", ROWS), *arguments)
     assert (done.returncode, sentence in done.stderr) == (2, True), done.stderr
+
+
+@pytest.mark.parametrize(
+    ("reference", "sentence"),
+    [
+        ("[]", "it is no mapping"),
+        ("5", "it is no mapping"),
+        ('{"per_item": [1]}', "it is no mapping"),
+        ("{}", "the reference is empty"),
+        ('{"per_item": {}}', "the reference is empty"),
+        ('{"per_item": {"tokens": 1}, "calls": 1}', "per_item stands beside totals"),
+        ('{"tokens": "5"}', "the value of tokens is '5', must be a positive number"),
+        ('{"tokens": true}', "the value of tokens is True"),
+        ('{"x": 5}', "'x' is not a resource"),
+        ('{"tokens": 1e-320}', "is larger than any number: give a larger reference"),
+    ],
+)
+def test_a_bad_reference_is_one_sentence(tmp_path: Path, reference: str, sentence: str) -> None:
+    (tmp_path / "ref.json").write_text(reference)
+    done = mashq("score", write(tmp_path / "a.csv", ROWS), "--normalise", f"reference:{tmp_path / 'ref.json'}")
+    assert (done.returncode, done.stderr.count("\n"), sentence in done.stderr) == (2, 1, True), done.stderr
 
 
 def test_a_missing_file_is_one_sentence(tmp_path: Path) -> None:
