@@ -6,9 +6,12 @@ would come to in memory, which is counted from its commas and brackets before it
 limits in one table.
 """
 
+import errno
 import gzip
 import json
+import os
 import re
+import stat
 import sys
 import zlib
 from collections.abc import Generator, Iterator
@@ -17,6 +20,7 @@ from pathlib import Path
 from typing import IO, Any, Final, cast
 
 from mashq.errors import DataError
+from mashq.outputs import DEVICES
 
 MB: Final = 2**20
 DATA: Final = 256 * MB  # a data file or a log, unpacked
@@ -41,6 +45,7 @@ EVENTS: Final = 400_000
 REQUEST: Final = 8 * MB  # of an agent
 AGENT: Final = 2 * MB  # what an agent says of one item
 
+SHELL = (DEVICES, Path("/proc/self/fd"))
 CHUNK = 64 * 1024
 OBJECT, LIST, VALUE, LINE = 240, 72, 64, 200  # bytes, at most, for a small one
 SPLIT = "split it, or leave out what is not needed"
@@ -133,9 +138,26 @@ def measure(document: object, what: str, most: int = CONFIG_VALUES) -> None:
             left += ((value, depth + 1) for value in cast(list[object], here))
 
 
+def file_at(path: Path) -> IO[bytes]:
+    """A file to read, never waited for: an OSError where it is a pipe or a device, which nobody may ever write to.
+
+    Those of a shell, `<(command)` and /dev/stdin, have a writer and are read."""
+    shell = any(path.is_relative_to(place) for place in SHELL)
+    return path.open("rb") if shell else open(path, "rb", opener=_regular)
+
+
+def _regular(name: str, flags: int) -> int:
+    found = os.open(name, flags | os.O_NONBLOCK)
+    kind = os.fstat(found).st_mode
+    if not (stat.S_ISREG(kind) or stat.S_ISDIR(kind)):  # that a folder is none, `open` says
+        os.close(found)
+        raise OSError(errno.EINVAL, "it is a pipe or a device, and only files are read")
+    return found
+
+
 def read_bytes(path: Path, most: int) -> bytes:
     """A whole file of at most so many bytes."""
-    with path.open("rb") as file:
+    with file_at(path) as file:
         return whole_of(file, most, str(path))
 
 
@@ -163,7 +185,7 @@ def whole_of(file: IO[bytes], most: int, what: str) -> bytes:
 @contextmanager
 def opened(path: Path) -> Generator[IO[bytes]]:
     """A file to read, unpacked when its name ends in .gz; what breaks within is an OSError."""
-    with path.open("rb") as raw:
+    with file_at(path) as raw:
         if not path.name.lower().endswith(".gz"):
             yield raw
             return

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mashq.bounds import DATA, DIRECTORY, MB, MEMORY, SPLIT, VALUE, VALUES, Room, TooMuch, size
+from mashq.bounds import DATA, DIRECTORY, MB, MEMORY, SPLIT, VALUE, VALUES, Room, TooMuch, file_at, size
 from mashq.errors import ConfigError, DataError
 
 BATCH, SLICE = 4096, 32 * MB
@@ -110,7 +110,7 @@ def _decoded(rows: Any, arrow: Any) -> Any:
 
 def _contents(path: Path) -> dict[int, Any]:
     """A file's table of contents, each part under its number in the format."""
-    with path.open("rb") as file:
+    with file_at(path) as file:
         end = file.seek(0, 2)
         if end < 12:
             raise ValueError("it is too short")

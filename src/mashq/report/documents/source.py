@@ -1,5 +1,6 @@
 """Results to score, from a run, a file or a data frame, with the rules they come with; and their score."""
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -82,7 +83,7 @@ def resource(name: str) -> str:
 
 def read_source(source: Path, renames: Mapping[str, str]) -> Source:
     """The results of a run or of a file."""
-    if not source.is_dir():
+    if not os.path.isdir(source):
         results, notes = result_files.read(source, renames)
         return Source(results, ScoreRules(weights=dict(DEFAULTS)), notes)
     from mashq.report.documents import earlier
