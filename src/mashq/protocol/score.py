@@ -63,10 +63,9 @@ class ScoreRules:
         for name, said, known in (("refusals", self.refusals, REFUSALS), ("h", self.h, HEIGHTS)):
             if said not in known:
                 raise ConfigError(f"{name} is {said!r}, must be one of {', '.join(known)}")
-        for name, number in (("alpha", self.alpha), *(self.reference or {}).items()):
-            positive(name, number)
-        for name, number in (("beta", self.beta), *self.weights.items()):
-            if number != 0:
+        positive("alpha", self.alpha)
+        for name, number in (("beta", self.beta), *self.weights.items(), *(self.reference or {}).items()):
+            if number != 0:  # a reference, where nobody spent any
                 positive(name, number)
 
     @property
