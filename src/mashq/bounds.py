@@ -14,7 +14,7 @@ import re
 import stat
 import sys
 import zlib
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, Final, cast
@@ -67,7 +67,17 @@ def whole(text: str) -> int:
     return int(text)
 
 
+def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of JSON, unless a key stands in it twice: nobody can tell which of them is meant."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        twice = next(key for at, (key, _) in enumerate(pairs) if key in dict(pairs[:at]))
+        raise ValueError(f"the key {twice[:80]!r} stands in it twice")
+    return found
+
+
 DECODER = json.JSONDecoder(parse_int=whole)
+FILES = json.JSONDecoder(parse_int=whole, object_pairs_hook=unique)
 
 
 class Room:
@@ -168,7 +178,7 @@ def read_text(path: Path, most: int, coding: str = "utf-8") -> str:
 
 def read_json(path: Path, most: int = DOCUMENT) -> Any:
     """A JSON file of at most so many bytes."""
-    return parse(read_text(path, most), str(path))
+    return parse(read_text(path, most), str(path), decoder=FILES)
 
 
 def whole_of(file: IO[bytes], most: int, what: str) -> bytes:
@@ -204,6 +214,13 @@ def decoded(data: bytes, what: str, at: int = 0) -> str:
         raise DataError(f"{what} is not UTF-8 text (byte {at + error.start}): convert it first") from None
 
 
+def check_columns(names: Sequence[str], source: str) -> None:
+    """Refuse columns of one name: nobody can tell which of them is meant."""
+    twice = next((name for at, name in enumerate(names) if name in names[:at]), None)
+    if twice is not None:
+        raise DataError(f"{source} has two columns {twice[:80]!r}: rename or remove one")
+
+
 def lines(file: IO[bytes], what: str) -> Iterator[str]:
     """The lines of a text file in UTF-8, with their ends: each no longer than a row, all no longer than a file."""
     total, number = 0, 0
@@ -228,6 +245,6 @@ def json_lines(file: IO[bytes], what: str) -> Iterator[tuple[int, object]]:
             continue
         try:
             room.take(LINE, f"{what} line {number}")
-            yield number, parse(line, f"{what} line {number}", room)
+            yield number, parse(line, f"{what} line {number}", room, FILES)
         except (ValueError, RecursionError) as error:
             raise DataError(f"{what} line {number} is not JSON ({error}): one object a line") from None

@@ -215,6 +215,12 @@ def test_what_cannot_be_done_is_one_sentence(asked: Callable[[], object], why: s
         asked()
 
 
+def test_a_frame_with_two_columns_of_one_name_is_one_sentence() -> None:
+    pandas = pytest.importorskip("pandas")
+    with pytest.raises(mashq.MashqError, match="the data frame has two columns 'h'"):
+        mashq.score(pandas.DataFrame([["a", 0.5, 0.6]], columns=["player", "h", "h"]))
+
+
 def test_a_condition_is_decided_as_by_the_command(run: mashq.MatchRun) -> None:
     found = mashq.score(run).check("q(A) < q(<B>) + 1")
     assert found.true and found.values.startswith("q(A) = ")

@@ -66,6 +66,7 @@ def _csv(file: IO[bytes], source: str, delimiter: str) -> Iterator[Row]:
     room = bounds.Room()
     reader = csv.DictReader(_weighed(file, source, delimiter, room), delimiter=delimiter, strict=True)
     try:
+        bounds.check_columns([name for name in reader.fieldnames or () if name], source)
         for row in reader:
             if None in row:
                 raise DataError(

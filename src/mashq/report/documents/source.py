@@ -96,7 +96,7 @@ def read_source(source: Path, renames: Mapping[str, str]) -> Source:
         raise ConfigError(f"{source} is a {season.kind}, not one match: 'mashq show {source}' has its tables")
     notes: list[str] = []
     if season.manifest["simulated"]:
-        notes.append("SIMULATED: no real model answered some of this; those scores, costs and times are drawn.")
+        notes.append(result_files.SIMULATED)
     notes += earlier.note(season.path, season.manifest)
     trials = trials_of(season)
     return Source(season_results(trials), score_rules_of(season.config), notes, season.finished, trials)
