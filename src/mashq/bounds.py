@@ -6,17 +6,21 @@ would come to in memory, which is counted from its commas and brackets before it
 limits in one table.
 """
 
+import errno
 import gzip
 import json
+import os
 import re
+import stat
 import sys
 import zlib
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, Final, cast
 
 from mashq.errors import DataError
+from mashq.outputs import DEVICES
 
 MB: Final = 2**20
 DATA: Final = 256 * MB  # a data file or a log, unpacked
@@ -41,6 +45,7 @@ EVENTS: Final = 400_000
 REQUEST: Final = 8 * MB  # of an agent
 AGENT: Final = 2 * MB  # what an agent says of one item
 
+SHELL = (DEVICES, Path("/proc/self/fd"))
 CHUNK = 64 * 1024
 OBJECT, LIST, VALUE, LINE = 240, 72, 64, 200  # bytes, at most, for a small one
 SPLIT = "split it, or leave out what is not needed"
@@ -62,7 +67,17 @@ def whole(text: str) -> int:
     return int(text)
 
 
+def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of JSON, unless a key stands in it twice: nobody can tell which of them is meant."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        twice = next(key for at, (key, _) in enumerate(pairs) if key in dict(pairs[:at]))
+        raise ValueError(f"the key {twice[:80]!r} stands in it twice")
+    return found
+
+
 DECODER = json.JSONDecoder(parse_int=whole)
+FILES = json.JSONDecoder(parse_int=whole, object_pairs_hook=unique)
 
 
 class Room:
@@ -133,9 +148,26 @@ def measure(document: object, what: str, most: int = CONFIG_VALUES) -> None:
             left += ((value, depth + 1) for value in cast(list[object], here))
 
 
+def file_at(path: Path) -> IO[bytes]:
+    """A file to read, never waited for: an OSError where it is a pipe or a device, which nobody may ever write to.
+
+    Those of a shell, `<(command)` and /dev/stdin, have a writer and are read."""
+    shell = any(path.is_relative_to(place) for place in SHELL)
+    return path.open("rb") if shell else open(path, "rb", opener=_regular)
+
+
+def _regular(name: str, flags: int) -> int:
+    found = os.open(name, flags | os.O_NONBLOCK)
+    kind = os.fstat(found).st_mode
+    if not (stat.S_ISREG(kind) or stat.S_ISDIR(kind)):  # that a folder is none, `open` says
+        os.close(found)
+        raise OSError(errno.EINVAL, "it is a pipe or a device, and only files are read")
+    return found
+
+
 def read_bytes(path: Path, most: int) -> bytes:
     """A whole file of at most so many bytes."""
-    with path.open("rb") as file:
+    with file_at(path) as file:
         return whole_of(file, most, str(path))
 
 
@@ -146,7 +178,7 @@ def read_text(path: Path, most: int, coding: str = "utf-8") -> str:
 
 def read_json(path: Path, most: int = DOCUMENT) -> Any:
     """A JSON file of at most so many bytes."""
-    return parse(read_text(path, most), str(path))
+    return parse(read_text(path, most), str(path), decoder=FILES)
 
 
 def whole_of(file: IO[bytes], most: int, what: str) -> bytes:
@@ -163,7 +195,7 @@ def whole_of(file: IO[bytes], most: int, what: str) -> bytes:
 @contextmanager
 def opened(path: Path) -> Generator[IO[bytes]]:
     """A file to read, unpacked when its name ends in .gz; what breaks within is an OSError."""
-    with path.open("rb") as raw:
+    with file_at(path) as raw:
         if not path.name.lower().endswith(".gz"):
             yield raw
             return
@@ -180,6 +212,13 @@ def decoded(data: bytes, what: str, at: int = 0) -> str:
         return data.decode("utf-8" if at else "utf-8-sig")
     except UnicodeDecodeError as error:
         raise DataError(f"{what} is not UTF-8 text (byte {at + error.start}): convert it first") from None
+
+
+def check_columns(names: Sequence[str], source: str) -> None:
+    """Refuse columns of one name: nobody can tell which of them is meant."""
+    twice = next((name for at, name in enumerate(names) if name in names[:at]), None)
+    if twice is not None:
+        raise DataError(f"{source} has two columns {twice[:80]!r}: rename or remove one")
 
 
 def lines(file: IO[bytes], what: str) -> Iterator[str]:
@@ -206,6 +245,6 @@ def json_lines(file: IO[bytes], what: str) -> Iterator[tuple[int, object]]:
             continue
         try:
             room.take(LINE, f"{what} line {number}")
-            yield number, parse(line, f"{what} line {number}", room)
+            yield number, parse(line, f"{what} line {number}", room, FILES)
         except (ValueError, RecursionError) as error:
             raise DataError(f"{what} line {number} is not JSON ({error}): one object a line") from None

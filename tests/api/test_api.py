@@ -8,11 +8,11 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -142,6 +142,9 @@ def test_scores_of_a_run_a_file_a_frame_and_rows_agree(run: mashq.MatchRun, tmp_
     assert mashq.score(run, reference={"tokens": 1e3}, per_item=True)["normalise"] == "per_item"
 
 
+ONE = [{"player": "a", "h": 1}]
+
+
 @pytest.mark.parametrize(
     ("source", "options", "why"),
     [
@@ -150,7 +153,32 @@ def test_scores_of_a_run_a_file_a_frame_and_rows_agree(run: mashq.MatchRun, tmp_
         (["x"], {}, "row 1 of the rows is a str"),
         ([{"player": "a", "item": 1, "h": "high"}], {}, "the rows row 1: h is 'high', must be a number"),
         ([{"player": "a", "item": 1, "h": float("nan")}], {}, "the rows row 1: h is empty"),
-        ([{"player": "a", "h": 1}], {"beta": -1.0}, "the value of beta is '-1.0'"),
+        ([{"player": "a", "h": 1}], {"beta": -1.0}, "the value of beta is -1.0, must be a positive number"),
+        (ONE, {"beta": float("nan")}, "the value of beta is nan"),
+        (ONE, {"alpha": "1"}, "the value of alpha is '1', must be a positive number"),
+        (ONE, {"alpha": True}, "the value of alpha is True"),
+        (ONE, {"weights": {"tokens": 0}}, "the value of tokens is 0"),
+        (ONE, {"weights": {"tokens": 10**400}}, "the value of tokens is 1000"),
+        (ONE, {"weights": 5}, "weights is 5, must be a mapping"),
+        (
+            ONE,
+            {"refusals": "Intersection"},
+            "refusals is 'Intersection', must be one of intersection,",
+        ),
+        (ONE, {"reference": {"x": 1}}, "'x' is not a resource"),
+        (ONE, {"reference": {}}, "the reference is empty"),
+        (ONE, {"reference": {"tokens": "5"}}, "the value of tokens is '5'"),
+        ([{"player": "a", "h": 1, "tokens": 9}], {"reference": {"tokens": 1e-320}}, "P of a is larger than any"),
+        (ONE, {"resources": "tokens"}, "resources is 'tokens', must be a list of names"),
+        (ONE, {"resources": []}, "resources names none"),
+        (ONE, {"resources": ["tokens", "tokens"]}, "resources names one twice"),
+        (ONE, {"resources": [5]}, "5 is not a resource"),
+        (ONE, {"without": "a"}, "without is 'a', must be a list of names"),
+        (ONE, {"columns": {1: "h"}}, "must be a mapping with names as keys"),
+        (ONE, {"resamples": 0}, "resamples is 0, must be a whole number from 100 to 1,000,000"),
+        (ONE, {"resamples": 1e4}, "resamples is 10000.0"),
+        (ONE, {"seed": -1}, "seed is -1, must be a whole number that is at least 0"),
+        (ONE, {"seed": True}, "seed is True"),
         ([{"player": "a", "h": 1}], {"weights": {"token": 1.0}}, "'token' is not a resource"),
         ([{"player": "a", "h": 1}], {"without": ["b"]}, "--without 'b': there is no such player"),
         ([{"player": "a", "h": 1}], {"without": ["a"]}, "--without leaves no player"),
@@ -160,6 +188,37 @@ def test_scores_of_a_run_a_file_a_frame_and_rows_agree(run: mashq.MatchRun, tmp_
 def test_what_cannot_be_scored_is_one_sentence(source: Any, options: dict[str, Any], why: str) -> None:
     with pytest.raises(mashq.MashqError, match=why):
         mashq.score(source, **options)
+
+
+@pytest.mark.parametrize(
+    ("asked", "why"),
+    [
+        (lambda: mashq.compare(), "a comparison needs runs"),
+        (lambda: mashq.compare(cast(Any, None)), "a NoneType is no run"),
+        (lambda: mashq.open_run(cast(Any, 5)), "a int is no run"),
+        (lambda: mashq.plan(cast(Any, None)), "a NoneType is no configuration"),
+        (lambda: mashq.plan(cast(Any, [1])), "a list is no configuration"),
+        (
+            lambda: mashq.plan(CONFIG, trials=cast(Any, "2")),
+            "trials is '2', must be a whole number",
+        ),
+        (lambda: mashq.play(CONFIG, trials=cast(Any, 1.5)), "trials is 1.5"),
+        (lambda: mashq.play(CONFIG, trials=0), "trials is 0"),
+        (lambda: mashq.plan(CONFIG, changes={"rules.X": 1}), "^changes: unknown key 'rules.X'"),
+        (lambda: mashq.plan(CONFIG, changes={"players.9.T": 1}), "^'changes players.9.T=1': '9' must be a place"),
+        (lambda: mashq.plan(CONFIG, changes=cast(Any, [("rules.T", 1)])), "changes is .*, must be a mapping"),
+        (lambda: mashq.detect(cast(Any, 5)), "a int has no answers"),
+    ],
+)
+def test_what_cannot_be_done_is_one_sentence(asked: Callable[[], object], why: str) -> None:
+    with pytest.raises(mashq.MashqError, match=why):
+        asked()
+
+
+def test_a_frame_with_two_columns_of_one_name_is_one_sentence() -> None:
+    pandas = pytest.importorskip("pandas")
+    with pytest.raises(mashq.MashqError, match="the data frame has two columns 'h'"):
+        mashq.score(pandas.DataFrame([["a", 0.5, 0.6]], columns=["player", "h", "h"]))
 
 
 def test_a_condition_is_decided_as_by_the_command(run: mashq.MatchRun) -> None:

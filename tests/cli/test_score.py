@@ -207,6 +207,10 @@ def test_paper_prints_and_counts() -> None:
         ("a.csv", "player,item,h\n", "is empty"),
         ("a.csv", "", "is empty"),
         ("a.csv", "player,item,h\nA,x,0.5,9\n", "more cells than columns"),
+        ("a.csv", "player,item,h,h\nA,x,0.5,0.6\n", "a.csv has two columns 'h': rename or remove one"),
+        ("a.csv", "player,item,h,tokens,tokens_in,tokens_out\nA,x,1,10,99,99\n", "tokens_out come to 198: correct"),
+        ("a.csv", "player,item,h,tokens,tokens_in\nA,x,1,10,99\n", "tokens is 10, and tokens_in and tokens_out come"),
+        ("a.jsonl", '{"player": "A", "h": 0.5, "h": 0.6}\n', "line 1 is not JSON (the key 'h' stands in it twice)"),
         ("a.jsonl", "[]\n", "is not a JSON object"),
         ("a.jsonl", "{\n", "is not JSON"),
         ("a.csv.gz", "not gzip", "cannot be read"),
@@ -232,6 +236,14 @@ def test_bad_results_are_one_sentence(tmp_path: Path, name: str, body: str, sent
         (["--weights", "tokens=-1"], "must be a positive number"),
         (["--normalise", "mean"], "write match, or reference:FILE"),
         (["--normalise", "reference:nowhere"], "cannot be read"),
+        (["--seed", "-1"], "--seed"),
+        (["--alpha", "nan"], "the value of alpha is nan"),
+        (["--beta", "nan"], "the value of beta is nan"),
+        (["--beta", "inf"], "the value of beta is inf"),
+        (["--weights", "tokens=1,tokens=2"], "--weights names tokens twice: keep one"),
+        (["--map", "h=h", "--map", "h=item"], "--map names h twice"),
+        (["--resources", ""], "resources names none"),
+        (["--resources", "tokens,tokens"], "resources names one twice"),
         (["--without", "Z"], "there is no such player"),
         (["--fail-if", "A < B"], "--fail-if"),
     ],
@@ -239,6 +251,55 @@ def test_bad_results_are_one_sentence(tmp_path: Path, name: str, body: str, sent
 def test_bad_options_are_one_sentence(tmp_path: Path, arguments: list[str], sentence: str) -> None:
     done = mashq("score", write(tmp_path / "a.csv", ROWS), *arguments)
     assert (done.returncode, sentence in done.stderr) == (2, True), done.stderr
+
+
+@pytest.mark.parametrize(
+    ("reference", "sentence"),
+    [
+        ("[]", "it is no mapping"),
+        ("5", "it is no mapping"),
+        ('{"per_item": [1]}', "it is no mapping"),
+        ("{}", "the reference is empty"),
+        ('{"per_item": {}}', "the reference is empty"),
+        ('{"per_item": {"tokens": 1}, "calls": 1}', "per_item stands beside totals"),
+        ('{"tokens": "5"}', "the value of tokens is '5', must be a positive number"),
+        ('{"tokens": true}', "the value of tokens is True"),
+        ('{"x": 5}', "'x' is not a resource"),
+        ('{"tokens": 5, "tokens": 6}', "the key 'tokens' stands in it twice"),
+        ('{"tokens": 1e-320}', "is larger than any number: give a larger reference"),
+    ],
+)
+def test_a_bad_reference_is_one_sentence(tmp_path: Path, reference: str, sentence: str) -> None:
+    (tmp_path / "ref.json").write_text(reference)
+    done = mashq("score", write(tmp_path / "a.csv", ROWS), "--normalise", f"reference:{tmp_path / 'ref.json'}")
+    assert (done.returncode, done.stderr.count("\n"), sentence in done.stderr) == (2, 1, True), done.stderr
+
+
+def test_tokens_that_fit_are_read(tmp_path: Path) -> None:
+    head = "player,item,h,tokens,tokens_in,tokens_out,,\n"
+    (tmp_path / "a.csv").write_text(head + "A,x,1,10,4,6,,\nA,y,1,10,4,,,\nA,z,1,,4,6,,\n")
+    assert scored(tmp_path / "a.csv")["players"][0]["tokens"] == 30
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
+def test_an_export_of_a_simulated_run_says_so(tmp_path: Path, ending: str) -> None:
+    if ending == "parquet":
+        pytest.importorskip("pyarrow")
+    (tmp_path / "m.yaml").write_text("task: {limit: 2}\nplayers: [{name: A, model: simulated/default}]\n")
+    assert mashq("run", tmp_path / "m.yaml", "--out", tmp_path / "r").returncode == 0
+    assert mashq("export", tmp_path / "r", "-o", tmp_path / f"x.{ending}").returncode == 0
+    (own, found) = (scored(place)["notes"] for place in (tmp_path / "r", tmp_path / f"x.{ending}"))
+    assert own[0].startswith("SIMULATED: ") and found[0] == own[0]
+    assert not any("SIMULATED" in note for note in scored(write(tmp_path / "a.csv", ROWS))["notes"])
+
+
+def test_two_columns_of_one_name_are_one_sentence_in_parquet(tmp_path: Path) -> None:
+    arrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    columns = arrow.table([["A"], [0.5], [0.6]], names=["player", "h", "h"])
+    parquet.write_table(columns, tmp_path / "a.parquet")
+    done = mashq("score", tmp_path / "a.parquet")
+    assert (done.returncode, "has two columns 'h'" in done.stderr) == (2, True), done.stderr
 
 
 def test_a_missing_file_is_one_sentence(tmp_path: Path) -> None:

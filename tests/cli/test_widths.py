@@ -145,13 +145,47 @@ def test_names_that_would_look_alike_are_not_cut(monkeypatch: pytest.MonkeyPatch
     assert "…" not in found and found.count("name 0") == 2 and all(found.count(name) == 2 for name in names)
 
 
+PLAYERS = ("anthropic/claude-sonnet-4-5-20250929-thinking", "anthropic/claude-sonnet-4-5-20250929")
+
+
+def test_names_that_begin_alike_are_cut_in_the_middle_at_last(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    found = grid(monkeypatch, 60, *PLAYERS, left=2)
+    assert max(map(len, found.splitlines())) <= 60 and found.count("name 0") == 4
+    names = {line[:44].rsplit("  ", 1)[0].strip() for line in found.splitlines() if "…" in line}
+    assert len(names) == 2 and any("thinking" in name for name in names), found
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_players_are_told_apart_at_every_width(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, width: int) -> None:
+    rows = [f"{name},{item},0.{item}{at},{10 + at}" for at, name in enumerate(PLAYERS) for item in range(5)]
+    (tmp_path / "a.csv").write_text("\n".join(["player,item,h,tokens", *rows]) + "\n")
+    for form in ("table", "md", "latex"):
+        done = command(["score", str(tmp_path / "a.csv"), "--format", form], width)
+        table = done.out.split("\n\n")[0]
+        shown = [line for line in table.splitlines() if "anthropic" in line]
+        assert len(shown) == 2 and len({re.sub("[★|& ].*", "", line.strip(" |")) for line in shown}) == 2, done.out
+        if form != "table" or width > 100:
+            assert PLAYERS[0] in table and "…" not in table, table
+
+
+def test_names_over_columns_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
+    names = [*PLAYERS, "b"]
+    table = Grid(["", *names], [[name, "1", "2", "3"] for name in names], named=True)
+    heading = written(table, "table").splitlines()[0].split()
+    assert len(set(heading)) == 3 and heading[2] == "b" and max(map(len, heading)) <= 16, heading
+    assert all(name in written(table, "md").splitlines()[0] for name in names)
+
+
 def test_the_winner_keeps_its_star(monkeypatch: pytest.MonkeyPatch) -> None:
     found = grid(monkeypatch, 66, "a-name-that-is-rather-long-for-a-table ★", "b")
     assert "… ★" in found and found.count("★") == 1
 
 
 def test_where_nothing_fits_each_cell_has_its_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    names = ("x" * 30 + "1", "x" * 30 + "2")
+    names = ("x" * 20 + "1" + "x" * 20, "x" * 20 + "2" + "x" * 20)
     found = grid(monkeypatch, 60, *names, left=3)
     assert found.count("name 1: ") == 2 and "  cost 0: 002,345.678" in found.splitlines()
     assert max(map(len, found.splitlines())) <= 60

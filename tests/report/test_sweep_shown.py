@@ -206,11 +206,11 @@ def test_a_winner_is_claimed_only_where_the_intervals_bear_it(
     assert [tile.best for tile in said.tiles[:1]] == ([True] if text else [])
 
 
-def test_settings_of_one_last_name_are_told_apart_and_long_ones_cut() -> None:
+def test_settings_of_one_last_name_are_told_apart_and_long_ones_whole() -> None:
     over = [Axis(setting="a.T", values=[1]), Axis(setting="b.T", values=["x" * 30])]
     one = replace(DOCUMENT.cells[0], settings={"a.T": 1, "b.T": "x" * 30})
     found = sweep.table(replace(DOCUMENT, over=over, cells=[one]))
-    assert found.headings[:3] == ["a.T", "b.T", "player"] and found.rows[0][:2] == ["1", "x" * 23 + "…"]
+    assert found.headings[:3] == ["a.T", "b.T", "player"] and found.rows[0][:2] == ["1", "x" * 30]
 
 
 def test_nothing_played_and_many_notes() -> None:

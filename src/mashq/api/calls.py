@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from numbers import Integral
 from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -62,8 +63,7 @@ async def play_async(
     from mashq.gateway.clock import RealClock
     from mashq.runs.manifest import default_out
 
-    if trials < 1:
-        raise ConfigError(f"trials is {trials}: it is at least 1")
+    _check_whole("trials", trials, 1)
     settings, base = _settings(config, changes)
     place = Path(out) if out is not None else default_out(RealClock())
     with shown(settings, progress) as show:
@@ -123,6 +123,10 @@ def score(
     """
     from mashq.report.documents.source import changed_rules, read_source, rows_source
 
+    _check_mappings(columns=columns, weights=weights, reference=reference)
+    _check_lists(resources=resources, without=without)
+    _check_whole("resamples", resamples, 100, 1_000_000)
+    _check_whole("seed", seed, 0)
     renames = dict(columns or {})
     if isinstance(source, str | PathLike):
         given = read_source(_path(cast(RunLike, source)), renames)
@@ -130,15 +134,12 @@ def score(
         given = rows_source(cells_of(cast(object, source)), renames)
     else:
         raise DataError(f"a {type(source).__name__} cannot be scored: give a run, a file, a data frame or rows")
-    for name, value in (("alpha", alpha), ("beta", beta), *(weights or {}).items(), *(reference or {}).items()):
-        if value is not None and (not 0 <= value < float("inf") or (value == 0 and name != "beta")):
-            raise ConfigError(f"the value of {name} is {str(value)!r}, must be a positive number")
     rules = changed_rules(
         given.rules,
         alpha=alpha,
         beta=beta,
         refusals=refusals,
-        resources=resources,
+        resources=None if resources is None else list(resources),
         weights=weights,
         normalise=None if reference is None else (reference, per_item),
     )
@@ -150,6 +151,8 @@ def compare(*runs: RunLike) -> Comparison:
     from mashq.report.documents.compare import document
     from mashq.runs.open import load_season
 
+    if not runs:
+        raise ConfigError("a comparison needs runs: name two or more")
     return Comparison(document([load_season(_path(run)) for run in runs]))
 
 
@@ -187,6 +190,7 @@ def plan(config: Config, *, trials: int = 1, changes: Mapping[str, Any] | None =
     from mashq.arena.plan_document import documented
     from mashq.arena.plan_season import plan as planned
 
+    _check_whole("trials", trials, 1)
     settings, base = _settings(config, changes)
     return Plan(documented(planned(settings, base, {"kind": "match", "trials": trials})))
 
@@ -221,9 +225,11 @@ async def detect_async(pairs: Pairs, *, detector: str = "grounding", cache: bool
 def _pairs(pairs: Pairs) -> "list[Pair]":
     from mashq.detectors.base import Pair
 
-    given: Iterable[Any] = cells_of(pairs) if is_frame(pairs) else pairs
+    given: Any = cells_of(pairs) if is_frame(pairs) else pairs
+    if not isinstance(given, Iterable):
+        raise DataError(f"a {type(given).__name__} has no answers: give pairs of source and answer, or a data frame")
     found: list[Pair] = []
-    for number, row in enumerate(given, 1):
+    for number, row in enumerate(cast(Iterable[Any], given), 1):
         if isinstance(row, Mapping):
             named = cast(Mapping[str, Any], row)
             cells = [named.get("source"), named.get("answer"), named.get("reference")]
@@ -241,11 +247,34 @@ def _settings(config: Config, changes: Mapping[str, Any] | None) -> "tuple[confi
     """The configuration, and what the paths in it are relative to."""
     from mashq import config as configuration
 
+    _check_mappings(changes=changes)
     if isinstance(config, Mapping):
         settings, base = configuration.check(config), Path()
     else:
-        settings, base = configuration.load(Path(config)), Path(config).parent
-    return configuration.changed(settings, changes.items()) if changes else settings, base
+        path = _as_path(config, "configuration: give a mapping, or the path of a YAML file")
+        settings, base = configuration.load(path), path.parent
+    return configuration.changed(settings, changes.items(), "changes") if changes else settings, base
+
+
+def _check_whole(name: str, value: object, least: int, most: int | None = None) -> None:
+    number = int(value) if not isinstance(value, bool) and isinstance(value, Integral) else least - 1
+    if number < least or (most and number > most):
+        limits = f"from {least:,} to {most:,}" if most else f"that is at least {least}"
+        raise ConfigError(f"{name} is {value!r}, must be a whole number {limits}")
+
+
+def _check_mappings(**given: object) -> None:
+    for name, value in given.items():
+        if value is None:
+            continue
+        if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in cast(Mapping[Any, Any], value)):
+            raise ConfigError(f"{name} is {value!r}, must be a mapping with names as keys")
+
+
+def _check_lists(**given: object) -> None:
+    for name, value in given.items():
+        if value is not None and (isinstance(value, str) or not isinstance(value, Iterable)):
+            raise ConfigError(f"{name} is {value!r}, must be a list of names")
 
 
 def _run(season: "Season") -> Run:
@@ -253,7 +282,13 @@ def _run(season: "Season") -> Run:
 
 
 def _path(run: RunLike) -> Path:
-    return run.path if isinstance(run, Run) else Path(run)
+    return run.path if isinstance(run, Run) else _as_path(run, "run: give one, or the path of its directory")
+
+
+def _as_path(given: object, wanted: str) -> Path:
+    if not isinstance(given, str | PathLike):
+        raise ConfigError(f"a {type(given).__name__} is no {wanted}")
+    return Path(cast(str, given))
 
 
 def _done(work: Coroutine[Any, Any, T]) -> T:

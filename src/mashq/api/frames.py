@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from typing import Any, Literal, cast, get_args
 
+from mashq.bounds import check_columns
 from mashq.errors import ConfigError, DataError
 
 Library = Literal["pandas", "polars", "pyarrow"]
@@ -44,6 +45,8 @@ def is_frame(value: object) -> bool:
 
 def _rows(table: object) -> Iterator[Row]:
     found: Any = table
+    columns: Iterable[object] = getattr(found, "column_names", getattr(found, "columns", ()))
+    check_columns([str(name) for name in columns], "the data frame")
     if hasattr(found, "to_dicts"):
         rows: Any = found.to_dicts()
     elif hasattr(found, "to_pylist"):

@@ -390,20 +390,20 @@ def located(config: Config, base: Path) -> Config:
         if player.get("to") is not None:
             player["to"] = _absolute_model(player["to"], base)
         if player.get("prompts") is not None:
-            player["prompts"] = str((base / player["prompts"]).resolve())
+            player["prompts"] = os.path.realpath(base / player["prompts"])
         if "directory" in spec_of(player["agent"]).settings:
-            player["directory"] = str((base / (player.get("directory") or ".")).resolve())
+            player["directory"] = os.path.realpath(base / (player.get("directory") or "."))
     for model in document["models"].values():
         if model.get("api_key_file") is not None:
-            model["api_key_file"] = str((base / model["api_key_file"]).resolve())
+            model["api_key_file"] = os.path.realpath(base / model["api_key_file"])
     document["models"] = {_absolute_model(name, base): value for name, value in document.get("models", {}).items()}
     if config.task.data != "builtin" and not config.task.data.startswith("hub:"):
-        document["task"]["data"] = str((base / config.task.data).resolve())
+        document["task"]["data"] = os.path.realpath(base / config.task.data)
     return Config.model_validate(document)
 
 
 def _absolute_model(name: str, base: Path) -> str:
     provider, _, rest = name.partition("/")
     if provider == "recorded" or (provider == "local" and rest != EMBEDDED):
-        return f"{provider}/{(base / rest).resolve()}"
+        return f"{provider}/{os.path.realpath(base / rest)}"
     return name

@@ -1,5 +1,6 @@
 """`mashq compare`: the same players in several runs."""
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -49,7 +50,7 @@ def compare(
             seasons.append(load_season(path))
         except MashqError as error:
             wrong.append(error)
-            if not (path / MANIFEST).exists():
+            if not os.path.exists(path / MANIFEST):
                 raise
     if wrong and len(seasons) < 2:
         raise wrong[0]

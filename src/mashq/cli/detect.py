@@ -59,8 +59,10 @@ def _write(batch: list[Any], scores: list[float], spans: Any) -> None:
 
 
 def _read(path: Path) -> Iterator[Any]:
+    from mashq.bounds import file_at
+
     try:
-        with path.open("rb") as file:
+        with file_at(path) as file:
             yield from _pairs(path, file)
     except OSError as error:
         raise DataError(f"{path} cannot be read ({error}): give a JSONL file of pairs") from None

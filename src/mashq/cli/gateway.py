@@ -1,5 +1,6 @@
 """`mashq gateway`: meter any program."""
 
+import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -80,7 +81,7 @@ def gateway(
             )
         )
     finally:
-        if place.exists():
+        if os.path.exists(place):
             line.end()
             click.echo(f"see what was spent: mashq show {place}", err=True)
     return code

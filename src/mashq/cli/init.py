@@ -1,5 +1,6 @@
 """`mashq init`: a configuration to start from."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -49,7 +50,7 @@ def init(path: Path, template: str) -> None:
     folder = files("mashq.cli").joinpath("templates", template)
     found = {path if name == MAIN else path.parent / name: text for name, text in _files(folder)}
     for place in found:
-        if place.exists():
+        if os.path.exists(place):
             raise ConfigError(f"{place} is already there: name another file")
     for place, text in found.items():
         try:

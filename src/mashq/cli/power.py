@@ -1,6 +1,7 @@
 """`mashq power`: how many items it takes to tell two players apart."""
 
 import asyncio
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -104,7 +105,7 @@ def _simulated(source: Path, without: tuple[str, ...]) -> "Results":
     """A large simulated match of players like the recorded ones."""
     from mashq.arena.simulation import recorded, simulated
 
-    if not source.is_dir():
+    if not os.path.isdir(source):
         raise ConfigError(f"--simulate needs a run directory, and {source} is a file: leave --simulate out")
     record = recorded(source, without)
     return asyncio.run(simulated(record, items=max(POOL, record.items), trials=1))[0]

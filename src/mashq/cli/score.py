@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import click
 
@@ -41,7 +41,7 @@ RESAMPLES = 10_000  # as everywhere: `analysis.intervals`, which is too slow to 
     help="What H means: the judge's as it is, or times how far an answer carries what matters.",
 )
 @click.option("--without", multiple=True, metavar="PLAYER", help="Leave a player out.")
-@click.option("--seed", default=0, show_default=True, help="Seed of the resampling.")
+@click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="Seed of the resampling.")
 @click.option("--resamples", default=RESAMPLES, show_default=True, type=click.IntRange(100, 1_000_000))
 @click.option("--format", "form", type=click.Choice(["table", "md", "latex"]), default="table", show_default=True)
 @click.option("--best-set", "best_set", is_flag=True, help="Only the players not clearly worse than the best.")
@@ -97,27 +97,22 @@ def rules_said(given: "ScoreRules", said: dict[str, Any]) -> "ScoreRules":
         given,
         **{name: said.get(name) for name in ("alpha", "beta", "refusals", "h")},
         resources=None if names is None else [name.strip() for name in names.split(",") if name.strip()],
-        weights={name: _positive(name, text) for name, text in weights.items()},
+        weights={name: _number(text) for name, text in weights.items()},
         normalise=None if said["normalise"] is None else _reference(said["normalise"]),
     )
 
 
-def _positive(name: str, text: str) -> float:
-    import math
-
+def _number(text: str) -> Any:
+    """The number that a text is; the text where it is none, which the rules then refuse."""
     try:
-        value = float(text)
+        return float(text)
     except ValueError:
-        value = math.nan
-    if not (math.isfinite(value) and value > 0):
-        raise ConfigError(f"the value of {name} is {text!r}, must be a positive number")
-    return value
+        return text
 
 
 def _reference(text: str) -> tuple[dict[str, float] | None, bool]:
     """What costs are relative to, and whether per item."""
     from mashq.bounds import read_json
-    from mashq.report.documents.source import resource
 
     if text == "match":
         return None, False
@@ -125,17 +120,24 @@ def _reference(text: str) -> tuple[dict[str, float] | None, bool]:
     if kind != "reference" or not name:
         raise ConfigError(f"--normalise {text!r}: write match, or reference:FILE")
     try:
-        document: dict[str, Any] = dict(read_json(Path(name)))
+        document = found = _mapping(read_json(Path(name)))
         per_item = "per_item" in document
-        pairs: dict[str, Any] = dict(document["per_item"]) if per_item else document
-        if per_item and len(document) > 1:
-            raise ValueError("per_item stands beside totals")
-    except (OSError, ValueError, TypeError) as error:
+        if per_item:
+            found = _mapping(document["per_item"])
+            if len(document) > 1:
+                raise ValueError("per_item stands beside totals")
+    except (OSError, ValueError) as error:
         raise ConfigError(
             f'the reference {name} cannot be read ({error}): it is JSON such as {{"tokens": 1e6}} for totals, or '
             '{"per_item": {"tokens": 600}}'
         ) from None
-    return {resource(key): _positive(key, str(value)) for key, value in pairs.items()}, per_item
+    return found, per_item
+
+
+def _mapping(document: object) -> dict[str, Any]:
+    if not isinstance(document, dict):
+        raise ValueError("it is no mapping")
+    return cast(dict[str, Any], document)
 
 
 def pairs(option: str, texts: Sequence[str]) -> dict[str, str]:
@@ -145,5 +147,7 @@ def pairs(option: str, texts: Sequence[str]) -> dict[str, str]:
         key, equals, value = text.partition("=")
         if not equals or not key.strip() or not value.strip():
             raise ConfigError(f"{option} {text!r}: write it as name=value")
+        if key.strip() in found:
+            raise ConfigError(f"{option} names {key.strip()} twice: keep one")
         found[key.strip()] = value.strip()
     return found

@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -49,7 +50,7 @@ def sample(run: Path, number: int, seed: int, out: Path) -> None:
     from mashq.report.annotation_sheet import sheet_csv, sheet_html
     from mashq.runs.open import load_season
 
-    if out.exists():
+    if os.path.exists(out):
         raise ConfigError(f"{out} exists already: choose a new folder with -o")
     season = load_season(run)
     rows, key = _sampled(season, number, seed)
@@ -167,7 +168,7 @@ def _answers(played: "Played") -> "Iterator[tuple[str, Item, str, float]]":
 
 def _annotators(paths: tuple[Path, ...]) -> dict[str, Path]:
     """Each file under a name of its own."""
-    if len({path.resolve() for path in paths}) < len(paths):
+    if len({os.path.realpath(path) for path in paths}) < len(paths):
         raise ConfigError("the same ratings file is given twice: each file is one annotator")
     stems = [path.stem for path in paths]
     return {path.stem if stems.count(path.stem) == 1 else str(path): path for path in paths}

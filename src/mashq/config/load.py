@@ -52,12 +52,12 @@ def check(document: Mapping[str, Any], source: str = "the configuration") -> Con
         raise ConfigError(f"{source}: {sentence(error)}") from None
 
 
-def changed(config: Config, settings: Iterable[tuple[str, Any]]) -> Config:
-    """The configuration with some settings changed, each named as `--set` names it."""
+def changed(config: Config, settings: Iterable[tuple[str, Any]], option: str = "--over") -> Config:
+    """The configuration with some settings changed, each named as `--set` names it; errors name the `option`."""
     document = config.model_dump(mode="json")
     for path, value in settings:
-        _place(document, path, value, f"--over {path}={value}")
-    return check(document, "--over")
+        _place(document, path, value, f"{option} {path}={value}")
+    return check(document, option)
 
 
 def values_of(option: str) -> tuple[str, list[Any]]:

@@ -204,7 +204,7 @@ class ScoreConfig(Strict):
         if len(set(self.resources)) < len(self.resources):
             raise ValueError("resources lists one of them twice")
         for name, number in [*self.weights.items(), *reference.items()]:
-            if not 0 < number <= MAX_COST:
+            if not 1 / MAX_COST <= number <= MAX_COST:
                 raise ValueError(f"the {name} of weights and normalise must be positive numbers, not {number}")
         return self
 

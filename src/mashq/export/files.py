@@ -51,11 +51,11 @@ class Written:
 @contextlib.contextmanager
 def place(path: Path) -> Generator[Path]:
     """A name beside `path` to write to; it becomes `path` at the end, or is gone if something went wrong."""
-    if path.is_dir():
+    if os.path.isdir(path):
         raise ConfigError(f"{path} is a folder: give the name of a file with -o")
     fresh = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        if path.is_symlink():
+        if os.path.islink(path):
             raise OSError(errno.ELOOP, "it is a link to another place")
         yield fresh
         fresh.replace(path)

@@ -7,6 +7,7 @@ straight from the run's file, one at a time; what was said in them (prompts, rep
 
 import json
 import math
+import os
 import sqlite3
 from collections.abc import Collection, Generator, Iterator
 from contextlib import contextmanager
@@ -107,7 +108,7 @@ WHOLE = 2**53
 def reading(run: Path) -> Generator[sqlite3.Connection]:
     """The run's file, to read only; a damaged one is a clear error."""
     path = run / DATABASE
-    if not path.exists():
+    if not os.path.exists(path):
         raise StoreError(f"{path} is missing: the run directory is incomplete")
     connection = connect(path, readonly=True)
     try:

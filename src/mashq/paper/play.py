@@ -1,5 +1,6 @@
 """Playing an experiment: with the paper's models, with one's own, or simulated. Each has a run of its own."""
 
+import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -58,13 +59,13 @@ def play(found: Experiment, out: Path, choices: Choices, player: Player) -> list
 def played(found: Experiment, out: Path) -> list[Season]:
     """The runs of an experiment that are there; none where one is missing."""
     paths = [out / name for name in found.plays]
-    return [load_season(path) for path in paths] if all((path / MANIFEST).exists() for path in paths) else []
+    return [load_season(path) for path in paths] if all(os.path.exists(path / MANIFEST) for path in paths) else []
 
 
 def _played(found: Experiment, out: Path, choices: Choices, player: Player) -> Season:
     with TemporaryDirectory(prefix="mashq-") as folder:
         config, season = chosen(found, choices, Path(folder))
-        if not (out / MANIFEST).exists():
+        if not os.path.exists(out / MANIFEST):
             return player(out, config, lambda show: run(config, out, season=season, show=show))
         _same(out, config, season)
         return player(out, config, lambda show: resume(out, show=show))

@@ -5,6 +5,7 @@ may replace any of the files; one it lacks is ours.
 """
 
 import hashlib
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -122,12 +123,12 @@ def load(folder: Path | None = None, task: str = "summarise", words: tuple[int, 
 
 def _own(folder: Path) -> dict[str, str]:
     wanted = ", ".join(f"{name}.txt" for name in FIELDS)
-    if not folder.is_dir():
+    if not os.path.isdir(folder):
         raise ConfigError(f"the prompt folder {folder} does not exist: it holds any of {wanted}")
     texts: dict[str, str] = {}
     for name in FIELDS:
         path = folder / f"{name}.txt"
-        if not path.exists():
+        if not os.path.exists(path):
             continue
         try:
             texts[name] = read_text(path, TEXT)

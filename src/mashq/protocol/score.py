@@ -14,10 +14,12 @@ that hurts or helps a player most.
 """
 
 import math
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import compress
-from typing import Literal
+from numbers import Real
+from typing import Literal, assert_never, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +37,7 @@ HEIGHTS: tuple[Height, ...] = ("faithful", "adequate")
 REFUSALS: tuple[Refusals, ...] = ("intersection", "penalised", "answered")
 CARRIED = ("words", "coverage", "copied")
 TIE = 1e-9
+LARGEST = sys.float_info.max
 CRUMBS = 1e-12  # of a sum: what rounding may leave of it
 
 
@@ -56,6 +59,15 @@ class ScoreRules:
     target: float | None = None
     longest: float = LONGEST
 
+    def __post_init__(self) -> None:
+        for name, said, known in (("refusals", self.refusals, REFUSALS), ("h", self.h, HEIGHTS)):
+            if said not in known:
+                raise ConfigError(f"{name} is {said!r}, must be one of {', '.join(known)}")
+        positive("alpha", self.alpha)
+        for name, number in (("beta", self.beta), *self.weights.items(), *(self.reference or {}).items()):
+            if number != 0:  # a reference, where nobody spent any
+                positive(name, number)
+
     @property
     def named(self) -> tuple[str, ...]:
         """The resources that have a weight."""
@@ -66,6 +78,14 @@ class ScoreRules:
         if self.reference is None:
             return None
         return self.reference[name] if self.per_item else self.reference[name] / items
+
+
+def positive(name: str, value: object) -> float:
+    """A number that a rule can be made of; ConfigError at anything else."""
+    number = cast(float, value) if not isinstance(value, bool) and isinstance(value, Real) else math.nan
+    if not 0 < number <= LARGEST:
+        raise ConfigError(f"the value of {name} is {value!r}, must be a positive number")
+    return float(number)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -192,7 +212,11 @@ def scored_units(results: Results, refusals: Refusals) -> tuple[NDArray[np.bool_
     if refusals == "intersection":
         whole = ~(broken | (results.status == ABSENT)).any(axis=0)
         return present & whole, present & whole
-    return (present & ~broken if refusals == "answered" else present), present
+    if refusals == "answered":
+        return present & ~broken, present
+    if refusals == "penalised":
+        return present, present
+    assert_never(refusals)
 
 
 def by_item(results: Results, values: Floats, cells: NDArray[np.bool_]) -> tuple[Floats, Floats]:
@@ -335,6 +359,7 @@ def score(results: Results | Match, rules: ScoreRules) -> Score:
     counted = tuple(rules.weights)
     seen = view(table, rules.refusals, counted)
     now = figures(seen, rules)
+    _check_finite(table, now)
     before = _before_review(table, rules.refusals)
     bounds = _bounds(table, rules, seen, now)
     cells = scored_units(table, rules.refusals)[1]
@@ -364,6 +389,16 @@ def score(results: Results | Match, rules: ScoreRules) -> Score:
     winner, tied = winner_of(rows)
     notes += _doubts(table, rows, rules)
     return Score(rules, tuple(rows), len(seen.items), units, winner, tied, dropped_units(table), tuple(notes))
+
+
+def _check_finite(results: Results, now: Figures) -> None:
+    """ConfigError where costs are so far from what they are relative to that P or Q is beyond any number."""
+    beyond = np.asarray(np.isinf(now.penalty[0]) | np.isinf(now.q[0]))
+    if beyond.any():
+        raise ConfigError(
+            f"P of {some(list(compress(results.players, beyond.tolist())))} is larger than any number: give a "
+            "larger reference, or smaller weights and beta"
+        )
 
 
 def _before_review(results: Results, refusals: Refusals) -> list[float | None]:

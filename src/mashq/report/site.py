@@ -11,6 +11,7 @@ site is never written into.
 
 import errno
 import json
+import os
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
@@ -155,7 +156,7 @@ def board(facts: Facts, link: str) -> Board:
 
 def _runs(folder: Path, out: Path, skipped: list[str]) -> Iterator[tuple[str, Season]]:
     """The finished runs under a folder in the order of their paths, each with a name of its own."""
-    if not folder.is_dir():
+    if not os.path.isdir(folder):
         raise ConfigError(f"{folder} is not a directory: name the one that holds your runs")
     taken: set[str] = set()
     for manifest in sorted(folder.rglob(MANIFEST), key=lambda path: path.as_posix()):
@@ -227,11 +228,11 @@ def ranking(board: Board) -> list[tuple[int, Entry, float, float | None]]:
 
 def _check(out: Path) -> None:
     """Refuse a directory that holds something else."""
-    if not out.exists():
+    if not os.path.exists(out):
         return
-    if not out.is_dir():
+    if not os.path.isdir(out):
         raise StoreError(f"{out} is a file: name a directory with -o")
-    if any(out.iterdir()) and not (out / MARK).is_file():
+    if any(out.iterdir()) and not os.path.isfile(out / MARK):
         raise StoreError(f"{out} is not empty and no site of mashq: choose a new directory with -o")
 
 
@@ -250,7 +251,7 @@ def _own(out: Path) -> list[str]:
 
 def _write(out: Path, files: dict[str, str]) -> None:
     try:
-        if (out / "reports").is_symlink():
+        if os.path.islink(out / "reports"):
             raise OSError(errno.ELOOP, "its folder reports is a link to another place")
         for name in _own(out):
             if name not in files:

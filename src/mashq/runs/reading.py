@@ -4,6 +4,7 @@ A damaged file, or a row that cannot be, is a StoreError that says what to do.
 """
 
 import json
+import os
 import sqlite3
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -314,7 +315,7 @@ class reading:
         self._path = path / DATABASE
 
     def __enter__(self) -> sqlite3.Connection:
-        if not self._path.exists():
+        if not os.path.exists(self._path):
             raise StoreError(f"{self._path} is missing: the run directory is incomplete")
         self._connection = connect(self._path, readonly=True)
         (page,) = self._connection.execute("PRAGMA page_size").fetchone()
@@ -332,4 +333,4 @@ class reading:
 def unclosed(path: Path) -> bool:
     """Whether the last one to write did not close the run."""
     log = path / (DATABASE + "-wal")
-    return log.exists() and log.stat().st_size > 0
+    return os.path.exists(log) and log.stat().st_size > 0

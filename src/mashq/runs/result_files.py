@@ -4,6 +4,7 @@ Columns: `player`, `h` and, for results by item, `item`; any of `trial`, `tokens
 `calls`, `reviews`, `seconds`, `dollars`, `status`. Others are ignored, with a note. An empty cell is unknown.
 """
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +20,7 @@ from mashq.tasks.rows import Row as FileRow
 from mashq.tasks.rows import read_rows
 
 COSTS = ("tokens", "tokens_in", "tokens_out", *(name for name in RESOURCES if name != "tokens"))
+SIMULATED = "SIMULATED: no real model answered some of this; those scores, costs and times are drawn."
 KNOWN = ("player", "item", "h", "trial", "status", *COSTS)
 
 
@@ -40,9 +42,10 @@ def _results(path: str, rows: Iterable[FileRow], renamed: Mapping[str, str]) -> 
     there: dict[str, None] = {}
     kept: list[Row] = []
     wrong: DataError | None = None
-    itemless = ""
+    itemless, drawn = "", False
     for where, cells in rows:
         there |= dict.fromkeys(cells)
+        drawn = drawn or str(cells.get("model")).startswith("simulated/")
         if wrong is None:
             try:
                 row = _row(f"{path} {where}", cells, renamed)
@@ -60,7 +63,8 @@ def _results(path: str, rows: Iterable[FileRow], renamed: Mapping[str, str]) -> 
     if wrong is not None:
         raise wrong
     ignored = [column for column in there if column and column not in names.values()]
-    notes = [f"Ignored columns: {', '.join(map(str, ignored))}."] if ignored else []
+    notes = [SIMULATED] if drawn else []
+    notes += [f"Ignored columns: {', '.join(map(str, ignored))}."] if ignored else []
     return from_rows((replace(row, item="all") for row in kept) if totals else kept, totals=totals), notes
 
 
@@ -111,6 +115,7 @@ def _row(where: str, cells: Mapping[str, object], renamed: Mapping[str, str]) ->
         if value is not None:
             costs[name] = value
     check(h, status, costs, where)
+    _check_tokens(costs, where)
     trial = cell("trial")
     own, what, when = (intern(str("" if value is None else value)) for value in (player, item, trial))
     return Row(own, what, when, h, intern(status), _tokens(costs), where)
@@ -122,6 +127,18 @@ def _tokens(costs: dict[str, float]) -> dict[str, float]:
     if "tokens" not in costs and tokens_in is not None and tokens_out is not None:
         costs["tokens"] = tokens_in + tokens_out
     return costs
+
+
+def _check_tokens(costs: Mapping[str, float], where: str) -> None:
+    """Refuse tokens that are not the sum of those in and out; where one of these is unknown, that are fewer."""
+    known = [costs[name] for name in ("tokens_in", "tokens_out") if name in costs]
+    tokens, parts = costs.get("tokens"), sum(known)
+    if tokens is None or math.isclose(tokens, parts, rel_tol=1e-6) or (len(known) < 2 and tokens > parts):
+        return
+    raise DataError(
+        f"{where}: tokens is {tokens:g}, and tokens_in and tokens_out come to {parts:g}: correct them, or leave out "
+        "tokens"
+    )
 
 
 def _number(where: str, name: str, value: object) -> float | None:

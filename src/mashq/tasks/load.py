@@ -7,6 +7,7 @@ CSV file: their own, from 1; files: their names).
 import hashlib
 import importlib
 import json
+import os
 import random
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
@@ -81,7 +82,7 @@ def _rows(data: str, source: str, builtin: str) -> Iterator[Row]:
     if data.startswith(HUB):
         return _hub(data.removeprefix(HUB), source)
     path = Path(source)
-    return _folder(path) if path.is_dir() else read_rows(path, ABSENT)
+    return _folder(path) if os.path.isdir(path) else read_rows(path, ABSENT)
 
 
 def digest(items: tuple[Item, ...]) -> str:
@@ -107,7 +108,7 @@ def _hub(name: str, source: str) -> Iterator[Row]:
         raise ConfigError(f"reading {source} needs the extra: pip install 'mashq[datasets]'") from None
     place, _, split = name.partition("@")
     try:
-        if Path(place).is_dir() and (Path(place) / "dataset_info.json").exists():
+        if os.path.isdir(Path(place)) and os.path.exists(Path(place) / "dataset_info.json"):
             rows: Any = datasets.load_from_disk(place)
         else:
             rows = datasets.load_dataset(place, split=split or "test")

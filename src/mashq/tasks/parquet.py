@@ -12,7 +12,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mashq.bounds import DATA, DIRECTORY, MB, MEMORY, SPLIT, VALUE, VALUES, Room, TooMuch, size
+from mashq.bounds import (
+    DATA,
+    DIRECTORY,
+    MB,
+    MEMORY,
+    SPLIT,
+    VALUE,
+    VALUES,
+    Room,
+    TooMuch,
+    check_columns,
+    file_at,
+    size,
+)
 from mashq.errors import ConfigError, DataError
 
 BATCH, SLICE = 4096, 32 * MB
@@ -32,6 +45,7 @@ def parquet_rows(path: Path, absent: str) -> Iterator[tuple[str, Mapping[str, ob
     try:
         texts, batch = _checked(path)
         with parquet.ParquetFile(path, read_dictionary=texts, pre_buffer=False) as file:
+            check_columns(file.schema_arrow.names, str(path))
             groups = range(file.num_row_groups)  # each has values of its own to refer to
             parts = (part for at in groups for part in file.iter_batches(batch, row_groups=[at], use_threads=False))
             for rows, weight in (found for part in parts for found in _slices(part, arrow, compute)):
@@ -110,7 +124,7 @@ def _decoded(rows: Any, arrow: Any) -> Any:
 
 def _contents(path: Path) -> dict[int, Any]:
     """A file's table of contents, each part under its number in the format."""
-    with path.open("rb") as file:
+    with file_at(path) as file:
         end = file.seek(0, 2)
         if end < 12:
             raise ValueError("it is too short")

@@ -6,6 +6,7 @@ about a file that is not there. Rows are read one after the other, within the li
 
 import csv
 import io
+import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -31,7 +32,7 @@ def read_rows(path: Path, absent: str) -> Iterator[Row]:
         return _opened(path, absent, jsonl)
     if kind in ("csv", "tsv"):
         return _opened(path, absent, lambda file, source: _csv(file, source, "\t" if kind == "tsv" else ","))
-    if not path.exists():
+    if not os.path.exists(path):
         raise DataError(f"{path} does not exist: {absent}")
     raise DataError(f"{path} has an unknown ending: use {ENDINGS}")
 
@@ -65,6 +66,7 @@ def _csv(file: IO[bytes], source: str, delimiter: str) -> Iterator[Row]:
     room = bounds.Room()
     reader = csv.DictReader(_weighed(file, source, delimiter, room), delimiter=delimiter, strict=True)
     try:
+        bounds.check_columns([name for name in reader.fieldnames or () if name], source)
         for row in reader:
             if None in row:
                 raise DataError(

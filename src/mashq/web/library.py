@@ -143,9 +143,9 @@ def locks() -> frozenset[int]:
 
 def checked(root: Path) -> Library:
     """The library of a directory that must have runs, or a sentence that says what is wrong."""
-    if not root.exists():
+    if not os.path.exists(root):
         raise StoreError(f"{root} does not exist: play a match first ('mashq demo'), or name another directory")
-    if not root.is_dir():
+    if not os.path.isdir(root):
         raise StoreError(f"{root} is not a directory: name the directory that holds your runs")
     library = Library(root)
     if not library.runs():

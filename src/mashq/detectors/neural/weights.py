@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -37,7 +38,7 @@ class Files:
     def find(cls, who: str, where: str, revision: str | None = None) -> Files:
         """The folder of that path, or the hub's model of that id."""
         folder = Path(where).expanduser()
-        if folder.is_dir():
+        if os.path.isdir(folder):
             return cls(who, folder)
         if not _ID.fullmatch(where) or where.startswith("."):
             raise ConfigError(f"{who}: there is no folder {where!r}; give one with model.safetensors, or a hub id.")
@@ -47,7 +48,7 @@ class Files:
         """The first of these files that there is."""
         if self.folder is not None:
             for name in names:
-                if (self.folder / name).is_file():
+                if os.path.isfile(self.folder / name):
                     return self.folder / name
             raise ConfigError(f"{self.who}: the folder {self.folder} has no {' or '.join(names)}.")
         return self._fetch(names)

@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from mashq.bounds import file_at
 from mashq.errors import DetectorError
 
 __all__ = ["Floats", "Gguf", "Setting"]
@@ -99,7 +100,7 @@ class Gguf:
     def __init__(self, path: Path) -> None:
         self.path = path
         try:
-            with path.open("rb") as file:
+            with file_at(path) as file:
                 self._data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
             self._header(_Reader(self._data))
         except (OSError, ValueError, KeyError, struct.error) as error:

@@ -123,7 +123,7 @@ class _Members:
                 return bounds.parse(self._archive.read(info), f"{path} {name}", self._room)
             except NotImplementedError as error:
                 raise DataError(f"{path}: {name} is packed in a way that is not known ({error})") from None
-        with path.open("rb") as file:
+        with bounds.file_at(path) as file:
             file.seek(info.header_offset)
             lengths = struct.unpack("<HH", file.read(30)[26:30])
             file.seek(sum(lengths), io.SEEK_CUR)
@@ -135,7 +135,7 @@ class _Members:
 
 def _check_directory(path: Path) -> None:
     """See that a zip's table of contents, which is read whole before anything else, is of a size that can be."""
-    with path.open("rb") as file:
+    with bounds.file_at(path) as file:
         end = file.seek(0, io.SEEK_END)
         file.seek(max(0, end - TAIL))
         tail = file.read()

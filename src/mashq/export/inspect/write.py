@@ -6,6 +6,7 @@ Samples are the items, epochs the trials. The score is H; the costs, the version
 
 import hashlib
 import json
+import os
 import re
 import tempfile
 import zipfile
@@ -50,7 +51,7 @@ class Inspect:
 
 def write(season: Season, folder: Path, matches: Collection[str] = ()) -> list[Path]:
     """Write the logs into a folder; says which."""
-    if folder.exists() and not folder.is_dir():
+    if os.path.exists(folder) and not os.path.isdir(folder):
         raise ConfigError(f"{folder} is a file: give a folder for the logs with -o")
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -22,6 +22,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, Protocol, cast
 
+from mashq.bounds import file_at
 from mashq.errors import ConfigError
 
 __all__ = ["Llama", "LlamaError", "PromptTooLong"]
@@ -95,7 +96,7 @@ class _Engine(Protocol):
 
 def _check_file(path: Path) -> None:
     try:
-        with path.open("rb") as file:
+        with file_at(path) as file:
             magic = file.read(len(_MAGIC))
     except OSError as error:
         raise ConfigError(f"cannot read the model {path} ({error.strerror}); give a GGUF file") from error

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, cast
 
-from mashq.bounds import json_lines
+from mashq.bounds import file_at, json_lines
 from mashq.errors import DataError
 from mashq.gateway.replies import json_object
 from mashq.gateway.types import CUT, Call, Completion, Measure, Outcome, Request, Usage
@@ -54,7 +54,7 @@ class RecordedBackend:
 def load(path: Path) -> dict[Place, Row]:
     """The rows of a recording by (player, item, purpose, n)."""
     try:
-        with path.open("rb") as file:
+        with file_at(path) as file:
             return _rows(path, file)
     except OSError as error:
         raise DataError(f"the recording {path} cannot be read ({error}): give the path of a JSONL file") from None

@@ -183,7 +183,7 @@ def _settings(path: Path, name: str) -> Iterable[str]:
 def _interpreter(script: Path) -> str:
     """What the first line of a script names, a path or (by way of `env`) a program; nothing where it names none."""
     try:
-        with script.open("rb") if script.is_file() else BytesIO() as file:  # a pipe would be waited for
+        with script.open("rb") if os.path.isfile(script) else BytesIO() as file:  # a pipe would be waited for
             head = file.readline(256)
     except OSError:  # one that can be run and not read is no script
         return ""

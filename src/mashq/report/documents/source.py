@@ -1,5 +1,6 @@
 """Results to score, from a run, a file or a data frame, with the rules they come with; and their score."""
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,7 +12,7 @@ from mashq.config import nearest
 from mashq.errors import ConfigError
 from mashq.protocol.resources import RESOURCES
 from mashq.protocol.results import Results
-from mashq.protocol.score import ScoreRules
+from mashq.protocol.score import ScoreRules, positive
 from mashq.report.documents.passages import passage_views
 from mashq.runs import result_files
 from mashq.runs.open import Played
@@ -34,7 +35,7 @@ class Source:
         there = self.results.players
         for name in players:
             if name not in there:
-                raise ConfigError(f"--without {name!r}: there is no such player{nearest(name, there)}")
+                raise ConfigError(f"--without {name!r}: there is no such player{nearest(str(name), there)}")
         kept = [name for name in there if name not in players]
         if not kept:
             raise ConfigError("--without leaves no player: keep two of them")
@@ -58,9 +59,17 @@ def changed_rules(
     per item; `changes` are other fields of the rules."""
     own = dict(given.weights)
     if resources is not None:
+        if not resources or len(set(resources)) < len(resources):
+            raise ConfigError(
+                "resources names none: name one, or set beta to 0" if not resources else "resources names one twice"
+            )
         own = {resource(name): given.weights.get(name, 1.0) for name in resources}
-    own |= {resource(name): weight for name, weight in (weights or {}).items()}
+    own |= {resource(name): positive(name, weight) for name, weight in (weights or {}).items()}
     reference, per_item = normalise if normalise is not None else (given.reference, given.per_item)
+    if normalise is not None and reference is not None:
+        if not reference:
+            raise ConfigError('the reference is empty: give what costs are relative to, such as {"tokens": 1e6}')
+        reference = {resource(name): positive(name, number) for name, number in reference.items()}
     changed = {name: value for name, value in changes.items() if value is not None}
     return replace(given, weights=own, reference=reference, per_item=per_item, **changed)
 
@@ -68,13 +77,13 @@ def changed_rules(
 def resource(name: str) -> str:
     """The name of a resource; ConfigError at another one."""
     if name not in RESOURCES:
-        raise ConfigError(f"{name!r} is not a resource{nearest(name, RESOURCES)}")
+        raise ConfigError(f"{name!r} is not a resource{nearest(str(name), RESOURCES)}")
     return name
 
 
 def read_source(source: Path, renames: Mapping[str, str]) -> Source:
     """The results of a run or of a file."""
-    if not source.is_dir():
+    if not os.path.isdir(source):
         results, notes = result_files.read(source, renames)
         return Source(results, ScoreRules(weights=dict(DEFAULTS)), notes)
     from mashq.report.documents import earlier
@@ -87,7 +96,7 @@ def read_source(source: Path, renames: Mapping[str, str]) -> Source:
         raise ConfigError(f"{source} is a {season.kind}, not one match: 'mashq show {source}' has its tables")
     notes: list[str] = []
     if season.manifest["simulated"]:
-        notes.append("SIMULATED: no real model answered some of this; those scores, costs and times are drawn.")
+        notes.append(result_files.SIMULATED)
     notes += earlier.note(season.path, season.manifest)
     trials = trials_of(season)
     return Source(season_results(trials), score_rules_of(season.config), notes, season.finished, trials)

@@ -2,7 +2,7 @@
 
 from mashq.report.html.facts import Facts
 from mashq.report.html.parts import Block, Prose, Section, Table
-from mashq.report.text.formatting import number, safe
+from mashq.report.text.formatting import number
 from mashq.report.text.passages import grid, sentences
 from mashq.report.text.tables import Grid
 
@@ -21,7 +21,7 @@ def documents(facts: Facts) -> Section | None:
     if len(counts) > 1:
         rows = [
             [
-                safe(player.name, 34),
+                player.name,
                 *({p.passages: number(p.h, 4) for p in player.by_count}.get(n, "") for n in counts),
             ]
             for player in views.players
@@ -31,7 +31,7 @@ def documents(facts: Facts) -> Section | None:
     places = list(dict.fromkeys(part.place for player in views.players for part in player.by_place))
     if places:
         rows = [
-            [safe(player.name, 34), *({p.place: number(p.h, 4) for p in player.by_place}.get(n, "") for n in places)]
+            [player.name, *({p.place: number(p.h, 4) for p in player.by_place}.get(n, "") for n in places)]
             for player in views.players
         ]
         told = "Mean H by where the first passage that holds the answer stood among those shown."

@@ -22,7 +22,7 @@ def _likeness(document: Calibration) -> Grid:
         span = "?" if row.low is None else f"{number(row.low, digits)} to {number(row.high, digits)}"
         inside = {True: "yes", False: "NO", None: "?"}[row.inside] if row.fitted else "not fitted"
         figures = [number(row.recorded, digits), span, number(row.simulated, digits)]
-        rows.append([row.player[:24], NAMES[row.figure], *figures, inside])
+        rows.append([row.player, NAMES[row.figure], *figures, inside])
     headings = ["player", "figure", "recorded", f"{document.found.level:.0%} interval", "simulated", "inside"]
     return Grid(headings, rows, left=2)
 

@@ -18,10 +18,13 @@ def table(document: Comparison) -> Grid:
     """A row for each player and run."""
     costs = cost_columns([figures.costs for player in document.players for figures in player.runs])
     carried = carried_columns(figures for player in document.players for figures in player.runs)
+    runs = [Path(run.run).name for run in document.runs]
+    if len(set(runs)) < len(runs):
+        runs = [run.run for run in document.runs]
     rows = [
         [
-            player.name[:20] + (" ★" if run.winner == player.name else ""),
-            Path(run.run).name[:24],
+            player.name + (" ★" if run.winner == player.name else ""),
+            name,
             f"{number(figures.h_before_review, 4)} → {number(figures.h, 4)}",
             *(number(getattr(figures, name), digits) for name, digits in carried.items()),
             *(charged(name, figures.costs[name], figures.charged) for name in costs),
@@ -30,7 +33,7 @@ def table(document: Comparison) -> Grid:
             half(figures.q_low, figures.q_high),
         ]
         for player in document.players
-        for run, figures in zip(document.runs, player.runs, strict=True)
+        for run, name, figures in zip(document.runs, runs, player.runs, strict=True)
     ]
     return Grid(["player", "run", "H before → after", *carried, *costs, "P", "Q", "± 95%"], rows, left=2)
 

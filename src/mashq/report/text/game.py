@@ -31,12 +31,12 @@ NO_CHANGE = "Disclosure changed nothing: no policy here reacts to what it is sho
 
 def payoffs(document: Game, when: str, game: Solved) -> Grid:
     """Q of the row against the column."""
-    names = [safe(name, 16) for name in document.policies]
+    names = document.policies
     rows = [
         [name, *(f"{number(q, 4)} ± {half(game.low[i][j], game.high[i][j])}" for j, q in enumerate(game.payoffs[i]))]
         for i, name in enumerate(names)
     ]
-    return Grid(["", *names], rows, f"Q of the row against the column, vision: {when}")
+    return Grid(["", *names], rows, f"Q of the row against the column, vision: {when}", named=True)
 
 
 def _solution(game: Solved) -> Iterator[str]:
@@ -103,8 +103,8 @@ def disclosure(document: Game) -> Grid:
     rows = [
         [
             row.vision,
-            safe(row.policy, 16),
-            safe(row.against, 16),
+            row.policy,
+            row.against,
             str(row.seat + 1),
             *(change(row.changes.get(name), digits) for name, digits in DIGITS.items()),
         ]

@@ -39,7 +39,7 @@ def table(document: Match) -> Grid:
         won, score = has_won(document, player.name), player.score
         rows.append(
             [
-                safe(player.name, 24) + (" ★" if won else ""),
+                player.name + (" ★" if won else ""),
                 f"{number(score.h_before_review, 4)} → {number(score.h, 4)}",
                 *(number(getattr(score, name), digits) for name, digits in carried.items()),
                 *(_cost(player, name) for name in costs),

@@ -22,8 +22,8 @@ def table(document: Metered) -> Grid:
     others = [name for name in OTHERS if is_shown(name, [row.costs for row in document.spent])]
     rows = [
         [
-            safe(row.player, 24),
-            safe(row.model, 40),
+            row.player,
+            row.model,
             *(number(count) for count in (row.attempts, row.failed, row.unresolved)),
             *(number(row.costs[name]) for name in TOKENS),
             number(row.unknown),
@@ -45,7 +45,7 @@ def _sentences(document: Metered) -> Iterator[str]:
     for row in document.spent:
         if (begun := row.first_byte) is not None:
             yield (
-                f"Streamed: {number(begun.replies)} x {safe(row.player, 24)} ({safe(row.model, 40)}), the first data "
+                f"Streamed: {number(begun.replies)} x {safe(row.player)} ({safe(row.model)}), the first data "
                 f"after {begun.median:,.2f} s in the median, {begun.p95:,.2f} s at the 95th percentile."
             )
     for row in document.refused:

@@ -19,7 +19,7 @@ def grid(views: PassageViews) -> Grid:
 def _row(player: PassagePlayer) -> list[str]:
     there, absent, cited = player.answerable, player.unanswerable, player.citations
     return [
-        safe(player.name, 34),
+        player.name,
         number(there.h, 4),
         _of(there.abstained, there.answers),
         number(absent.h, 4),

@@ -41,7 +41,7 @@ def bounds(players: Sequence[PlannedPlayer]) -> Iterator[str]:
     known: dict[Repeats, list[str]] = {}
     unknown: list[str] = []
     for player in players:
-        (unknown if player.repeats is None else known.setdefault(player.repeats, [])).append(safe(player.name, 24))
+        (unknown if player.repeats is None else known.setdefault(player.repeats, [])).append(safe(player.name))
     for repeats, names in known.items():
         asks, attempts = repeats.asks, repeats.attempts
         how = f"asked for {asks} times, {attempts} attempts each" if asks > 1 else "never asked for again"
@@ -61,7 +61,7 @@ def _title(document: PlanDocument) -> str:
 
 def _matched(document: PlanDocument, own: PlannedPlayer) -> str:
     """Its model, and how many matches it plays where that is not all of them, or not known."""
-    model = safe(own.model, 60)
+    model = safe(own.model)
     if own.matches == document.matches and document.season != "tournament":
         return model
     return f"{model}; {'up to ' if document.paired_later else ''}{_count(own.matches, 'match')}"

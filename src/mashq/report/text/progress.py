@@ -125,7 +125,7 @@ class Progress:
         rows: list[list[str]] = []
         for player, standing in zip(state.players, standings(state, self._rules), strict=True):
             doing = "stopped" if player.stopped is not None else player.phase
-            rows.append([safe(player.name, 24), *_figures(state, player, standing.h, standing.q), doing])
+            rows.append([player.name, *_figures(state, player, standing.h, standing.q), doing])
         headings = ["player", "items", "H", "calls", "tokens", "reviews", "s", "$", "Q now", "doing"]
         return Text(written(Grid(headings, rows, title), "table"))
 
@@ -135,7 +135,7 @@ class Progress:
         for player, standing in zip(state.players, standings(state, self._rules), strict=True):
             figures = _figures(state, player, standing.h, standing.q)
             shown = " ".join(f"{name} {value}" for name, value in zip(names, figures, strict=True))
-            players.append(f"{safe(player.name, 24)}: {shown}")
+            players.append(f"{safe(player.name)}: {shown}")
         marked = "simulated, " if self._simulated else ""
         return f"[{marked}{self._left(state, now)} left] {' | '.join(players)}"
 

@@ -18,7 +18,7 @@ def table(documents: Sequence[Match | Trials]) -> Grid:
     """A row for each player, two columns for each judge."""
     rows: list[list[str]] = []
     for at, player in enumerate(documents[0].players):
-        cells = [player.name[:24]]
+        cells = [player.name]
         for document in documents:
             score = _figures(document, at)
             star = " ★" if document.winner == player.name else ""

@@ -76,7 +76,7 @@ def table(document: ScoreReport, everyone: bool = False) -> Grid:
     rows: list[list[str]] = []
     for player in shown:
         won = player.name == document.winner and len(document.players) > 1
-        row = [f"{player.name[:34]}{' ★' if won else ''}", number(player.h, 4), _percent(player.answer_rate)]
+        row = [f"{player.name}{' ★' if won else ''}", number(player.h, 4), _percent(player.answer_rate)]
         row += [number(getattr(player, name), digits) for name, digits in carried.items()]
         row += [_cost(name, player) for name in costs]
         row += [number(player.penalty, 3), number(player.q, 4)]
@@ -95,7 +95,7 @@ def table(document: ScoreReport, everyone: bool = False) -> Grid:
 
 def differences(document: ScoreReport) -> Grid:
     """The differences in Q that matter: all among few players, else the winner's over the next ones."""
-    rows = [[d.a[:30], d.b[:30], _signed(d.dq), _span(d), _verdict(d)] for d in document.differences[:MAX_SHOWN]]
+    rows = [[d.a, d.b, _signed(d.dq), _span(d), _verdict(d)] for d in document.differences[:MAX_SHOWN]]
     return Grid(["player", "against", "difference in Q", "95% CI", "excludes 0"], rows, left=2)
 
 

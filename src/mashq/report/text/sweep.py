@@ -31,14 +31,14 @@ def table(document: Sweep) -> Grid:
     rows: list[list[str]] = []
     shaded: set[int] = set()
     for cell in document.cells:
-        settings = [safe(str(cell.settings[name]), 24) for name in names]
+        settings = [str(cell.settings[name]) for name in names]
         for player in cell.players:
             won = " ★" if player.name == cell.winner else ""
             shaded |= {len(rows)} if won else set()
             rows.append(
                 [
                     *settings,
-                    safe(player.name, 24) + won,
+                    player.name + won,
                     number(player.h, 4),
                     *(charged(name, player.costs[name], player.charged) for name in costs),
                     number(player.penalty, 3),

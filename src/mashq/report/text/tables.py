@@ -1,7 +1,7 @@
 """One table, four ways to write it: terminal, Markdown, LaTeX, and plain text for tests."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from shutil import get_terminal_size
 from textwrap import fill
 from typing import Literal
@@ -19,6 +19,8 @@ Format = Literal["table", "md", "latex"]
 WIDTH = 100
 SMALLEST = 60
 NARROWEST = 8
+HEADING = 16
+LONGEST = 2000
 _LATEX = {
     "\\": r"\textbackslash{}",
     "&": r"\&",
@@ -47,7 +49,8 @@ _LATEX = {
 class Grid:
     """Headings and rows of text. `bold` cells are the best of their column, `shaded` rows the winner's.
 
-    `left` says how many columns stand to the left; the rest are numbers, which are never cut.
+    `left` says how many columns stand to the left; the rest are numbers, which are never cut. Names are whole here:
+    only a terminal that has no room for them cuts them, and headings that are names, if `named` says so.
     """
 
     headings: Sequence[str]
@@ -56,6 +59,7 @@ class Grid:
     left: int = 1
     bold: frozenset[tuple[int, int]] = field(default_factory=frozenset[tuple[int, int]])
     shaded: frozenset[int] = field(default_factory=frozenset[int])
+    named: bool = False
 
 
 def best(columns: Sequence[Sequence[float | None]], highest: Sequence[bool]) -> frozenset[tuple[int, int]]:
@@ -120,7 +124,10 @@ def _terminal(grid: Grid) -> str:
     """As wide as the terminal: names are cut if need be while they can be told apart, numbers never. What is still
     too wide is several tables under each other, each with the names; or a line for each cell."""
     page = page_width()
-    rows = [[safe(cell) for cell in row] for row in grid.rows]
+    rows = [[safe(cell, LONGEST) for cell in row] for row in grid.rows]
+    if grid.named:
+        names = [safe(name, LONGEST) for name in grid.headings[grid.left :]]
+        grid = replace(grid, headings=[*grid.headings[: grid.left], *shortened(names, HEADING)])
     widths = [max(map(cell_len, column)) for column in zip(grid.headings, *rows, strict=True)]
     parts = _parts(grid, rows, widths, page)
     title = [fill(safe(grid.title), page), ""] if grid.title else []
@@ -129,24 +136,25 @@ def _terminal(grid: Grid) -> str:
 
 
 Part = dict[int, int]  # columns, with their widths
+Cut = Callable[[str, int], str]
 
 
 def _parts(grid: Grid, rows: Sequence[Sequence[str]], widths: Sequence[int], page: int) -> list[Part]:
     """The tables that fit a page, by their columns; none where not even one number fits beside the names."""
     names, numbers = range(grid.left), range(grid.left, len(widths))
     least = [max(NARROWEST, cell_len(heading)) for heading in grid.headings[: grid.left]]
-    whole = _cut(widths, least, grid.left, page)
-    if _line(whole) <= page and _distinct(rows, whole[: grid.left]):
-        return [dict(enumerate(whole))]
     broadest = max((widths[at] for at in numbers), default=0)
+    whole = _cut(widths, least, grid.left, page)
     beside = _cut([*widths[: grid.left], broadest], least, grid.left, page)
-    if not numbers or _line(beside) > page or not _distinct(rows, beside[: grid.left]):
-        return []
-    left = {at: beside[at] for at in names}
-    room = page - _line(list(left.values()))
-    return [
-        left | {grid.left + at: widths[grid.left + at] for at in some} for some in fitting(widths[grid.left :], room)
-    ]
+    for cut in CUTS:
+        if _line(whole) <= page and _distinct(rows, whole[: grid.left], cut):
+            return [dict(enumerate(whole))]
+        if numbers and _line(beside) <= page and _distinct(rows, beside[: grid.left], cut):
+            left = {at: beside[at] for at in names}
+            room = page - _line(list(left.values()))
+            groups = fitting(widths[grid.left :], room)
+            return [left | {grid.left + at: widths[grid.left + at] for at in some} for some in groups]
+    return []
 
 
 def fitting(widths: Sequence[int], room: int) -> list[list[int]]:
@@ -179,18 +187,43 @@ def _cut(widths: Sequence[int], least: Sequence[int], names: int, page: int) -> 
     return found
 
 
-def _distinct(rows: Sequence[Sequence[str]], widths: Sequence[int]) -> bool:
+def _distinct(rows: Sequence[Sequence[str]], widths: Sequence[int], cut: Cut) -> bool:
     """Whether rows that differ in their names still do when these are cut."""
     names = {tuple(row[: len(widths)]) for row in rows}
-    return len({tuple(map(_short, row, widths)) for row in names}) == len(names)
+    return len({tuple(map(cut, row, widths)) for row in names}) == len(names)
+
+
+def _way(rows: Sequence[Sequence[str]], widths: Sequence[int]) -> Cut | None:
+    """The first way to cut names with which they can be told apart."""
+    return next((cut for cut in CUTS if _distinct(rows, widths, cut)), None)
+
+
+def shortened(names: Sequence[str], width: int) -> list[str]:
+    """Names cut to a width, or to the least beyond it at which those that differ still do."""
+    while (cut := _way([[name] for name in names], [width])) is None:
+        width += 1
+    return [cut(name, width) for name in names]
 
 
 def _short(name: str, width: int) -> str:
-    """A name cut to a width; the winner keeps its star."""
+    """A name cut at its end; the winner keeps its star."""
     if cell_len(name) <= width:
         return name
     star = " ★" if name.endswith(" ★") else ""
     return set_cell_size(name.removesuffix(star), width - 1 - len(star)).rstrip() + "…" + star
+
+
+def _shorter(name: str, width: int) -> str:
+    """A name cut in its middle: for names that begin alike, where there is no other way."""
+    if cell_len(name) <= width:
+        return name
+    star = " ★" if name.endswith(" ★") else ""
+    whole, room = name.removesuffix(star), width - 1 - len(star)
+    end = set_cell_size(whole[::-1], room - room // 2)[::-1]
+    return set_cell_size(whole, room // 2).rstrip() + "…" + end.lstrip() + star
+
+
+CUTS: tuple[Cut, ...] = (_short, _shorter)
 
 
 def _table(grid: Grid, rows: Sequence[Sequence[str]], part: Part) -> str:
@@ -200,8 +233,9 @@ def _table(grid: Grid, rows: Sequence[Sequence[str]], part: Part) -> str:
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
     for at, width in part.items():
         table.add_column(grid.headings[at], justify="left" if at < grid.left else "right", no_wrap=True, width=width)
+    cut = _way(rows, [part[at] for at in range(grid.left)]) or _short
     for row in rows:
-        table.add_row(*(Text(_short(row[at], part[at])) for at in part))
+        table.add_row(*(Text(cut(row[at], part[at])) for at in part))
     with console.capture() as captured:
         console.print(table)
     return "\n".join(line.rstrip() for line in captured.get().splitlines()).strip("\n")
@@ -230,7 +264,7 @@ def _line(widths: Sequence[int]) -> int:
 
 def markdown(text: str) -> str:
     """Text that Markdown shows as it is."""
-    shown = safe(text, 2000).replace("\\", "\\\\").replace("|", "\\|").replace("*", "\\*").replace("`", "\\`")
+    shown = safe(text, LONGEST).replace("\\", "\\\\").replace("|", "\\|").replace("*", "\\*").replace("`", "\\`")
     return shown.replace("&", "&amp;").replace("<", "&lt;")
 
 
@@ -247,13 +281,13 @@ def _markdown(grid: Grid) -> str:
 
 def _latex(grid: Grid) -> str:
     def cell(number: int, at: int, text: str) -> str:
-        body = latex(text)
+        body = latex(text, LONGEST)
         body = rf"\textbf{{{body}}}" if (number, at) in grid.bold else body
         return rf"\cellcolor{{gray!20}}{body}" if number in grid.shaded else body
 
     align = "l" * grid.left + "r" * (len(grid.headings) - grid.left)
     lines = [rf"\begin{{tabular}}{{{align}}}", r"\toprule"]
-    lines.append(" & ".join(latex(heading) for heading in grid.headings) + r" \\")
+    lines.append(" & ".join(latex(heading, LONGEST) for heading in grid.headings) + r" \\")
     lines.append(r"\midrule")
     for number, row in enumerate(grid.rows):
         lines.append(" & ".join(cell(number, at, text) for at, text in enumerate(row)) + r" \\")
@@ -270,6 +304,6 @@ def floating(tabular: str, caption: str, label: str) -> str:
     return comment.rstrip().replace("amssymb", "amssymb, graphicx") + "\n" + "\n".join(lines)
 
 
-def latex(text: str) -> str:
+def latex(text: str, longest: int = 200) -> str:
     """Text that LaTeX prints as it is."""
-    return "".join(_LATEX.get(character, character) for character in safe(text))
+    return "".join(_LATEX.get(character, character) for character in safe(text, longest))

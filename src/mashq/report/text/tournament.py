@@ -27,7 +27,7 @@ def ratings(document: Tournament) -> Grid:
     rows = [
         [
             str(at),
-            safe(player.name, 24),
+            player.name,
             f"{player.rating:.0f}",
             "?" if player.low is None else f"{player.low:.0f} to {player.high:.0f}",
             ranks(player, "–"),
@@ -61,13 +61,13 @@ def wins(document: Tournament) -> Grid:
     cells = {(row.a, row.b): row for row in document.wins}
     rows: list[list[str]] = []
     for a in names:
-        row = [safe(a, 24)]
+        row = [a]
         for b in names:
             met = cells.get((a, b))
             row.append("·" if met is None else f"{met.won}-{met.tied}-{met.lost} ({met.predicted:.0%})")
         rows.append(row)
     title = "Won-tied-lost against each (chance of winning that the ratings predict)"
-    return Grid(["", *(safe(name, 16) for name in names)], rows, title)
+    return Grid(["", *names], rows, title, named=True)
 
 
 def sentences(document: Tournament) -> Iterator[str]:

@@ -35,7 +35,7 @@ def _row(document: Trials, player: TrialsPlayer, costs: list[str], carried: Mapp
     won = " ★" if has_won(document, player.name) else ""
     interval = half(player.q_low, player.q_high)
     return [
-        safe(player.name, 24) + won,
+        player.name + won,
         with_sd(mean.h, sd.h, 4),
         *(number(getattr(mean, name), digits) for name, digits in carried.items()),
         *(_cost(name, player) for name in costs),

@@ -41,7 +41,7 @@ def sentences(document: ValidationReport) -> Iterator[str]:
 
 
 def _agreement(document: ValidationReport) -> Grid:
-    rows = [[row.name[:14], *_measured(row.agreement)] for row in document.found.annotators]
+    rows = [[row.name, *_measured(row.agreement)] for row in document.found.annotators]
     if len(rows) > 1:
         rows.append(["mean rating", *_measured(document.found.mean)])
     headings = ["ratings of", "n", "good", "Pearson r", "95%", "Spearman", "95%", "AUC", "95%"]

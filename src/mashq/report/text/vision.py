@@ -21,7 +21,7 @@ def table(document: Vision) -> Grid:
     """A row for each player and effect; * where the interval leaves zero out."""
     columns = COLUMNS | LAST
     rows = [
-        [safe(player.name, 20), effect, *(_cell(changes, effect, name) for name in columns)]
+        [player.name, effect, *(_cell(changes, effect, name) for name in columns)]
         for player in document.players
         for effect, changes in player.changes.items()
     ]
