@@ -149,10 +149,10 @@ ONE = [{"player": "a", "h": 1}]
     ("source", "options", "why"),
     [
         (7, {}, "a int cannot be scored"),
-        ([], {}, "the rows is empty"),
+        ([], {}, "the table is empty"),
         (["x"], {}, "row 1 of the rows is a str"),
-        ([{"player": "a", "item": 1, "h": "high"}], {}, "the rows row 1: h is 'high', must be a number"),
-        ([{"player": "a", "item": 1, "h": float("nan")}], {}, "the rows row 1: h is empty"),
+        ([{"player": "a", "item": 1, "h": "high"}], {}, "the table row 1: h is 'high', must be a number"),
+        ([{"player": "a", "item": 1, "h": float("nan")}], {}, "the table row 1: h is empty"),
         ([{"player": "a", "h": 1}], {"beta": -1.0}, "the value of beta is -1.0, must be a positive number"),
         (ONE, {"beta": float("nan")}, "the value of beta is nan"),
         (ONE, {"alpha": "1"}, "the value of alpha is '1', must be a positive number"),
