@@ -198,6 +198,8 @@ def test_what_cannot_be_scored_is_one_sentence(source: Any, options: dict[str, A
         (lambda: mashq.open_run(cast(Any, 5)), "a int is no run"),
         (lambda: mashq.plan(cast(Any, None)), "a NoneType is no configuration"),
         (lambda: mashq.plan(cast(Any, [1])), "a list is no configuration"),
+        (lambda: mashq.plan("a\0.yaml"), "holds a NUL"),
+        (lambda: mashq.score("a\0.csv"), "holds a NUL"),
         (
             lambda: mashq.plan(CONFIG, trials=cast(Any, "2")),
             "trials is '2', must be a whole number",
