@@ -149,10 +149,10 @@ ONE = [{"player": "a", "h": 1}]
     ("source", "options", "why"),
     [
         (7, {}, "a int cannot be scored"),
-        ([], {}, "the rows is empty"),
+        ([], {}, "the table is empty"),
         (["x"], {}, "row 1 of the rows is a str"),
-        ([{"player": "a", "item": 1, "h": "high"}], {}, "the rows row 1: h is 'high', must be a number"),
-        ([{"player": "a", "item": 1, "h": float("nan")}], {}, "the rows row 1: h is empty"),
+        ([{"player": "a", "item": 1, "h": "high"}], {}, "the table row 1: h is 'high', must be a number"),
+        ([{"player": "a", "item": 1, "h": float("nan")}], {}, "the table row 1: h is empty"),
         ([{"player": "a", "h": 1}], {"beta": -1.0}, "the value of beta is -1.0, must be a positive number"),
         (ONE, {"beta": float("nan")}, "the value of beta is nan"),
         (ONE, {"alpha": "1"}, "the value of alpha is '1', must be a positive number"),
@@ -198,6 +198,8 @@ def test_what_cannot_be_scored_is_one_sentence(source: Any, options: dict[str, A
         (lambda: mashq.open_run(cast(Any, 5)), "a int is no run"),
         (lambda: mashq.plan(cast(Any, None)), "a NoneType is no configuration"),
         (lambda: mashq.plan(cast(Any, [1])), "a list is no configuration"),
+        (lambda: mashq.plan("a\0.yaml"), "holds a NUL"),
+        (lambda: mashq.score("a\0.csv"), "holds a NUL"),
         (
             lambda: mashq.plan(CONFIG, trials=cast(Any, "2")),
             "trials is '2', must be a whole number",

@@ -125,6 +125,13 @@ def test_a_damaged_model_file_is_found_before_the_first_call(tmp_path: Path) -> 
     assert "cannot load" in refused(tmp_path, {"players": [A | {"model": "local/model.gguf"}]})
 
 
+def test_one_policy_is_no_game_however_many_players_there_are(tmp_path: Path) -> None:
+    (tmp_path / "match.yaml").write_text(json.dumps({"players": [A, A | {"name": "B"}]}))
+    done = mashq("game", tmp_path / "match.yaml", "--policies", "frugal", "--out", tmp_path / "out")
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert "--policies 'frugal' names one policy: a game needs two" in done.stderr
+
+
 def test_a_used_run_directory_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "match.yaml").write_text(json.dumps({"players": [A], "task": {"limit": 2}}))
     command = ("run", tmp_path / "match.yaml", "--out", tmp_path / "out")

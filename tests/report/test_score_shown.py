@@ -203,6 +203,15 @@ def test_long_lists_are_cut_with_their_number() -> None:
     assert len(differences(replace(document, differences=leads)).rows) == 40
 
 
+def test_one_item_large_costs_and_a_difference_of_nothing() -> None:
+    huge = replace(B, costs={**B.costs, "tokens": 1e300})
+    lead = replace(REPORT.differences[0], dq=-1e-9, all_low=-1e-9, all_high=0.1)
+    found = replace(REPORT, items=1, players=[huge], differences=[lead])
+    assert next(sentences(found)).startswith("1 item; ")
+    assert "1.000e+300" in table(found).rows[0]
+    assert differences(found).rows[0][2:4] == ["+0.0000", "+0.0000 to +0.1000"]
+
+
 def test_an_interval_that_ends_at_zero_does_not_exclude_it() -> None:
     ends = [Lead("a", "b", 0.1, None, None, *span) for span in ((0.0, 0.2), (0.1, 0.2), (-0.2, 0.0), (-0.2, -0.1))]
     rows = differences(replace(REPORT, differences=ends)).rows

@@ -6,9 +6,11 @@ from unittest import mock
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rich.cells import cell_len
 
 from mashq.analysis.paired import Difference
-from mashq.report.text.formatting import number, safe
+from mashq.protocol.resources import TABLE
+from mashq.report.text.formatting import count, dollars, number, safe
 from mashq.report.text.tables import Grid, best, change, half, prose, written
 
 
@@ -30,6 +32,7 @@ def test_the_best_of_a_column() -> None:
         (Difference(0.5, 0.25, 0.75), "+0.50 ± 0.25"),
         (Difference(0.5, 0.0, 0.75), "+0.50 ± 0.38"),
         (Difference(-0.5), "-0.50 ± ?"),
+        (Difference(-0.001, -0.1, 0.1), "+0.00 ± 0.10"),
         (None, "–"),
     ],
 )
@@ -40,10 +43,24 @@ def test_a_difference_has_half_its_interval(value: Difference | None, shown: str
 
 @pytest.mark.parametrize(
     ("value", "digits", "shown"),
-    [(None, 2, "?"), (float("inf"), 0, "∞"), (1234567.891, 0, "1,234,568"), (0.0, 4, "0.0000"), (-0.25, 1, "-0.2")],
+    [
+        (None, 2, "?"),
+        (float("inf"), 0, "∞"),
+        (1234567.891, 0, "1,234,568"),
+        (0.0, 4, "0.0000"),
+        (-0.25, 1, "-0.2"),
+        (-1e-09, 4, "0.0000"),
+        (1e300, 0, "1.000e+300"),
+        (999999999999999.0, 0, "999,999,999,999,999"),
+    ],
 )
 def test_a_number_is_as_people_read_it(value: float | None, digits: int, shown: str) -> None:
     assert number(value, digits) == shown
+
+
+def test_counts_and_large_sums_are_as_people_say_them() -> None:
+    assert [count(1, "item"), count(2, "item"), count(1000, "match")] == ["1 item", "2 items", "1,000 matches"]
+    assert [dollars(1e300), dollars(12.3)] == ["1.000e+300", "12.30"]
 
 
 cells = st.floats(-1e15, 1e15, allow_nan=False).map(lambda value: f"{value:,.4f}") | st.just("?")
@@ -81,6 +98,32 @@ def test_prose_is_wrapped_paragraphs_or_comments() -> None:
     ]
     assert prose(lines, "md").split("\n\n")[1] == r"an \*indented\* line"
     assert prose(lines, "latex").splitlines()[1] == "%   an *indented* line"
+
+
+def test_sentences_are_wrapped_by_cells() -> None:
+    name = "東京タワー"
+    with mock.patch.dict(os.environ, {"COLUMNS": "60"}):
+        lines = prose([f"{name} " * 40, "e\u0301 " * 60], "table").splitlines()
+        cells = written(Grid(["n", "#"], [[f"{name} " * 40 + at, "1" * 50] for at in "ab"]), "table").splitlines()
+    assert max(map(cell_len, lines)) <= 60 and max(map(cell_len, cells)) <= 60
+    assert sum(line.count(name) for line in lines) == 40 and "\0" not in "".join([*lines, *cells])
+    assert cell_len(lines[0]) > 48
+
+
+@pytest.mark.parametrize(
+    ("name", "amount", "shown"),
+    [
+        ("tokens", 2.5, "2.5 tokens"),
+        ("calls", 0.5, "0.5 calls"),
+        ("calls", 0.0, "0 calls"),
+        ("tokens", 1234.5, "1,234 tokens"),
+        ("seconds", 0.04, "0.04 s"),
+        ("tokens", 1e300, "1.000e+300 tokens"),
+        ("dollars", 12.0, "$12.0000"),
+    ],
+)
+def test_an_amount_is_not_rounded_away(name: str, amount: float, shown: str) -> None:
+    assert TABLE[name].shown(amount) == shown
 
 
 def test_text_of_others_cannot_move_the_cursor_or_go_on_for_ever() -> None:

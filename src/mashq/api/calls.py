@@ -288,7 +288,10 @@ def _path(run: RunLike) -> Path:
 def _as_path(given: object, wanted: str) -> Path:
     if not isinstance(given, str | PathLike):
         raise ConfigError(f"a {type(given).__name__} is no {wanted}")
-    return Path(cast(str, given))
+    path = Path(cast(str, given))
+    if "\0" in str(path):
+        raise ConfigError(f"{str(path)!r} holds a NUL, which no path can: leave it out")
+    return path
 
 
 def _done(work: Coroutine[Any, Any, T]) -> T:

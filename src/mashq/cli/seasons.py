@@ -88,6 +88,8 @@ def game(
     config, settings = playing.config, playing.settings()
     if policies is not None:
         settings = _with_policies(settings, policies)
+        if len(settings.players) < 2:
+            raise ConfigError(f"--policies {policies!r} names one policy: a game needs two, such as frugal,rule")
     if len(settings.players) < 2:
         raise ConfigError(f"{config} has one player: a game needs two strategies, name them with --policies")
     whens = [when.strip() for when in vision.split(",")]

@@ -101,7 +101,7 @@ def _apart(difference: PaperFigures | None, name: str) -> str:
     value = None if difference is None else getattr(difference, name)
     if value is None:
         return ""
-    return f"{value:+.4f}" if name in SCORES else f"{100 * value:+.1f}%"
+    return f"{value:+z.4f}" if name in SCORES else f"{100 * value:+z.1f}%"
 
 
 def _betas(table: PaperTable) -> Grid:

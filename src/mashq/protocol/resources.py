@@ -41,7 +41,9 @@ class Resource:
 
     def shown(self, amount: float) -> str:
         """An amount of it in words."""
-        number = f"{amount:,.{self.digits}f}"
+        number = f"{amount:,.{self.digits}f}" if amount < 1e15 else f"{amount:.3e}"
+        if abs(float(number.replace(",", "")) - amount) > abs(amount) / 10:  # most of it would be rounded away
+            number = f"{amount:.3g}"
         return f"${number}" if self.unit == "$" else f"{number} {self.unit}"
 
 

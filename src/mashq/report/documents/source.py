@@ -104,5 +104,5 @@ def read_source(source: Path, renames: Mapping[str, str]) -> Source:
 
 def rows_source(rows: Iterable[Mapping[str, object]], renames: Mapping[str, str]) -> Source:
     """The results of rows that are in memory."""
-    results, notes = result_files.from_cells("the rows", rows, renames)
+    results, notes = result_files.from_cells("the table", rows, renames)
     return Source(results, ScoreRules(weights=dict(DEFAULTS)), notes)

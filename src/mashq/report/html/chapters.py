@@ -13,7 +13,7 @@ from mashq.report.html.methods import methods
 from mashq.report.html.parts import Chapter, Section, Verdict
 from mashq.report.html.times import times
 from mashq.report.html.verdicts import verdict
-from mashq.report.text.formatting import safe, simulated_said
+from mashq.report.text.formatting import count, safe, simulated_said
 from mashq.runs.open import Season
 
 MATCH = f"{METHOD} The bands over beta use 1,000 resamples at each of 17 values of beta."
@@ -75,7 +75,7 @@ def _subtitle(season: Season) -> str:
     many = f", {trials} trials" if trials > 1 else ""
     kind = "comparison of company and vision" if season.kind == "vision" else season.kind
     players, items = len(season.config.players), season.manifest["items"]
-    return f"{kind.capitalize()} of {players} players over {items} items{many}, {judge}"
+    return f"{kind.capitalize()} of {count(players, 'player')} over {count(items, 'item')}{many}, {judge}"
 
 
 def banners(season: Season) -> list[str]:

@@ -202,7 +202,7 @@ def reviews(facts: Facts) -> Section:
                 f"{effect.h_without:.4f} → {effect.h:.4f}",
                 number(effect.reviews, 0 if judged.trials == 1 else 1),
                 f"{effect.penalty_without:.3f} → {effect.penalty:.3f}",
-                f"{effect.q(beta) - effect.q_without(beta):+.4f}" if effect.reviews else "–",
+                f"{effect.q(beta) - effect.q_without(beta):+z.4f}" if effect.reviews else "–",
                 _pays(effect) if effect.reviews else "–",
             ]
         )

@@ -11,7 +11,7 @@ from mashq.report.documents.vision import Vision
 from mashq.report.html import charts_seasons as charts
 from mashq.report.html.labels import labels
 from mashq.report.html.parts import Block, Figure, Prose, Section, Table, Verdict
-from mashq.report.text.formatting import number, safe
+from mashq.report.text.formatting import count, number, safe
 from mashq.report.text.game import NO_CHANGE, dominated, equilibrium, learned, share_of
 from mashq.report.text.tables import Grid, change, half
 from mashq.report.text.vision import unknown
@@ -35,7 +35,7 @@ def game(document: Game) -> tuple[Verdict, list[Section]]:
     sections += _price(document, known)
     lines.append(
         f"{len(known)} policies, every pair in both orders and each against itself; {document.trials} trial(s) of "
-        f"{document.items} items; Q = {document.alpha:g}·H − {document.beta:g}·P."
+        f"{count(document.items, 'item')}; Q = {document.alpha:g}·H − {document.beta:g}·P."
     )
     lines += [f"Note: {note}" for note in document.notes]
     return Verdict(_headline(document, known), lines), sections
@@ -114,7 +114,7 @@ def _price(document: Game, known: Mapping[str, str]) -> list[Section]:
 def _largest(points: Sequence[Mapping[str, Any]]) -> str:
     """The largest change of a chart, in words."""
     most = max(points, key=lambda row: abs(row["value"]))
-    return f"The largest change: {most['label']} ({most['effect']}), {most['value']:+.4g}."
+    return f"The largest change: {most['label']} ({most['effect']}), {most['value']:+z.4g}."
 
 
 def _priced(changes: Mapping[str, Difference]) -> list[str]:
@@ -139,7 +139,7 @@ def vision(document: Vision) -> tuple[Verdict, list[Section]]:
                     {"label": f"{known[player.name]}: {effect}", "effect": effect, **plain(changes[name])}
                 )
             sure += [
-                f"{effect.capitalize()} changes {known[player.name]}: {title} {changes[name].value:+.4g}."
+                f"{effect.capitalize()} changes {known[player.name]}: {title} {changes[name].value:+z.4g}."
                 for name, (title, _) in EFFECTS.items()
                 if name in changes and changes[name].sure
             ]

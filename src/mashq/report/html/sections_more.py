@@ -76,8 +76,8 @@ def deciding(facts: Facts) -> Section | None:
                 f"{one.h[1]:.3f}",
                 number(one.tokens[0]),
                 number(one.tokens[1]),
-                f"{one.part:+.5f}",
-                f"{one.without:+.4f}",
+                f"{one.part:+z.5f}",
+                f"{one.without:+z.4f}",
             ]
             for one in facts.decisive
         ],

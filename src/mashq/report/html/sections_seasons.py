@@ -10,7 +10,7 @@ from mashq.report.html import charts_seasons as charts
 from mashq.report.html.labels import labels, listed
 from mashq.report.html.parts import Block, Figure, Prose, Section, Table, Tile, Verdict
 from mashq.report.html.style import MAX_COST
-from mashq.report.text.formatting import charged, cost_columns, number, safe
+from mashq.report.text.formatting import charged, cost_columns, count, number, safe
 from mashq.report.text.sweep import IN_COMMON, UNEVEN, in_common, leader_counts, notes, uneven
 from mashq.report.text.tables import Grid, change
 from mashq.report.text.tournament import LEFT_OUT, MAX_MATRIX, MORE_DIGITS, first, ranks
@@ -132,8 +132,8 @@ def tournament(found: Tournament) -> tuple[Verdict, list[Section]]:
         return Verdict("Nothing can be rated yet", list(found.notes)), []
     top = players[0]
     sentences = [
-        f"{found.matches} pairings ({found.system}, {found.trials} trial(s) each) of {found.items} "
-        f"items; Q = {found.alpha:g}·H − {found.beta:g}·P."
+        f"{found.matches} pairings ({found.system}, {found.trials} trial(s) each) of "
+        f"{count(found.items, 'item')}; Q = {found.alpha:g}·H − {found.beta:g}·P."
     ]
     mark, headline = "", "The order is not known"
     if top.p_first is not None:

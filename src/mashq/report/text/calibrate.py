@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from mashq.report.documents.calibrate import Calibration
-from mashq.report.text.formatting import number, safe
+from mashq.report.text.formatting import count, number, safe
 from mashq.report.text.tables import Format, Grid, prose, written
 
 NAMES = {"h": "H", "q": "Q", **{name: f"{name} per item" for name in ("tokens", "calls", "reviews", "seconds")}}
@@ -31,8 +31,8 @@ def _verdict(document: Calibration) -> Iterator[str]:
     fitted = [row for row in document.found.rows if row.fitted]
     outside = [row for row in fitted if row.inside is False]
     yield (
-        f"SIMULATED: the mean of {document.found.matches} simulated matches of {document.found.items:,} items beside "
-        "the recorded match and its intervals."
+        f"SIMULATED: the mean of {document.found.matches} simulated matches of "
+        f"{count(document.found.items, 'item')} beside the recorded match and its intervals."
     )
     if document.found.like is None:
         yield "There are too few items for intervals: whether the simulation is like the record cannot be told."

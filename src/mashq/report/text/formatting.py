@@ -10,6 +10,7 @@ from mashq.players.registry import answers_are_drawn
 from mashq.protocol.resources import TABLE
 from mashq.report.documents.base import COSTS
 
+LARGE = 1e15  # from here on the digits say nothing
 _HIDDEN = {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}
 
 
@@ -58,7 +59,13 @@ def number(value: float | None, digits: int = 0) -> str:
         return "?"
     if math.isinf(value):
         return "∞"
-    return f"{value:,.{digits}f}"
+    return f"{value:z,.{digits}f}" if abs(value) < LARGE else f"{value:.3e}"
+
+
+def count(value: int, noun: str) -> str:
+    """How many there are of something, in words."""
+    many = noun + ("es" if noun.endswith("ch") else "s")
+    return f"{value:,} {noun if value == 1 else many}"
 
 
 def dollars(value: float | None) -> str:
@@ -66,7 +73,7 @@ def dollars(value: float | None) -> str:
     if value is None:
         return "?"
     if value >= 10:
-        return f"{value:,.2f}"
+        return number(value, 2)
     digits = 4 if value >= 0.001 or value <= 0 else min(12, 1 - math.floor(math.log10(value)))
     return f"{value:.{digits}f}"
 

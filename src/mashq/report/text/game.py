@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from mashq.report.documents.game import Equilibrium, Game, Solved
-from mashq.report.text.formatting import number, safe
+from mashq.report.text.formatting import count, number, safe
 from mashq.report.text.seasons import SIMULATED, scored_by
 from mashq.report.text.tables import Format, Grid, change, half, prose, written
 
@@ -122,7 +122,8 @@ def sentences(document: Game) -> Iterator[str]:
         yield SIMULATED
     yield (
         f"{len(document.policies)} policies, every pair in both orders and each against itself, {document.trials} "
-        f"trial(s) of {document.items} items, {scored_by(document)}; ± is half a 95% interval over resampled items. "
+        f"trial(s) of {count(document.items, 'item')}, {scored_by(document)}; ± is half a 95% interval over "
+        "resampled items. "
         f"Q = {document.alpha:g}·H − {document.beta:g}·P."
     )
     if not document.finished:

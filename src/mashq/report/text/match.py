@@ -9,7 +9,7 @@ from mashq.protocol.resources import TABLE
 from mashq.report.documents.base import MEASURED
 from mashq.report.documents.match import AttemptCounts, Match, MatchPlayer, RefusalView, ReviewSpend
 from mashq.report.text import passages
-from mashq.report.text.formatting import carried_columns, charged, is_shown, number, safe, simulated_said
+from mashq.report.text.formatting import carried_columns, charged, count, is_shown, number, safe, simulated_said
 from mashq.report.text.score import floors_said, height, leads, relative_to
 from mashq.report.text.tables import Grid, page_width, wrapped, written
 
@@ -75,8 +75,8 @@ def _sentences(document: Match, reviews: Mapping[str, ReviewSpend]) -> Iterable[
         by = "scored as drawn (no detector ran)"
     relative = relative_to(document.normalise)
     yield (
-        f"{document.items} items {by}; Q = {document.alpha:g}·H − {document.beta:g}·P, costs relative to {relative}, "
-        f"refusals: {document.refusals}.{height(document.h)}"
+        f"{count(document.items, 'item')} {by}; Q = {document.alpha:g}·H − {document.beta:g}·P, costs relative to "
+        f"{relative}, refusals: {document.refusals}.{height(document.h)}"
     )
     yield from floors_said(document.floors)
     for player in players:
@@ -128,7 +128,7 @@ def _guides(document: Match) -> Iterator[str]:
         if player.overfit is not None:
             yield (
                 f"  {safe(player.name)}: guide {player.h_guide_before_review:.4f} → {player.h_guide:.4f}; "
-                f"gained on the guide but not on the judge: {player.overfit:+.4f}"
+                f"gained on the guide but not on the judge: {player.overfit:+z.4f}"
             )
 
 
@@ -191,4 +191,4 @@ def refusal_views(views: Sequence[RefusalView]) -> Iterator[str]:
         figures = ", ".join(
             f"{safe(name)} Q {number(row.q, 4)} (H {number(row.h, 4)})" for name, row in view.players.items()
         )
-        yield f"  {view.refusals:>12}, {view.items} items: {figures}"
+        yield f"  {view.refusals:>12}, {count(view.items, 'item')}: {figures}"

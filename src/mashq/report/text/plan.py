@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from mashq.protocol.resources import TABLE
 from mashq.report.documents.base import COSTS
 from mashq.report.documents.plan import PlanDocument, PlannedCost, PlannedPlayer, Repeats
-from mashq.report.text.formatting import cost, duration, number, safe
+from mashq.report.text.formatting import cost, count, duration, number, safe
 from mashq.report.text.tables import fitting, page_width, wrapped
 
 WIDTH = 80
@@ -25,7 +25,7 @@ def text(document: PlanDocument) -> str:
     parts: list[Block] = []
     if document.season != "tournament":
         parts = [
-            (f"{safe(part.name, 200)} ({_count(part.matches, 'match')})", part.expected, part.worst)
+            (f"{safe(part.name, 200)} ({count(part.matches, 'match')})", part.expected, part.worst)
             for part in document.parts
         ]
     columns = _columns([*blocks, *parts])
@@ -55,8 +55,8 @@ def _title(document: PlanDocument) -> str:
     """What is planned, in figures."""
     kind = {"vision": "vision study"}.get(document.season, document.season)
     each = f", {document.trials:,} trials of each" if document.trials > 1 else ""
-    items = _count(document.items, "item")
-    return f"Plan of a {kind}: {_count(document.matches, 'match')} over {items}{each}"
+    items = count(document.items, "item")
+    return f"Plan of a {kind}: {count(document.matches, 'match')} over {items}{each}"
 
 
 def _matched(document: PlanDocument, own: PlannedPlayer) -> str:
@@ -64,12 +64,7 @@ def _matched(document: PlanDocument, own: PlannedPlayer) -> str:
     model = safe(own.model)
     if own.matches == document.matches and document.season != "tournament":
         return model
-    return f"{model}; {'up to ' if document.paired_later else ''}{_count(own.matches, 'match')}"
-
-
-def _count(count: int, noun: str) -> str:
-    many = noun + ("es" if noun.endswith("ch") else "s")
-    return f"{count:,} {noun if count == 1 else many}"
+    return f"{model}; {'up to ' if document.paired_later else ''}{count(own.matches, 'match')}"
 
 
 def _columns(blocks: Sequence[Block]) -> list[str]:

@@ -9,7 +9,7 @@ from mashq.analysis.score_types import ScoredPlayer, ScoreReport, chance_said
 from mashq.analysis.substance import Floor
 from mashq.protocol.resources import RESOURCES
 from mashq.report.text import passages
-from mashq.report.text.formatting import carried_columns, charged, dollars, is_shown, number, safe
+from mashq.report.text.formatting import LARGE, carried_columns, charged, count, dollars, is_shown, number, safe
 from mashq.report.text.tables import Format, Grid, best, half, prose, written
 
 MAX_SHOWN = 40
@@ -101,7 +101,7 @@ def differences(document: ScoreReport) -> Grid:
 
 def sentences(document: ScoreReport) -> Iterator[str]:
     """What the table alone would hide."""
-    items = "totals" if document.items is None else f"{document.items:,} items"
+    items = "totals" if document.items is None else count(document.items, "item")
     costs = ", ".join(f"{n}" + (f" x {w:g}" if w != 1 else "") for n, w in document.weights.items()) or "nothing"
     relative = relative_to(document.normalise)
     yield (
@@ -192,7 +192,7 @@ def flips(what: str, stretches: Sequence[BetaStretch] | Sequence[WeightStretch])
 
 def _cost(name: str, player: ScoredPlayer) -> str:
     value = player.costs[name]
-    if name != "dollars" and value is not None and value >= 1e6:
+    if name != "dollars" and value is not None and 1e6 <= value < LARGE:
         return ("~" if name in player.charged else "") + f"{value / 1e6:.3f}M"
     return charged(name, value, player.charged)
 
@@ -202,11 +202,11 @@ def _percent(value: float | None) -> str:
 
 
 def _signed(value: float) -> str:
-    return f"{value:+.4f}"
+    return f"{value:+z.4f}"
 
 
 def _span(lead: Lead) -> str:
-    return "?" if lead.all_low is None else f"{lead.all_low:+.4f} to {lead.all_high:+.4f}"
+    return "?" if lead.all_low is None else f"{lead.all_low:+z.4f} to {lead.all_high:+z.4f}"
 
 
 def _verdict(lead: Lead) -> str:

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from mashq.report.documents.sweep import Sweep, SweepPlayer
-from mashq.report.text.formatting import charged, cost_columns, number, safe
+from mashq.report.text.formatting import charged, cost_columns, count, number, safe
 from mashq.report.text.seasons import SIMULATED, scored_by
 from mashq.report.text.tables import Format, Grid, change, prose, written
 
@@ -70,7 +70,7 @@ def sentences(document: Sweep) -> Iterator[str]:
         yield SIMULATED
     items = max((cell.items or 0 for cell in document.cells), default=0)
     yield (
-        f"{len(document.cells)} combination(s) of {items} items, {document.trials} trial(s) each, "
+        f"{len(document.cells)} combination(s) of {count(items, 'item')}, {document.trials} trial(s) each, "
         f"{scored_by(document)}. "
         "Costs are means over trials. ΔQ is the difference to "
         "the Q of the first combination, with its 95% interval, items resampled together."

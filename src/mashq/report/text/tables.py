@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from shutil import get_terminal_size
-from textwrap import fill
+from textwrap import TextWrapper
 from typing import Literal
 
 from rich import box
@@ -21,6 +21,7 @@ SMALLEST = 60
 NARROWEST = 8
 HEADING = 16
 LONGEST = 2000
+FILLER = "\0"  # no text that is shown holds one
 _LATEX = {
     "\\": r"\textbackslash{}",
     "&": r"\&",
@@ -89,7 +90,7 @@ def half(low: float | None, high: float | None, digits: int = 4) -> str:
 
 def change(value: Difference | None, digits: int = 4, missing: str = "?") -> str:
     """A difference with half its interval, each a question mark where it is not known."""
-    return missing if value is None else f"{value.value:+.{digits}f} ± {half(value.low, value.high, digits)}"
+    return missing if value is None else f"{value.value:+z.{digits}f} ± {half(value.low, value.high, digits)}"
 
 
 def prose(lines: Iterable[str], form: Format) -> str:
@@ -101,12 +102,16 @@ def prose(lines: Iterable[str], form: Format) -> str:
     return "\n".join("% " + line for line in lines)
 
 
+def filled(text: str, width: int, initial: str = "", more: str = "", *, whole: bool = False) -> str:
+    """Text on lines of so many cells: a wide character takes two. With `whole` no word is broken."""
+    wide = text if text.isascii() else "".join(c + FILLER * (cell_len(c) - 1) for c in text)
+    how = TextWrapper(width, initial, more, break_long_words=not whole, break_on_hyphens=not whole)
+    return how.fill(wide).replace(FILLER, "")
+
+
 def wrapped(lines: Iterable[str], width: int, indent: str = "  ") -> str:
     """Sentences on lines that are no longer than that, unless a word is; names and paths stay whole."""
-    return "\n".join(
-        fill(line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False) if line else ""
-        for line in lines
-    )
+    return "\n".join(filled(line, width, more=indent, whole=True) if line else "" for line in lines)
 
 
 def listed(mark: str, what: str) -> str:
@@ -130,7 +135,7 @@ def _terminal(grid: Grid) -> str:
         grid = replace(grid, headings=[*grid.headings[: grid.left], *shortened(names, HEADING)])
     widths = [max(map(cell_len, column)) for column in zip(grid.headings, *rows, strict=True)]
     parts = _parts(grid, rows, widths, page)
-    title = [fill(safe(grid.title), page), ""] if grid.title else []
+    title = [filled(safe(grid.title), page), ""] if grid.title else []
     shown = [_table(grid, rows, part) for part in parts] or [_records(grid, rows, page)]
     return "\n".join([*title, *("\n\n".join(shown).split("\n"))])
 
@@ -245,12 +250,7 @@ def _records(grid: Grid, rows: Sequence[Sequence[str]], page: int) -> str:
     """Each row as a list of its cells."""
     return "\n\n".join(
         "\n".join(
-            fill(
-                f"{heading}: {cell}" if heading else cell,
-                page,
-                initial_indent="  " * (at > 0),
-                subsequent_indent="    ",
-            )
+            filled(f"{heading}: {cell}" if heading else cell, page, "  " * (at > 0), "    ")
             for at, (heading, cell) in enumerate(zip(grid.headings, row, strict=True))
         )
         for row in rows

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from mashq.report.documents.tournament import RatedPlayer, Tournament
-from mashq.report.text.formatting import carried_columns, charged, cost_columns, number, safe
+from mashq.report.text.formatting import carried_columns, charged, cost_columns, count, number, safe
 from mashq.report.text.seasons import SIMULATED, scored_by
 from mashq.report.text.tables import Format, Grid, prose, written
 
@@ -76,7 +76,7 @@ def sentences(document: Tournament) -> Iterator[str]:
         yield SIMULATED
     yield (
         f"{document.matches} pairings ({document.system}, {document.trials} trial(s) each, every group in each order "
-        f"of its seats) of {document.items} items, {scored_by(document)}; "
+        f"of its seats) of {count(document.items, 'item')}, {scored_by(document)}; "
         f"Q = {document.alpha:g}·H − {document.beta:g}·P."
     )
     yield (

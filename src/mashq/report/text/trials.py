@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 
 from mashq.report.documents.trials import Trials, TrialsPlayer
 from mashq.report.text import passages
-from mashq.report.text.formatting import carried_columns, charged, cost, cost_columns, number, safe
+from mashq.report.text.formatting import carried_columns, charged, cost, cost_columns, count, number, safe
 from mashq.report.text.match import calls_made, has_won, refusal_views
 from mashq.report.text.score import floors_said, height, leads, relative_to
 from mashq.report.text.seasons import SIMULATED, scored_by
@@ -72,8 +72,9 @@ def sentences(document: Trials) -> Iterator[str]:
     if document.simulated:
         yield SIMULATED
     yield (
-        f"{document.trials} trial(s) of {document.items} items, {scored_by(document)}; every item is averaged over "
-        f"its trials first, ± is the standard deviation over trials. Q = {document.alpha:g}·H − {document.beta:g}·P, "
+        f"{document.trials} trial(s) of {count(document.items, 'item')}, {scored_by(document)}; "
+        "every item is averaged over its trials first, ± is the standard deviation over trials. "
+        f"Q = {document.alpha:g}·H − {document.beta:g}·P, "
         f"costs relative to {relative_to(document.normalise)}, refusals: {document.refusals}. The 95% CI is over "
         f"items.{height(document.h)}"
     )

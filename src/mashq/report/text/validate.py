@@ -28,7 +28,7 @@ def sentences(document: ValidationReport) -> Iterator[str]:
     gap = document.found.difference
     if gap.value is not None:
         side = "above" if gap.value >= 0 else "below"
-        span = "" if gap.low is None else f" (H less rating: {gap.low:+.3f} to {gap.high:+.3f})"
+        span = "" if gap.low is None else f" (H less rating: {gap.low:+z.3f} to {gap.high:+z.3f})"
         yield f"On average H is {abs(gap.value):.3f} {side} the ratings{span}."
     if document.found.in_run is not None:
         yield (

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from mashq.analysis.paired import Difference
 from mashq.report.documents.vision import Vision
-from mashq.report.text.formatting import safe
+from mashq.report.text.formatting import count, safe
 from mashq.report.text.seasons import SIMULATED, scored_by
 from mashq.report.text.tables import Format, Grid, change, prose, written
 
@@ -44,8 +44,9 @@ def sentences(document: Vision) -> Iterator[str]:
     if document.simulated:
         yield SIMULATED
     yield (
-        f"Means per item, paired by item, ± half a 95% interval; * where it excludes 0. {document.items} items, "
-        f"{document.trials} trial(s), {scored_by(document)}. Company: playing with rivals, unseen, instead of alone. "
+        "Means per item, paired by item, ± half a 95% interval; * where it excludes 0. "
+        f"{count(document.items, 'item')}, {document.trials} trial(s), {scored_by(document)}. "
+        "Company: playing with rivals, unseen, instead of alone. "
         f"Vision: seeing the rivals' state ({document.when}) instead of not. Alone, a player is its own normaliser, "
         "so its Q cannot be compared."
     )
@@ -66,7 +67,7 @@ def _verdict(document: Vision) -> list[str]:
             if reviews is not None and reviews.sure:
                 more = "more" if reviews.value > 0 else "fewer"
                 lines.append(
-                    f"{effect.capitalize()} makes {safe(player.name)} review {more}: {reviews.value:+.2f} per item."
+                    f"{effect.capitalize()} makes {safe(player.name)} review {more}: {reviews.value:+z.2f} per item."
                 )
     if len(document.blind) == len(document.players):
         return lines
