@@ -32,6 +32,6 @@ def final(connection: sqlite3.Connection, matches: Sequence[str], rules: ScoreRu
         "winner": result.winner,
         "tied": list(result.tied),
         "items": result.items,
-        "units": result.units,
         "dropped": dropped,
+        **({"units": result.units} if result.units > result.items else {}),  # of several trials
     }

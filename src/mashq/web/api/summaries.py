@@ -113,7 +113,7 @@ def summary(cache: ReplayCache, run: str) -> dict[str, Any]:
     top = max((p["q"] for p in players if p["q"] is not None), default=None)
     best = [p["name"] for p in players if p["q"] is not None and top is not None and p["q"] > top - 1e-9]
     winner = best[0] if len(best) == 1 and not so_far else None
-    counts = {name: known[0][name] if known else 0 for name in ("items", "units")}
+    counts = {"items": 0} if not known else {n: known[0][n] for n in ("items", "units") if n in known[0]}
     return {"players": players, "matches": len(over), "winner": winner, "so_far": so_far, **counts}
 
 
@@ -189,7 +189,7 @@ def _so_far(live: LiveReplay) -> dict[str, Any]:
     with live.lock:
         rows = standing(live.replay, len(live.replay))
     players = [row | {"penalty": row["p"], "h_before_review": None, "answer_rate": None} for row in rows]
-    return {"players": players, "winner": None, **dict.fromkeys(("items", "units"), len(live.replay.first.items))}
+    return {"players": players, "winner": None, "items": len(live.replay.first.items)}
 
 
 def _means(rows: list[dict[str, Any]]) -> dict[str, Any]:
