@@ -2,7 +2,7 @@
 
 Every attempt of the ledger is counted once. What it did not tell is charged as the protocol says: at its worst case
 when the agent left it, else at the mean of what the player's attempts of the same purpose told in that match, else at
-its worst case.
+its worst case; errors alone, which bill 0, tell nothing of it.
 """
 
 import json
@@ -157,7 +157,7 @@ def _attempts(
             left = row["outcome"] == "left" or row["error"] == LEFT
             if row[measure] is not None:
                 costs[measure] = Cost(row[measure], row[measure], row[measure])
-            elif left or not told:
+            elif left or not any(told):
                 costs[measure] = Cost(worst, 0, worst)
             else:
                 costs[measure] = Cost(sum(told) / len(told), 0, worst)

@@ -58,6 +58,14 @@ def test_the_mean_of_the_same_purpose_or_the_worst_case(connection: sqlite3.Conn
     assert found.of("A", "x") == found.of("B", "x") == Spend()
 
 
+def test_errors_that_bill_nothing_make_no_discount(connection: sqlite3.Connection) -> None:
+    attempt(connection, outcome="http", tokens=(0, 0))
+    attempt(connection, item="y")
+    assert worked_out(connection, "0").of("A", "y").tokens_in == Amount(1000, 1), "an error says nothing of a reply"
+    attempt(connection, tokens=(100, 10))
+    assert worked_out(connection, "0").of("A", "y").tokens_in == Amount(50, 1), "the mean of what is known, as it is"
+
+
 def test_what_the_agent_left_is_charged_at_its_worst_case(connection: sqlite3.Connection) -> None:
     attempt(connection, tokens=(100, 10))
     attempt(connection, item="y", outcome="left", tokens=(None, None))

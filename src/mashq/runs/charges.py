@@ -2,7 +2,8 @@
 
 What the player's side made unknown (it left a stream) is charged at the attempt's reserved worst case. What the
 provider left out, or a crash of ours left open, is charged at the mean of the player's known attempts of the same
-purpose, or at the worst case when there is none. A charge belongs to the item that pays for the attempt. Where
+purpose, or at the worst case when there is none: a mean of 0 is none, as all of them are then errors, which bill
+nothing by rule, and say nothing of what a reply costs. A charge belongs to the item that pays for the attempt. Where
 neither is known (no price) there is no charge. Charges are worked out once, when a match ends, and stored with its
 results; of a match that goes on, or of an earlier version, they are worked out when asked for.
 """
@@ -30,7 +31,7 @@ ELSEWHERE = """SELECT whose, at, f.item AS paying FROM (
     WHERE match = ? AND kind = 'answer') f ON f.player = whose AND nth = place"""
 CHARGED = """SELECT match, player, item, '{measure}', sum(charge), count(*) FROM (
   SELECT match, player, coalesce(paying, item) AS item,
-    CASE WHEN outcome IS 'left' OR error IS '{left}' THEN {worst} ELSE coalesce(mean, {worst}) END AS charge
+    CASE WHEN outcome IS 'left' OR error IS '{left}' THEN {worst} ELSE coalesce(nullif(mean, 0), {worst}) END AS charge
   FROM attempts LEFT JOIN (SELECT player AS who, purpose AS why, avg({measure}) AS mean FROM attempts
     WHERE match = ? AND {measure} IS NOT NULL GROUP BY player, purpose) ON who = player AND why = purpose
   LEFT JOIN ({elsewhere}) ON whose = player AND at = round AND purpose = 'decision'

@@ -75,7 +75,9 @@ class Sandbox:
 
     async def look(self) -> str | None:
         """Try it without the command: what bubblewrap, or the look around in it, has to say against it."""
-        there = [word for word in self.command[1:] if os.path.exists(os.path.join(self.directory or "", word))]
+        there = [
+            word for word in self.command[1:] if word and os.path.exists(os.path.join(self.directory or "", word))
+        ]
         words = self._words("look", self.command[0], *there)
         trial = await asyncio.create_subprocess_exec(
             *words, env=self._private({}), stdin=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE
