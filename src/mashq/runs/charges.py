@@ -31,7 +31,8 @@ ELSEWHERE = """SELECT whose, at, f.item AS paying FROM (
     WHERE match = ? AND kind = 'answer') f ON f.player = whose AND nth = place"""
 CHARGED = """SELECT match, player, item, '{measure}', sum(charge), count(*) FROM (
   SELECT match, player, coalesce(paying, item) AS item,
-    CASE WHEN outcome IS 'left' OR error IS '{left}' THEN {worst} ELSE coalesce(nullif(mean, 0), {worst}) END AS charge
+    CASE WHEN outcome IS 'left' OR error IS '{left}' THEN {worst}
+      ELSE coalesce(nullif(mean, 0), {worst}) END AS charge
   FROM attempts LEFT JOIN (SELECT player AS who, purpose AS why, avg({measure}) AS mean FROM attempts
     WHERE match = ? AND {measure} IS NOT NULL GROUP BY player, purpose) ON who = player AND why = purpose
   LEFT JOIN ({elsewhere}) ON whose = player AND at = round AND purpose = 'decision'
