@@ -14,6 +14,7 @@ import re
 import stat
 import sys
 import zlib
+from collections import Counter
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -216,7 +217,7 @@ def decoded(data: bytes, what: str, at: int = 0) -> str:
 
 def check_columns(names: Sequence[str], source: str) -> None:
     """Refuse columns of one name: nobody can tell which of them is meant."""
-    twice = next((name for at, name in enumerate(names) if name in names[:at]), None)
+    twice = next((name for name, count in Counter(names).items() if count > 1), None)
     if twice is not None:
         raise DataError(f"{source} has two columns {twice[:80]!r}: rename or remove one")
 
