@@ -15,7 +15,7 @@ import stat
 import sys
 import zlib
 from collections import Counter
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, Final, cast
@@ -71,8 +71,8 @@ def whole(text: str) -> int:
 def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """An object of JSON, unless a key stands in it twice: nobody can tell which of them is meant."""
     found = dict(pairs)
-    if len(found) < len(pairs):
-        twice = next(key for at, (key, _) in enumerate(pairs) if key in dict(pairs[:at]))
+    twice = _twice(key for key, _ in pairs) if len(found) < len(pairs) else None
+    if twice is not None:
         raise ValueError(f"the key {twice[:80]!r} stands in it twice")
     return found
 
@@ -215,9 +215,14 @@ def decoded(data: bytes, what: str, at: int = 0) -> str:
         raise DataError(f"{what} is not UTF-8 text (byte {at + error.start}): convert it first") from None
 
 
+def _twice(names: Iterable[str]) -> str | None:
+    """The first of some names that is there more than once."""
+    return next((name for name, count in Counter(names).items() if count > 1), None)
+
+
 def check_columns(names: Sequence[str], source: str) -> None:
     """Refuse columns of one name: nobody can tell which of them is meant."""
-    twice = next((name for name, count in Counter(names).items() if count > 1), None)
+    twice = _twice(names)
     if twice is not None:
         raise DataError(f"{source} has two columns {twice[:80]!r}: rename or remove one")
 
