@@ -1,7 +1,7 @@
 """The rules of a match, as pure values and functions.
 
-Nothing in here waits, reads, writes, looks at a clock or draws a random number: a match is a fold of moves over
-an initial state, so that playing, resuming, replaying and re-scoring are one mechanism.
+Nothing here waits, reads, writes, looks at a clock or draws a random number: a match is a fold of moves over an
+initial state, so playing, resuming, replaying and re-scoring all use the same mechanism.
 """
 
 from mashq.protocol.game import apply, initial, observe, ruling, to_move

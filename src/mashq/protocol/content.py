@@ -1,14 +1,15 @@
-"""What answers carry, beside whether it is true: their length, their coverage of the source, what they copy.
+"""What answers contain, apart from whether it is true: their length, their coverage of the source, and what they
+copy.
 
     adequacy = min(1, coverage / target) * brevity
 
-multiplies H where `score.h` is `adequate`: saying less than the target counts for less, and saying more than it for
-no more. The target is declared, or it is what the first three sentences of the item carry (in proportion less where
-these are longer than a summary may be). Up to a stated share of its source an answer is as brief as need be; beyond
-it brevity falls in a straight line to 0 at the length of the source, where an answer is a copy. Both factors are in
-[0, 1]; the first never falls with coverage, and the second never rises with length.
+multiplies H when `score.h` is `adequate`: covering less than the target scores lower, and covering more does not
+score higher. The target is either declared or what the first three sentences of the item cover (reduced
+proportionally if they are longer than a summary may be). Brevity is 1 up to a stated share of the source's length;
+beyond that it falls linearly to 0 at the length of the source, where an answer is a copy. Both factors are in [0, 1];
+the first never decreases with coverage, and the second never increases with length.
 
-Where the task is to answer questions there is nothing to shorten: coverage is 1 for an answer that attempts its
+When the task is to answer questions there is nothing to shorten: coverage is 1 for an answer that attempts its
 question and 0 for one that does not, and adequacy is the same.
 """
 
@@ -27,42 +28,43 @@ LEADS = {
     "lead-1": 1,
     "lead-3": 3,
     "copy": None,
-}  # the floors with a text, and how many sentences of the source it has
+}  # floors that have a text, and how many sentences of the source it has
 SILENCE = "silence"
 OF_FLOOR = ("h", "coverage", "words")
 TARGET, WHOLE = "lead-3", "copy"
-SHORT = 30  # words that an answer may have, however short its source is
-LONGEST = 0.5  # of the source's words: what is longer is on its way to a copy
+SHORT = 30  # words that an answer may always have, however short its source is
+LONGEST = 0.5  # share of the source's words; a longer answer is penalised as approaching a copy
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Contents:
-    """What the answers of some results carry: arrays of players x units, NaN where it is not known; and of each floor
-    the same by unit. Questions have no floors. `h` and `h_first` are there where the results hold adequate scores:
-    the judge's own."""
+    """What the answers of some results contain: arrays of players x units, NaN where unknown; and the same per unit
+    for each floor. Questions have no floors. `h` and `h_first` are present when the results hold adequate scores:
+    they are the judge's original scores.
+    """
 
     answers: Mapping[str, Array]
     floors: Mapping[str, Mapping[str, Array]]
 
     def take(self, rows: Any = slice(None), units: Any = slice(None)) -> "Contents":
-        """Some players and units of it."""
+        """A selection of players and units."""
         return Contents(
             {name: values[rows][:, units] for name, values in self.answers.items()},
-            {name: {of: values[units] for of, values in own.items()} for name, own in self.floors.items()},
+            {name: {key: values[units] for key, values in floor.items()} for name, floor in self.floors.items()},
         )
 
     def adequacy(self, words: Array, coverage: Array, target: float | None, longest: float) -> Floats:
-        """What H is multiplied by; NaN where the length or the coverage is not known."""
+        """The factor that H is multiplied by; NaN where the length or the coverage is unknown."""
         if not self.floors:
             return np.asarray(coverage, dtype=np.float64)
         source = self.floors[WHOLE]["words"]
         allowed = np.maximum(SHORT, longest * source)
         wanted = self._target(allowed) if target is None else np.full(len(source), target)
-        reached = np.divide(coverage, wanted, out=np.ones(np.shape(coverage)), where=wanted > 0)
-        over = np.maximum(source - allowed, 1e-9)
-        brief = np.where(source > allowed, np.clip((source - words) / over, 0.0, 1.0), 1.0)
-        return np.where(np.isnan(coverage), np.nan, np.minimum(reached, 1.0)) * np.where(
-            np.isnan(words), np.nan, brief
+        achieved = np.divide(coverage, wanted, out=np.ones(np.shape(coverage)), where=wanted > 0)
+        excess = np.maximum(source - allowed, 1e-9)
+        brevity = np.where(source > allowed, np.clip((source - words) / excess, 0.0, 1.0), 1.0)
+        return np.where(np.isnan(coverage), np.nan, np.minimum(achieved, 1.0)) * np.where(
+            np.isnan(words), np.nan, brevity
         )
 
     def _target(self, allowed: Array) -> Array:

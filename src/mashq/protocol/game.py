@@ -6,8 +6,8 @@
         state = apply(state, {seat: move})
 
 A player moves through the steps of its turn at its own pace; the round closes when every player has finished its
-turn. An observation holds the player's own state and snapshots of earlier rounds only, so the order in which moves
-of different seats arrive within a round cannot matter.
+turn. An observation holds only the player's own state and snapshots of earlier rounds, so the order in which moves of
+different seats arrive within a round cannot matter.
 """
 
 from collections.abc import Mapping, Sequence
@@ -39,7 +39,8 @@ WANTED: dict[str, type[Answer | Decision | Rewrite]] = {"answer": Answer, "decid
 
 @dataclass(frozen=True, slots=True)
 class Ruling:
-    """What a decision means under the rules: the choice that takes effect, on which position, and why it differs."""
+    """What a decision means under the rules: the choice that takes effect, at which position, and why it was
+    overridden."""
 
     choice: Choice
     position: int | None = None
@@ -79,7 +80,7 @@ def observe(state: MatchState, seat: int) -> Observation:
         position=len(state.items) if position is None else position,
         total=len(state.items),
         handled=player.position,
-        spend=_closed(player.spend),
+        spend=_closed_spend(player.spend),
         average_h=player.average_h,
         worst=None if worst is None else (state.items[player.order[worst[1]]].id, worst[0]),
         recommended=allowed and player.reviewable[0][0] < player.threshold,
@@ -101,20 +102,20 @@ def observe(state: MatchState, seat: int) -> Observation:
 
 
 def ruling(state: MatchState, seat: int, decision: Decision) -> Ruling:
-    """What `decision` means: legal as it is, or overridden."""
+    """What `decision` means under the rules: valid as it is, or overridden."""
     player = state.players[seat]
     finished = player.position == len(state.items)
     if decision.choice == "review":
         if not player.reviewable or not _review_allowed(state, player):
-            over = finished and state.rules.turn == "single"
-            return Ruling("end" if over else "continue", overridden="nothing can be reviewed")
+            ended = finished and state.rules.turn == "single"
+            return Ruling("end" if ended else "continue", overridden="nothing can be reviewed")
         worst = player.reviewable[0][1]
         if state.rules.turn == "cycle":
             return Ruling("review", worst)
-        named = _position_of(state, player, decision.previous_id)
-        if named is None or not _is_reviewable(player, named):
+        position = _position_of(state, player, decision.previous_id)
+        if position is None or not _is_reviewable(player, position):
             return Ruling("review", worst, overridden="the item named cannot be reviewed; the worst is")
-        return Ruling("review", named)
+        return Ruling("review", position)
     if decision.choice == "end" and not finished:
         return Ruling("continue", overridden="end is legal only when every item has been answered")
     if decision.choice == "continue" and finished and state.rules.turn == "single":
@@ -123,23 +124,23 @@ def ruling(state: MatchState, seat: int, decision: Decision) -> Ruling:
 
 
 def apply(state: MatchState, moves: Mapping[int, Move]) -> MatchState:
-    """The state after one move of each seat named (any non-empty part of those to move)."""
+    """The state after one move of each of the given seats (any non-empty subset of those to move)."""
     for seat, move in moves.items():
-        moved = _moved(state, seat, move)
-        players = (*state.players[:seat], moved, *state.players[seat + 1 :])
+        updated = _after_move(state, seat, move)
+        players = (*state.players[:seat], updated, *state.players[seat + 1 :])
         state = MatchState(state.items, state.rules, players, state.round)
     return state if any(player.phase in WANTED for player in state.players) else _close_round(state)
 
 
 def cost_of(move: Move) -> Spend:
-    """What a move charges its player: a rewrite is a review, beside those made within the step."""
+    """What a move charges its player: a rewrite counts as a review, in addition to those made within the step."""
     if isinstance(move, Rewrite):
         return replaced(move.spend, reviews=move.spend.reviews + 1)
     return move.spend
 
 
 def is_usable(move: Answer | Rewrite) -> bool:
-    """Whether there is an answer with a score in it."""
+    """Whether the move contains an answer with a score."""
     return move.status == "ok" and move.h is not None
 
 
@@ -156,39 +157,41 @@ def delivers(rules: Rules, taken: int, round_: int) -> bool:
 
 def delivered(state: MatchState, seat: int) -> tuple[Snapshot, ...]:
     """The rivals' snapshots that the player in `seat` is shown in this round."""
-    rivals = [p.snapshot for at, p in enumerate(state.players) if at != seat and p.snapshot is not None]
-    return tuple(shot for shot in rivals if delivers(state.rules, shot.round, state.round))
+    snapshots = [
+        player.snapshot for index, player in enumerate(state.players) if index != seat and player.snapshot is not None
+    ]
+    return tuple(snapshot for snapshot in snapshots if delivers(state.rules, snapshot.round, state.round))
 
 
 def position_at_work(rules: Rules, player: PlayerState) -> int | None:
-    """The item a step is about: the reviewed one, the one to answer, or a decision's current one."""
+    """The position of the item a step is about: the one under review, to answer, or current for a decision."""
     if player.reviewing is not None:
         return player.reviewing
-    at = player.position - 1 if player.phase == "decide" and rules.turn == "cycle" else player.position
-    return at if at < len(player.items) else None
+    position = player.position - 1 if player.phase == "decide" and rules.turn == "cycle" else player.position
+    return position if position < len(player.items) else None
 
 
-def _moved(state: MatchState, seat: int, move: Move) -> PlayerState:
+def _after_move(state: MatchState, seat: int, move: Move) -> PlayerState:
     player = state.players[seat]
     wanted = WANTED.get(player.phase)
     if isinstance(move, Stop) and wanted is not None:
         reviewed = player.reviewed or _reviewed_within(state.rules, move)
-        rest = {"phase": "rest", "stopped": move.reason, "reviewing": None, "reviewed": reviewed}
-        return _charge(state.rules, player, move.spend, **rest)
+        changes = {"phase": "rest", "stopped": move.reason, "reviewing": None, "reviewed": reviewed}
+        return _charge(state.rules, player, move.spend, **changes)
     if wanted is None or not isinstance(move, wanted):
         raise ValueError(f"player {player.name!r} is to {player.phase}, not to {type(move).__name__.lower()}")
     if isinstance(move, Answer):
-        return _answered(state.rules, player, move)
+        return _after_answer(state.rules, player, move)
     if isinstance(move, Decision):
-        return _decided(state, player, move, ruling(state, seat, move))
-    return _rewritten(state, player, move)
+        return _after_decision(state, player, move, ruling(state, seat, move))
+    return _after_rewrite(state, player, move)
 
 
-def _answered(rules: Rules, player: PlayerState, move: Answer) -> PlayerState:
-    at = player.position
-    work = player.items[at]
+def _after_answer(rules: Rules, player: PlayerState, move: Answer) -> PlayerState:
+    position = player.position
+    work = player.items[position]
     usable = is_usable(move)
-    done = ItemState(
+    updated = ItemState(
         move.status,
         move.text,
         move.h,
@@ -203,21 +206,21 @@ def _answered(rules: Rules, player: PlayerState, move: Answer) -> PlayerState:
     )
     ranked, reviewable, firsts = player.ranked, player.reviewable, player.firsts
     if usable:
-        entry = (cast(float, move.h), at)
-        firsts = _counted(firsts, entry[0])
+        entry = (cast(float, move.h), position)
+        firsts = _with_first(firsts, entry[0])
         ranked = ranked.add(entry)
         if player.max_reviews > 0:
             reviewable = reviewable.add(entry)
     return replaced(
         player,
-        items=player.items.put(at, done),
+        items=player.items.put(position, updated),
         ranked=ranked,
         reviewable=reviewable,
-        position=at + 1,
+        position=position + 1,
         answered=player.answered + usable,
         h_sum=player.h_sum + (cast(float, move.h) if usable else 0.0),
-        judge_sum=player.judge_sum + (cast(float, done.judge_h) if usable else 0.0),
-        judge_first_sum=player.judge_first_sum + (cast(float, done.judge_h_first) if usable else 0.0),
+        judge_sum=player.judge_sum + (cast(float, updated.judge_h) if usable else 0.0),
+        judge_first_sum=player.judge_first_sum + (cast(float, updated.judge_h_first) if usable else 0.0),
         spend=player.spend + move.spend,
         phase="decide" if rules.turn == "cycle" else "rest",
         firsts=firsts,
@@ -226,11 +229,11 @@ def _answered(rules: Rules, player: PlayerState, move: Answer) -> PlayerState:
 
 
 def _reviewed_within(rules: Rules, move: Answer | Stop) -> bool:
-    """Whether a player made reviews inside a step, which its rivals are shown as they are one by decision."""
+    """Whether a player made reviews inside a step, which rivals are shown like reviews by decision."""
     return rules.version > 1 and move.spend.reviews > 0
 
 
-def _decided(state: MatchState, player: PlayerState, move: Decision, ruled: Ruling) -> PlayerState:
+def _after_decision(state: MatchState, player: PlayerState, move: Decision, ruled: Ruling) -> PlayerState:
     if ruled.choice == "review":
         changes: dict[str, object] = {"phase": "review", "reviewing": ruled.position, "reviewed": True}
     elif ruled.choice == "end":
@@ -242,15 +245,15 @@ def _decided(state: MatchState, player: PlayerState, move: Decision, ruled: Ruli
     return _charge(state.rules, player, move.spend, **changes)
 
 
-def _rewritten(state: MatchState, player: PlayerState, move: Rewrite) -> PlayerState:
-    at = cast(int, player.reviewing)
-    work = player.items[at]
+def _after_rewrite(state: MatchState, player: PlayerState, move: Rewrite) -> PlayerState:
+    position = cast(int, player.reviewing)
+    work = player.items[position]
     old = cast(float, work.h)
     kept = is_kept(state.rules, old, move)
     h = cast(float, move.h) if kept else old
     cost = cost_of(move)
     reviews = work.reviews + 1
-    done = replaced(
+    updated = replaced(
         work,
         text=move.text if kept else work.text,
         h=h,
@@ -259,47 +262,47 @@ def _rewritten(state: MatchState, player: PlayerState, move: Rewrite) -> PlayerS
         reviews=reviews,
         spend=work.spend + cost,
     )
-    ranked = player.ranked.without((old, at)).add((h, at))
-    reviewable = player.reviewable.without((old, at))
+    ranked = player.ranked.without((old, position)).add((h, position))
+    reviewable = player.reviewable.without((old, position))
     if reviews < player.max_reviews:
-        reviewable = reviewable.add((h, at))
+        reviewable = reviewable.add((h, position))
     spend = player.spend + cost
     again = state.rules.turn == "cycle" and h < player.threshold and reviews < player.max_reviews
     again = again and _review_allowed(state, player, spend.reviews)
     return replaced(
         player,
-        items=player.items.put(at, done),
+        items=player.items.put(position, updated),
         ranked=ranked,
         reviewable=reviewable,
         h_sum=player.h_sum - old + h,
-        judge_sum=player.judge_sum - cast(float, work.judge_h) + cast(float, done.judge_h),
+        judge_sum=player.judge_sum - cast(float, work.judge_h) + cast(float, updated.judge_h),
         spend=spend,
         past=_with_review(player.past, old, h, cost),
         phase="review" if again else "rest",
-        reviewing=at if again else None,
+        reviewing=position if again else None,
     )
 
 
 def _close_round(state: MatchState) -> MatchState:
-    """Take the snapshots, then open the next round for those who still play."""
+    """Take the snapshots, then open the next round for the players that continue."""
     players: list[PlayerState] = []
     for player in state.players:
         if player.phase == "done":
             players.append(player)
             continue
-        shown = state.rules.vision.when
-        if (player.reviewed and shown != "never") or (shown == "always" and player.stopped is None):
+        when = state.rules.vision.when
+        if (player.reviewed and when != "never") or (when == "always" and player.stopped is None):
             player = replaced(player, snapshot=_snapshot(state, player))
         if player.stopped is not None and player.snapshot is not None:
             player = replaced(player, snapshot=replaced(player.snapshot, round=state.round, stopped=True))
-        start = "answer" if state.rules.turn == "cycle" else "decide"
-        phase = start if _plays_on(state, player) else "done"
+        first_phase = "answer" if state.rules.turn == "cycle" else "decide"
+        phase = first_phase if _continues(state, player) else "done"
         past = replaced(player.past, rounds=player.past.rounds + 1) if player.reviewed else player.past
         players.append(replaced(player, phase=phase, reviewed=False, past=past))
     return MatchState(state.items, state.rules, tuple(players), state.round + 1)
 
 
-def _plays_on(state: MatchState, player: PlayerState) -> bool:
+def _continues(state: MatchState, player: PlayerState) -> bool:
     if player.stopped is not None or player.ended:
         return False
     if player.position < len(state.items):
@@ -308,20 +311,20 @@ def _plays_on(state: MatchState, player: PlayerState) -> bool:
 
 
 def _snapshot(state: MatchState, player: PlayerState) -> Snapshot:
-    closed = _closed(player.spend)
+    closed = _closed_spend(player.spend)
     values: dict[str, float | None] = {
         "average_h": player.average_h,
         "worst_h": player.ranked[0][0] if player.ranked else None,
         "items_done": player.position,
         **{name: closed.amount(name).total for name in DISCLOSED},
     }
-    show = [name for name in state.rules.vision.show if name != "seconds" or state.rules.show_seconds]
-    return Snapshot(player.name, state.round, tuple((name, values[name]) for name in show))
+    names = [name for name in state.rules.vision.show if name != "seconds" or state.rules.show_seconds]
+    return Snapshot(player.name, state.round, tuple((name, values[name]) for name in names))
 
 
 def _memory(state: MatchState, seat: int, *, allowed: bool) -> Memory:
     player, vision = state.players[seat], state.rules.vision
-    told = vision.when == "review" or (vision.when == "always" and "reviews" in vision.show)
+    reviews_shown = vision.when == "review" or (vision.when == "always" and "reviews" in vision.show)
     return Memory(
         state.rules.turn,
         vision,
@@ -331,23 +334,25 @@ def _memory(state: MatchState, seat: int, *, allowed: bool) -> Memory:
         None if player.snapshot is None else player.snapshot.round,
         tuple(
             [
-                Sighting(rival.snapshot, rival.past.rounds if told else None)
-                for at, rival in enumerate(state.players)
-                if at != seat
+                Sighting(rival.snapshot, rival.past.rounds if reviews_shown else None)
+                for index, rival in enumerate(state.players)
+                if index != seat
             ]
         ),
     )
 
 
 def _review_allowed(state: MatchState, player: PlayerState, made: int | None = None) -> bool:
-    """Whether one more review is within the budgets, after those made so far."""
-    own, shared = player.budget.limit("reviews"), state.rules.shared_budget.limit("reviews")
-    if own is None and shared is None:
+    """Whether one more review fits the budgets, given the reviews made so far."""
+    limit, shared_limit = player.budget.limit("reviews"), state.rules.shared_budget.limit("reviews")
+    if limit is None and shared_limit is None:
         return True
-    # A rival that has decided to review has reserved one.
-    rivals = sum(p.spend.reviews + (p.reviewing is not None) for p in state.players if p.name != player.name)
-    after = (player.spend.reviews if made is None else made) + 1
-    return (own is None or after <= own) and (shared is None or rivals + after <= shared)
+    # A rival that has decided to review has reserved one review.
+    rivals = sum(
+        rival.spend.reviews + (rival.reviewing is not None) for rival in state.players if rival.name != player.name
+    )
+    count = (player.spend.reviews if made is None else made) + 1
+    return (limit is None or count <= limit) and (shared_limit is None or rivals + count <= shared_limit)
 
 
 def _is_reviewable(player: PlayerState, position: int) -> bool:
@@ -363,7 +368,8 @@ def _position_of(state: MatchState, player: PlayerState, item_id: str | None) ->
 
 
 def _charge(rules: Rules, player: PlayerState, spend: Spend, **changes: object) -> PlayerState:
-    """Charge the item at work, or all items evenly when none is; with any other changes of the player."""
+    """Charge the item being worked on, or all items evenly if there is none; `changes` are applied to the player as
+    well."""
     position = position_at_work(rules, player)
     if position is None:
         return replaced(player, spend=player.spend + spend, shared=player.shared + spend, **changes)
@@ -378,12 +384,12 @@ def _charge_item(player: PlayerState, position: int, spend: Spend, **changes: ob
     return replaced(player, items=items, spend=player.spend + spend, **changes)
 
 
-def _closed(spend: Spend) -> Spend:
-    """What a player is shown of a cost: the attempts that were closed."""
+def _closed_spend(spend: Spend) -> Spend:
+    """The part of a cost that a player is shown: closed attempts only."""
     return replaced(spend, unresolved=0) if spend.unresolved else spend
 
 
-def _counted(firsts: tuple[int, ...], h: float) -> tuple[int, ...]:
+def _with_first(firsts: tuple[int, ...], h: float) -> tuple[int, ...]:
     counts = list(firsts)
     counts[min(int(h * BINS), BINS - 1)] += 1
     return tuple(counts)
@@ -395,6 +401,6 @@ def _with_review(past: Reviewed, before: float, after: float, cost: Spend) -> Re
         past.count + 1,
         past.room + room * room,
         past.gained + room * (after - before),
-        past.spend + _closed(cost),
+        past.spend + _closed_spend(cost),
         past.rounds,
     )

@@ -1,4 +1,4 @@
-"""Items: the units of work every player of a match answers."""
+"""Items: the units of work that every player of a match answers."""
 
 import hashlib
 from dataclasses import dataclass, replace
@@ -9,7 +9,7 @@ PassageOrder = Literal["given", "reverse", "shuffle"]
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A piece of a document that was retrieved for a question; its id is what an answer cites."""
+    """A piece of a document retrieved for a question; answers cite it by its id."""
 
     id: str
     text: str
@@ -17,7 +17,7 @@ class Passage:
 
     @property
     def whole(self) -> str:
-        """Its title and its text."""
+        """Title and text together."""
         return f"{self.title}\n{self.text}" if self.title else self.text
 
 
@@ -25,7 +25,8 @@ class Passage:
 class Item:
     """A passage to summarise, a question with its reference answer, or a question with passages to answer it from.
 
-    `answerable` says whether the passages hold the answer (None: nobody knows) and `evidence` names those that do.
+    `answerable` says whether the passages contain the answer (None: unknown) and `evidence` lists the ids of those
+    that do.
     """
 
     id: str
@@ -37,19 +38,20 @@ class Item:
 
     @property
     def source(self) -> str:
-        """What an answer has to rest on."""
+        """The text an answer must be based on."""
         return "\n\n".join(passage.whole for passage in self.passages) if self.passages else self.text
 
     @property
     def shown(self) -> str:
-        """All that there is to read: a question comes with its passages."""
+        """The full text to read: a question together with its passages."""
         return "\n\n".join([self.text, *(f"[{passage.id}] {passage.whole}" for passage in self.passages)])
 
 
 def known_score(item: Item, *, abstained: bool, abstention: float) -> float | None:
-    """What the judge says of an answer without reading it: of an abstention, and of an answer where there is none.
+    """The judge's score where it does not depend on the text: for abstentions and for answers to unanswerable
+    questions.
 
-    An abstention is worth 1 where the passages do not hold the answer, else (nobody knows included) `abstention`.
+    An abstention scores 1 if the passages do not contain the answer, otherwise (including unknown) `abstention`.
     """
     if not item.passages:
         return None
@@ -60,15 +62,15 @@ def known_score(item: Item, *, abstained: bool, abstention: float) -> float | No
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Which passages of an item a player is shown: the first `limit`, as many as `length` characters hold (one at
-    least), in an order."""
+    """Which passages of an item a player is shown, and in which order: the first `limit`, as many as fit in `length`
+    characters (at least one)."""
 
     limit: int | None = None
     length: int | None = None
     order: PassageOrder = "given"
 
     def of(self, item: Item, seed: int = 0) -> Item:
-        """The item as a player sees it: nothing in it tells whether there is an answer, or which."""
+        """The item as a player sees it: nothing in it reveals whether there is an answer, or which."""
         if not item.passages:
             return item
         kept = list(item.passages[: self.limit])

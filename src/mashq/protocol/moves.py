@@ -1,7 +1,7 @@
-"""What a player can do, as values: an answer, a decision, a rewrite, or giving up its seat.
+"""What a player can do, as values: an answer, a decision, a rewrite, or leaving the match.
 
-A move carries the guide's score and what it cost, so that a recorded sequence of moves rebuilds the match.
-`to_json` and `from_json` are exact inverses; `from_json` takes nothing else for a move.
+A move carries the guide's score and its cost, so that a recorded sequence of moves rebuilds the match. `to_json` and
+`from_json` are exact inverses; `from_json` rejects everything else.
 """
 
 from dataclasses import dataclass, fields
@@ -19,15 +19,15 @@ CHOICES: tuple[Choice, ...] = ("continue", "review", "end")
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The first answer to an item. `plain`: the reply was not the JSON asked for and was taken as its text.
+    """The first answer to an item. `plain`: the reply was not the JSON asked for and its text was used as the answer.
 
-    `cut`: an output limit cut the reply off, and what there is of it stands; the status is `cut` where nothing can.
+    `cut`: an output limit cut the reply off and the partial text is used; the status is `cut` if it is unusable.
 
-    `h` is the guide's score and `judged` the judge's, where they differ; `h_first` and `judged_first` are those of
-    the first of several drafts an agent made within the step; `confidence` is what the player itself stated.
+    `h` is the guide's score and `judged` the judge's, if they differ; `h_first` and `judged_first` score the first of
+    several drafts that an agent made within the step; `confidence` is what the player itself stated.
 
-    `abstained`: whether the player says that the passages do not hold the answer: `yes` or `no` as it stated, `read`
-    where it stated neither and its words were read as saying so.
+    `abstained`: whether the player says that the passages do not contain the answer: `yes` or `no` as it stated,
+    `read` if it stated neither and its text was interpreted as saying so.
     """
 
     status: Status
@@ -51,8 +51,8 @@ class Answer:
 class Decision:
     """What the policy chose. `source` says who: the model, the rule, or the fallback for an unusable reply.
 
-    `cut`: the reply was cut off by an output limit before it said what. `advised`: the state it was made in
-    recommended a review.
+    `cut`: an output limit cut the reply off before it contained a choice. `advised`: a review was recommended in the
+    state the decision was made in.
     """
 
     choice: Choice
@@ -67,7 +67,7 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class Rewrite:
-    """One review: a new version of an answer, kept or not as the rules say."""
+    """One review: a new version of an answer, kept or discarded according to the rules."""
 
     status: Status
     text: str = ""
@@ -97,7 +97,7 @@ _DEFAULTS = {
     for kind in KINDS.values()
 }
 _NAMES = {kind: name for name, kind in KINDS.items()}
-_WORDS: dict[str, frozenset[object]] = {
+_ALLOWED: dict[str, frozenset[object]] = {
     "status": frozenset(ENDINGS),
     "choice": frozenset(CHOICES),
     "source": frozenset({"llm", "rule", "fallback"}),
@@ -105,23 +105,23 @@ _WORDS: dict[str, frozenset[object]] = {
     "abstained_first": frozenset(ABSTAINED),
 }
 _SCORES = frozenset({"h", "judged", "confidence", "h_first", "judged_first"})
-_NUMBERS = frozenset({"confidence", "h_first"})  # what a player says of itself, as it said it
+_NUMBERS = frozenset({"confidence", "h_first"})  # stated by the player itself, stored unchanged
 _FLAGS = frozenset({"plain", "simulated", "cut", "advised"})
 _OPTIONAL = frozenset({"question_id", "previous_id", "text_first"})
 
 
-def abstains(said: Abstained) -> bool:
-    """Whether that is an abstention."""
-    return said in ("yes", "read")
+def abstains(stated: Abstained) -> bool:
+    """Whether the value is an abstention."""
+    return stated in ("yes", "read")
 
 
 def kind_of(move: Move) -> str:
-    """The name a move has in the store."""
+    """The name of a move's kind in the store."""
     return _NAMES[type(move)]
 
 
 def to_json(move: Move) -> dict[str, object]:
-    """A move as plain data, without its defaults."""
+    """A move as plain data, with defaults omitted."""
     document: dict[str, object] = {}
     for name, default in _DEFAULTS[type(move)]:
         value: object = getattr(move, name)
@@ -133,13 +133,13 @@ def to_json(move: Move) -> dict[str, object]:
 
 
 def from_json(kind: str, document: object) -> Move:
-    """The inverse of `to_json`; a ValueError when it is no move."""
+    """The inverse of `to_json`; raises ValueError if the document is not a move."""
     if kind not in KINDS or not isinstance(document, dict):
         raise ValueError(f"a {kind!r:.40} is no move")
     values = dict(cast(dict[str, object], document))
     spend = Spend.from_json(values.pop("spend", {}))
     for name, value in values.items():
-        if not _possible(name, value):
+        if not _is_valid(name, value):
             raise ValueError(f"{name!r:.40} of a move is {value!r:.40}")
     try:
         return KINDS[kind](**values, spend=spend)  # pyright: ignore[reportArgumentType]
@@ -147,13 +147,13 @@ def from_json(kind: str, document: object) -> Move:
         raise ValueError(f"a field of a move is missing or unknown: {error}") from None
 
 
-def _possible(name: str, value: object) -> bool:
-    """Whether a field of a move can hold this."""
-    if name in _WORDS:
-        return isinstance(value, str) and value in _WORDS[name]
+def _is_valid(name: str, value: object) -> bool:
+    """Whether a field of a move can hold this value."""
+    if name in _ALLOWED:
+        return isinstance(value, str) and value in _ALLOWED[name]
     if name in _SCORES:
-        most = MAX_COST if name in _NUMBERS else 1
-        return value is None or (is_number(value, most) and (name in _NUMBERS or cast(float, value) >= 0))
+        limit = MAX_COST if name in _NUMBERS else 1
+        return value is None or (is_number(value, limit) and (name in _NUMBERS or cast(float, value) >= 0))
     if name in _FLAGS:
         return isinstance(value, bool)
     return isinstance(value, str) or (value is None and name in _OPTIONAL)

@@ -1,7 +1,7 @@
-"""Values that cannot be changed, and of which a changed copy is cheap: long sequences, and wide data classes.
+"""Immutable values with cheap modified copies: long sequences, and wide data classes.
 
-A state is a value, and every move makes a new one; were a player's items a plain tuple, each move would copy as many
-pointers as the match has items. Here the elements lie in chunks, and a copy shares all but the one that differs.
+A state is a value, and every move makes a new one; if a player's items were a plain tuple, each move would copy as
+many pointers as the match has items. Here the elements are stored in chunks, and a copy shares all chunks but one.
 """
 
 from abc import abstractmethod
@@ -51,39 +51,41 @@ class _Chunks(Sequence[Element]):
             return tuple(self)[index]
         if index == 0 and self._chunks:
             return self._chunks[0][0]
-        at = index + self._length if index < 0 else index
-        if not 0 <= at < self._length:
+        position = index + self._length if index < 0 else index
+        if not 0 <= position < self._length:
             raise IndexError(f"there is no element {index} of {self._length}")
-        return self._at(at)
+        return self._element(position)
 
     @abstractmethod
-    def _at(self, at: int) -> Element:
+    def _element(self, position: int) -> Element:
         """The element at a position that exists."""
 
 
 class PersistentList(_Chunks[Element]):
-    """A sequence of fixed length: one element can be put in another's place."""
+    """A sequence of fixed length whose elements can be replaced one at a time."""
 
     __slots__ = ()
 
-    def _at(self, at: int) -> Element:
-        return self._chunks[at // SIZE][at % SIZE]
+    def _element(self, position: int) -> Element:
+        return self._chunks[position // SIZE][position % SIZE]
 
-    def put(self, at: int, element: Element) -> "PersistentList[Element]":
-        """The sequence with another element at a position from 0 on."""
+    def put(self, index: int, element: Element) -> "PersistentList[Element]":
+        """A copy with another element at the given non-negative index."""
         chunks = self._chunks
-        which, place = divmod(at, SIZE)
-        chunk = list(chunks[which])
-        chunk[place] = element
-        fresh = tuple(chunk)
+        number, offset = divmod(index, SIZE)
+        chunk = list(chunks[number])
+        chunk[offset] = element
+        changed = tuple(chunk)
         many = len(chunks) > 1
-        return PersistentList((*chunks[:which], fresh, *chunks[which + 1 :]) if many else (fresh,), self._length)
+        return PersistentList(
+            (*chunks[:number], changed, *chunks[number + 1 :]) if many else (changed,), self._length
+        )
 
 
 def persistent_list(elements: Iterable[Element]) -> PersistentList[Element]:
-    """These, in order."""
-    plain = tuple(elements)
-    return PersistentList(tuple(plain[start : start + SIZE] for start in range(0, len(plain), SIZE)), len(plain))
+    """A PersistentList of the elements, in order."""
+    values = tuple(elements)
+    return PersistentList(tuple(values[start : start + SIZE] for start in range(0, len(values), SIZE)), len(values))
 
 
 class PersistentSorted(_Chunks[Entry]):
@@ -91,44 +93,46 @@ class PersistentSorted(_Chunks[Entry]):
 
     __slots__ = ()
 
-    def _at(self, at: int) -> Entry:
+    def _element(self, position: int) -> Entry:
         for chunk in self._chunks:
-            if at < len(chunk):
-                return chunk[at]
-            at -= len(chunk)
-        raise IndexError(at)
+            if position < len(chunk):
+                return chunk[position]
+            position -= len(chunk)
+        raise IndexError(position)
 
     def add(self, entry: Entry) -> "PersistentSorted":
-        """With one more, after those that equal it."""
+        """A copy with one more entry, placed after equal ones."""
         if not self._chunks:
             return PersistentSorted(((entry,),), 1)
-        which = self._where(entry)
-        chunk = list(self._chunks[which])
+        number = self._chunk_for(entry)
+        chunk = list(self._chunks[number])
         chunk.insert(bisect_right(chunk, entry), entry)
         half = len(chunk) // 2
-        fresh = (tuple(chunk[:half]), tuple(chunk[half:])) if len(chunk) > 2 * SIZE else (tuple(chunk),)
-        return self._with(which, fresh, self._length + 1)
+        changed = (tuple(chunk[:half]), tuple(chunk[half:])) if len(chunk) > 2 * SIZE else (tuple(chunk),)
+        return self._with_chunks(number, changed, self._length + 1)
 
     def without(self, entry: Entry) -> "PersistentSorted":
-        """Without one that equals it; a ValueError where there is none."""
-        which = self._where(entry)
-        chunk = self._chunks[which] if self._chunks else ()
-        at = bisect_left(chunk, entry)
-        if at == len(chunk) or chunk[at] != entry:
+        """A copy with one entry equal to this removed; raises ValueError if there is none."""
+        number = self._chunk_for(entry)
+        chunk = self._chunks[number] if self._chunks else ()
+        index = bisect_left(chunk, entry)
+        if index == len(chunk) or chunk[index] != entry:
             raise ValueError(f"{entry!r} is not among these")
-        return self._with(which, (chunk[:at] + chunk[at + 1 :],) if len(chunk) > 1 else (), self._length - 1)
+        return self._with_chunks(
+            number, (chunk[:index] + chunk[index + 1 :],) if len(chunk) > 1 else (), self._length - 1
+        )
 
-    def _where(self, entry: Entry) -> int:
-        """The last chunk that begins no later than the entry, else the first."""
-        return max(0, bisect_right(self._chunks, entry, key=_first) - 1) if len(self._chunks) > 1 else 0
+    def _chunk_for(self, entry: Entry) -> int:
+        """The index of the last chunk that does not start after the entry, otherwise 0."""
+        return max(0, bisect_right(self._chunks, entry, key=_first_entry) - 1) if len(self._chunks) > 1 else 0
 
-    def _with(self, which: int, fresh: tuple[tuple[Entry, ...], ...], length: int) -> "PersistentSorted":
+    def _with_chunks(self, number: int, changed: tuple[tuple[Entry, ...], ...], length: int) -> "PersistentSorted":
         if len(self._chunks) == 1:
-            return PersistentSorted(fresh, length)
-        return PersistentSorted((*self._chunks[:which], *fresh, *self._chunks[which + 1 :]), length)
+            return PersistentSorted(changed, length)
+        return PersistentSorted((*self._chunks[:number], *changed, *self._chunks[number + 1 :]), length)
 
 
-def _first(chunk: tuple[Entry, ...]) -> Entry:
+def _first_entry(chunk: tuple[Entry, ...]) -> Entry:
     return chunk[0]
 
 
@@ -136,15 +140,15 @@ EMPTY_SORTED = PersistentSorted((), 0)
 
 
 def replaced(value: Value, **changes: Any) -> Value:
-    """What `dataclasses.replace` does, in half its time: a match changes a player's state several times per move."""
-    read, places = _layout(type(value))
-    values = list(read(value))
+    """Like `dataclasses.replace` in half the time: a match changes a player's state several times per move."""
+    read_fields, indices = _layout(type(value))
+    values = list(read_fields(value))
     for name, change in changes.items():
-        values[places[name]] = change
+        values[indices[name]] = change
     return type(value)(*values)
 
 
 @cache
 def _layout(kind: type) -> tuple[Callable[[object], tuple[Any, ...]], dict[str, int]]:
     names = [field.name for field in fields(kind)]
-    return attrgetter(*names), {name: at for at, name in enumerate(names)}
+    return attrgetter(*names), {name: index for index, name in enumerate(names)}

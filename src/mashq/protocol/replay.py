@@ -1,10 +1,10 @@
-"""What a match looked like at every move: recorded moves, applied one by one by the rules they were played by.
+"""What a match looked like at every move: recorded moves, applied one by one under the rules they were played by.
 
     for delta in replay(first, moves):      what each move changed, with the states before and after it
-    delta = step(state, 7, "A", move)       the same of one move
-    state = fold(first, moves)              where they lead
+    delta = step(state, 7, "A", move)       the same for one move
+    state = fold(first, moves)              the final state
 
-Pure. A move that cannot follow those before it is a BadMove, which says which one it is.
+Pure. A move that is not allowed after the moves before it raises BadMove, which identifies the move.
 """
 
 from collections.abc import Iterable, Iterator
@@ -20,7 +20,7 @@ NOBODY = "there is no such player"
 
 
 class BadMove(ValueError):
-    """A recorded move that the match as it stood does not allow; moves are counted from 1."""
+    """A recorded move that the state of the match does not allow; moves are numbered from 1."""
 
     number: int
     player: str
@@ -33,9 +33,10 @@ class BadMove(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Delta:
-    """One move: its number from 1, who made it, on which position of its own order, and the states around it.
+    """One move: its number (from 1), who made it, at which position of the player's own order, and the states around
+    it.
 
-    `round` is the one the move was made in; `ruling` is what a decision means under the rules.
+    `round` is the round the move was made in; `ruling` is what a decision means under the rules.
     """
 
     number: int
@@ -49,27 +50,27 @@ class Delta:
 
     @property
     def player_before(self) -> PlayerState:
-        """The player that moved, as it was."""
+        """The player that moved, before the move."""
         return self.before.players[self.seat]
 
     @property
     def player(self) -> PlayerState:
-        """The player that moved, as it is after the move (and after the round, if the move closed it)."""
+        """The player that moved, after the move (and after the round, if the move closed it)."""
         return self.after.players[self.seat]
 
     @property
     def phase_before(self) -> Phase:
-        """What the player was to do."""
+        """What the player had to do."""
         return self.player_before.phase
 
     @property
     def phase(self) -> Phase:
-        """What it is to do next."""
+        """What the player has to do next."""
         return self.player.phase
 
     @property
     def place(self) -> int | None:
-        """Where the item of the move stands among the items of the match; None when it is about none."""
+        """The index of the move's item among the items of the match; None if the move is about no item."""
         return None if self.position is None else self.player.order[self.position]
 
     @property
@@ -79,17 +80,17 @@ class Delta:
 
     @property
     def work_before(self) -> ItemState | None:
-        """The player's work on that item as it was: both detectors' scores, its reviews, its cost."""
+        """The player's work on that item before the move: both detectors' scores, its reviews, its cost."""
         return None if self.position is None else self.player_before.items[self.position]
 
     @property
     def work(self) -> ItemState | None:
-        """The same after the move."""
+        """The player's work on that item after the move."""
         return None if self.position is None else self.player.items[self.position]
 
     @property
     def cost(self) -> Spend:
-        """What the move added to the player's costs, the review that a rewrite is included."""
+        """What the move added to the player's costs, including the review that a rewrite counts as."""
         return cost_of(self.move)
 
     @property
@@ -101,12 +102,12 @@ class Delta:
 
     @property
     def closed_round(self) -> bool:
-        """Whether it was the last move of its round."""
+        """Whether the move was the last one of its round."""
         return self.after.round != self.before.round
 
     @property
     def snapshots(self) -> tuple[tuple[int, Snapshot], ...]:
-        """The snapshots taken because the round closed, with the seats of those they show."""
+        """The snapshots taken because the round closed, each with the seat of the player it shows."""
         if not self.closed_round:
             return ()
         pairs = zip(self.before.players, self.after.players, strict=True)
@@ -115,7 +116,7 @@ class Delta:
 
 
 def step(state: MatchState, number: int, name: str, move: Move) -> Delta:
-    """What the move with this number, of the player with this name, changes."""
+    """What one move changes, given its number and its player's name."""
     seat = next((seat for seat, player in enumerate(state.players) if player.name == name), None)
     if seat is None:
         raise BadMove(number, name, NOBODY)
@@ -128,7 +129,7 @@ def step(state: MatchState, number: int, name: str, move: Move) -> Delta:
 
 
 def replay(state: MatchState, moves: Iterable[tuple[str, Move]]) -> Iterator[Delta]:
-    """What each recorded move, with the name of its player, changes."""
+    """Yield what each recorded move changes; moves come with the names of their players."""
     for number, (name, move) in enumerate(moves, 1):
         delta = step(state, number, name, move)
         state = delta.after
@@ -136,7 +137,7 @@ def replay(state: MatchState, moves: Iterable[tuple[str, Move]]) -> Iterator[Del
 
 
 def fold(state: MatchState, moves: Iterable[tuple[str, Move]]) -> MatchState:
-    """The state after recorded moves, the last of what `replay` tells."""
+    """The state after all recorded moves: the last state that `replay` yields."""
     seats = {player.name: seat for seat, player in enumerate(state.players)}
     for number, (name, move) in enumerate(moves, 1):
         if name not in seats:

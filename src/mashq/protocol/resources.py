@@ -1,11 +1,12 @@
-"""What attempts cost, with the unknown kept apart from zero; and the table of what is counted.
+"""What attempts cost, with unknown kept distinct from zero, and the table of everything that is counted.
 
-A row of TABLE is all that needs to be said of a resource: what it is made of, how it is shown, whether it counts in P
-by default. Costs, budgets, settings, SQL columns, prompts, tables, charts and pages are derived from it.
+A row of TABLE is the complete definition of a resource: which measures it is made of, how it is displayed, and
+whether it counts in P by default. Costs, budgets, settings, SQL columns, prompts, tables, charts and pages are
+derived from it.
 
-An `Amount` is the sum of what is known, how many attempts that sum covers, how many attempts are unknown and what
-those could have cost at worst. A `Spend` is one Amount for each measure beside the plain counts. Everything adds with
-`+`; adding is exact for counts and tokens.
+An `Amount` holds the known sum, how many attempts that sum covers, how many attempts are unknown and what those could
+have cost at worst. A `Spend` is one Amount per measure plus the plain counts. Everything adds with `+`; addition is
+exact for counts and tokens.
 """
 
 import math
@@ -13,17 +14,17 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, Final, Self, cast
 
-MAX_COST: Final = 1e18  # no cost is more; sums of such stay finite
+MAX_COST: Final = 1e18  # upper limit of any cost, so that sums stay finite
 
 
 @dataclass(frozen=True, slots=True)
 class Resource:
     """One thing that is counted.
 
-    `measures` are the amounts of an attempt that add up to it (none: it is a plain count). One with a `rate` is
-    worked out from an attempt's tokens by what the configuration declares for the model under that key, or what is
-    listed; without either it is unknown. `unit` and `digits` say how a number of it is shown; `weight` is what it
-    counts in P unless the configuration says otherwise (0: not by default); `disclosed`: vision can show it.
+    `measures` are the per-attempt amounts that add up to it (empty: it is a plain count). A resource with a `rate` is
+    computed from an attempt's tokens, using what the configuration declares for the model under that key or a listed
+    rate; without either it is unknown. `unit` and `digits` control how a number is formatted; `weight` is its weight
+    in P unless the configuration says otherwise (0: not counted by default); `disclosed`: vision can show it.
     """
 
     name: str
@@ -36,13 +37,13 @@ class Resource:
 
     @property
     def rated(self) -> bool:
-        """Whether it is worked out from tokens by a rate."""
+        """Whether it is computed from tokens by a rate."""
         return bool(self.rate)
 
     def shown(self, amount: float) -> str:
-        """An amount of it in words."""
+        """An amount formatted with its unit."""
         number = f"{amount:,.{self.digits}f}" if amount < 1e15 else f"{amount:.3e}"
-        if abs(float(number.replace(",", "")) - amount) > abs(amount) / 10:  # most of it would be rounded away
+        if abs(float(number.replace(",", "")) - amount) > abs(amount) / 10:  # rounding would lose most of the value
             number = f"{amount:.3g}"
         return f"${number}" if self.unit == "$" else f"{number} {self.unit}"
 
@@ -65,12 +66,12 @@ RATED: Final = tuple(row.name for row in TABLE.values() if row.rated)
 MEASURES: Final = tuple(measure for row in TABLE.values() for measure in row.measures)
 COUNTS: Final = ("calls", "unresolved", "failed", "unknown", "reviews")
 PARTS: Final = ("total", "known", "unknown", "worst")
-_PLACE = {name: at for at, name in enumerate(MEASURES)}
-_IN, _OUT, _SECONDS = (_PLACE[name] for name in ("tokens_in", "tokens_out", "seconds"))
+_INDEX = {name: index for index, name in enumerate(MEASURES)}
+_IN, _OUT, _SECONDS = (_INDEX[name] for name in ("tokens_in", "tokens_out", "seconds"))
 
 
 class Unknown(Enum):
-    """The type of the one value that says: this was not told to us."""
+    """The type of the single value UNKNOWN: the value was not reported."""
 
     UNKNOWN = "unknown"
 
@@ -83,7 +84,7 @@ UNKNOWN: Final = Unknown.UNKNOWN
 
 @dataclass(frozen=True, slots=True)
 class Amount:
-    """A total over attempts: `total` over `known` of them, `unknown` more that cost at most `worst`."""
+    """A total over attempts: `total` covers `known` of them; `unknown` more cost at most `worst`."""
 
     total: float = 0
     known: int = 0
@@ -111,7 +112,7 @@ class Amount:
 
     @property
     def is_known(self) -> bool:
-        """False only when there were attempts and not one told its cost."""
+        """False only when there were attempts and none of them reported its cost."""
         return self.known > 0 or self.unknown == 0
 
     @property
@@ -126,9 +127,9 @@ _NOTHING: Final = (NOTHING,) * len(MEASURES)
 
 @dataclass(frozen=True, slots=True)
 class Spend:
-    """The cost of some attempts: counts, and an Amount for each of MEASURES, in their order.
+    """The cost of a set of attempts: counts, plus one Amount per measure, in the order of MEASURES.
 
-    `calls` were closed with an outcome; `unresolved` were opened and never closed (the process died); both are
+    `calls` were closed with an outcome; `unresolved` were opened and never closed (the process died). Both are
     charged, but a player is only ever shown what was closed.
     """
 
@@ -151,11 +152,11 @@ class Spend:
         waited: float = 0.0,
         **amounts: Amount,
     ) -> Self:
-        """A cost with some of its measures named; a KeyError for a name that is none."""
-        row = list(_NOTHING)
+        """A cost with some of its measures given by name; raises KeyError for an unknown measure."""
+        values = list(_NOTHING)
         for name, amount in amounts.items():
-            row[_PLACE[name]] = amount
-        return cls(calls, unresolved, failed, unknown, reviews, tuple(row), waited)
+            values[_INDEX[name]] = amount
+        return cls(calls, unresolved, failed, unknown, reviews, tuple(values), waited)
 
     def __add__(self, other: "Spend") -> "Spend":
         if self is FREE:
@@ -168,51 +169,51 @@ class Spend:
             self.failed + other.failed,
             self.unknown + other.unknown,
             self.reviews + other.reviews,
-            tuple([own if more is NOTHING else own + more for own, more in zip(self.amounts, other.amounts)]),
+            tuple([left if right is NOTHING else left + right for left, right in zip(self.amounts, other.amounts)]),
             self.waited + other.waited,
         )
 
     def put(self, measure: str, amount: Amount) -> "Spend":
-        """With another amount of one of MEASURES."""
-        at = _PLACE[measure]
-        return replace(self, amounts=(*self.amounts[:at], amount, *self.amounts[at + 1 :]))
+        """A copy with one measure set to another amount."""
+        index = _INDEX[measure]
+        return replace(self, amounts=(*self.amounts[:index], amount, *self.amounts[index + 1 :]))
 
     @property
     def attempts(self) -> int:
-        """All that were opened."""
+        """All attempts that were opened."""
         return self.calls + self.unresolved
 
     @property
     def tokens_in(self) -> Amount:
-        """Tokens of prompts."""
+        """Prompt tokens."""
         return self.amounts[_IN]
 
     @property
     def tokens_out(self) -> Amount:
-        """Tokens of replies."""
+        """Reply tokens."""
         return self.amounts[_OUT]
 
     @property
     def seconds(self) -> Amount:
-        """Time of service."""
+        """Service time."""
         return self.amounts[_SECONDS]
 
     @property
     def tokens(self) -> Amount:
-        """Tokens in and out together; an attempt of which either is unknown counts once as unknown."""
-        way_in, way_out = self.amounts[_IN], self.amounts[_OUT]
-        known = min(way_in.known, way_out.known)
-        return Amount(way_in.total + way_out.total, known, self.unknown, way_in.worst + way_out.worst)
+        """Input and output tokens together; an attempt with either unknown counts once as unknown."""
+        inputs, outputs = self.amounts[_IN], self.amounts[_OUT]
+        known = min(inputs.known, outputs.known)
+        return Amount(inputs.total + outputs.total, known, self.unknown, inputs.worst + outputs.worst)
 
     def measured(self, measure: str) -> Amount:
-        """One of MEASURES. Of a rated resource, an attempt that says nothing of it is unknown."""
-        amount = self.amounts[_PLACE[measure]]
+        """The amount of one measure. For a rated resource, an attempt that does not report it is unknown."""
+        amount = self.amounts[_INDEX[measure]]
         if measure not in RATED:
             return amount
-        silent = self.attempts - amount.known - amount.unknown
-        if silent <= 0:
+        unreported = self.attempts - amount.known - amount.unknown
+        if unreported <= 0:
             return amount
-        return Amount(amount.total, amount.known, amount.unknown + math.ceil(silent), math.inf)
+        return Amount(amount.total, amount.known, amount.unknown + math.ceil(unreported), math.inf)
 
     def amount(self, resource: str) -> Amount:
         """One of RESOURCES as an Amount."""
@@ -225,7 +226,7 @@ class Spend:
         return self.measured(TABLE[resource].measures[0])
 
     def to_json(self) -> dict[str, object]:
-        """A compact, lossless form: fields at their default are left out, an unbounded worst case is null."""
+        """A compact, lossless form: fields at their default are omitted, an unbounded worst case is null."""
         document: dict[str, object] = {}
         for name in COUNTS:
             count: int = getattr(self, name)
@@ -241,13 +242,13 @@ class Spend:
 
     @classmethod
     def from_json(cls, document: object) -> Self:
-        """The inverse of `to_json`; a ValueError when it is no cost."""
+        """The inverse of `to_json`; raises ValueError if the document is not a cost."""
         if not isinstance(document, dict):
             raise ValueError(f"a cost is {document!r:.40}")
         counts, amounts, waited = dict.fromkeys(COUNTS, 0), list(_NOTHING), 0.0
         for name, value in cast(dict[str, Any], document).items():
-            if name in _PLACE and isinstance(value, list):
-                amounts[_PLACE[name]] = _amount(cast(list[Any], value))
+            if name in _INDEX and isinstance(value, list):
+                amounts[_INDEX[name]] = _amount(cast(list[Any], value))
             elif name in counts and type(value) is int and value >= 0:
                 counts[name] = value
             elif name == "waited" and is_number(value):
@@ -269,5 +270,5 @@ def _amount(parts: list[Any]) -> Amount:
 
 
 def is_number(value: object, most: float = MAX_COST) -> bool:
-    """Whether something read back is a number up to `most`: neither text, a truth value nor a NaN."""
+    """Whether a value read back is a number of magnitude up to `most`: not text, a boolean or NaN."""
     return type(value) in (int, float) and -most <= cast(float, value) <= most

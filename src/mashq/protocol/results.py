@@ -1,8 +1,8 @@
-"""What a match came to, by player and item: as objects, as columns, and as the arrays that are scored.
+"""The results of a match, by player and item: as objects, as columns, and as the arrays that are scored.
 
-The unit is an item in a trial. What was not told is NaN, never 0. A cost is known, or the sum of what is known and of
-a charge for the attempts that did not tell theirs; then it is marked by its bounds: the unknown at nothing, and at
-its worst case.
+The unit is an item in a trial. What was not reported is NaN, never 0. A cost is either known, or the sum of the known
+part and a charge for the attempts that did not report theirs; it then differs from its bounds, which put the unknown
+attempts at zero and at their worst case.
 """
 
 import math
@@ -25,7 +25,7 @@ PARTS = ("", "_known", "_unknown", "_worst", "_charged", "_covered")
 SCORES = ("h", "h_first", "guide", "guide_first")
 COUNTS = ("calls", "unresolved", "unknown", "reviews")
 COSTS = (*COUNTS, *(name + part for name in MEASURES for part in PARTS))
-COST_NAMES = (*(m for m in MEASURES if m not in RESOURCES), *RESOURCES)  # what a result has totals of
+COST_NAMES = (*(m for m in MEASURES if m not in RESOURCES), *RESOURCES)  # the costs that a result has totals for
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
@@ -33,9 +33,9 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class ItemResult:
-    """How one player did on one item. `guide` and `guide_first` are the guide's scores where it is not the judge.
+    """One player's result on one item. `guide` and `guide_first` are the guide's scores, if it is not the judge.
 
-    `charge` is what the attempts of unknown cost are charged: for each measure a sum, and of how many attempts.
+    `charge` is what attempts of unknown cost are charged: a sum per measure, and the number of attempts it covers.
     """
 
     item: str
@@ -52,7 +52,7 @@ class ItemResult:
 
 @dataclass(frozen=True, slots=True)
 class PlayerResult:
-    """A player's items, and what it spent on no item in particular (charged to all evenly)."""
+    """A player's item results, and what it spent on no item in particular (charged to all items evenly)."""
 
     name: str
     items: tuple[ItemResult, ...]
@@ -64,40 +64,40 @@ class PlayerResult:
 
 
 def results_of(state: MatchState) -> tuple[PlayerResult, ...]:
-    """The per-item results of a match as it stands, by the judge.
+    """The per-item results of a match in its current state, scored by the judge.
 
-    An item that a stopped player did not come to is unanswered; one that a player has yet to come to is pending.
+    An item that a stopped player did not reach is unanswered; one that a player has not reached yet is pending.
     """
-    out: list[PlayerResult] = []
+    results: list[PlayerResult] = []
     for player in state.players:
         rows: list[ItemResult | None] = [None] * len(state.items)
         waiting: ResultStatus = "pending" if player.stopped is None else "unanswered"
-        for at, work in zip(player.order, player.items, strict=True):
-            apart = work.judged is not None
-            rows[at] = ItemResult(
-                state.items[at].id,
+        for index, work in zip(player.order, player.items, strict=True):
+            separate = work.judged is not None
+            rows[index] = ItemResult(
+                state.items[index].id,
                 waiting if work.status == "pending" else work.status,
                 work.judge_h,
                 work.judge_h_first,
                 work.spend,
-                work.h if apart else None,
-                work.h_first if apart else None,
+                work.h if separate else None,
+                work.h_first if separate else None,
                 len(work.text),
                 abstained=work.abstained,
             )
         items = tuple(row for row in rows if row is not None)
-        out.append(
+        results.append(
             PlayerResult(player.name, items, player.shared, player.threshold, player.max_reviews, player.stopped)
         )
-    return tuple(out)
+    return tuple(results)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Columns:
-    """One player's results in a match as arrays with an entry for each item, where objects would be too many.
+    """One player's results in a match as arrays with one entry per item, for when objects would be too many.
 
-    `status` holds places in STATUSES; `values` each of SCORES (NaN is none) and COSTS; `content` what the answers
-    carry, in one row, where their texts are known.
+    `status` holds indices into STATUSES; `values` holds each of SCORES (NaN means none) and COSTS; `content` is what
+    the answers contain, in one row, if their texts are known.
     """
 
     name: str
@@ -112,48 +112,51 @@ class Columns:
     content: Contents | None = None
 
     def count(self, status: ResultStatus) -> int:
-        """How many items ended so."""
+        """How many items have this status."""
         return int((self.status == STATUSES.index(status)).sum())
 
     @property
     def has_unknown(self) -> bool:
-        """Whether some attempt did not tell all of its cost."""
-        of = self.values
-        attempts = of["calls"] + of["unresolved"]
-        spends = [self.shared.measured(name).unknown for name in MEASURES]
-        return any(spends) or any(bool(_unknown(of, name, attempts).any()) for name in MEASURES)
+        """Whether some attempt did not report all of its cost."""
+        values = self.values
+        attempts = values["calls"] + values["unresolved"]
+        shared = [self.shared.measured(name).unknown for name in MEASURES]
+        return any(shared) or any(bool(_unknown(values, name, attempts).any()) for name in MEASURES)
 
     def cost(self, name: str) -> "Cost":
-        """What each item took of one of COST_NAMES, with its share of what belongs to no item."""
-        each = 1 / max(len(self.items), 1)
+        """The cost of each item for one of COST_NAMES, including its share of costs that belong to no item."""
+        share = 1 / max(len(self.items), 1)
         if name in ("calls", "reviews"):
-            of = self.values
-            own = of["calls"] + of["unresolved"] if name == "calls" else of["reviews"]
-            return Cost.known(own + self.shared.amount(name).total * each)
+            values = self.values
+            counts = values["calls"] + values["unresolved"] if name == "calls" else values["reviews"]
+            return Cost.known(counts + self.shared.amount(name).total * share)
         measures = TABLE[name].measures if name in TABLE else (name,)
-        parts = [self._measured(measure, each) for measure in measures]
+        parts = [self._measured(measure, share) for measure in measures]
         return parts[0] if len(parts) == 1 else Cost.total(parts)
 
-    def _measured(self, measure: str, each: float) -> "Cost":
-        of, shared = self.values, self.shared.measured(measure)
-        unknown = _unknown(of, measure, of["calls"] + of["unresolved"])
-        low = np.asarray(of[measure] + shared.total * each, dtype=np.float64)
+    def _measured(self, measure: str, share: float) -> "Cost":
+        values, shared = self.values, self.shared.measured(measure)
+        unknown = _unknown(values, measure, values["calls"] + values["unresolved"])
+        low = np.asarray(values[measure] + shared.total * share, dtype=np.float64)
         charge = self.shared_charge.measured(measure)
         if shared.unknown > charge.known:
             return Cost.known(np.full(len(low), np.nan))
         if not shared.unknown and not unknown.any():
             return Cost.known(low)
-        more = np.where(unknown > 0, of[measure + "_charged"], 0.0) + charge.total * each
-        value = np.where(unknown > of[measure + "_covered"], np.nan, low + more)
-        worst = np.where(unknown > 0, of[measure + "_worst"], 0.0) + (shared.worst * each if shared.unknown else 0.0)
+        charged = np.where(unknown > 0, values[measure + "_charged"], 0.0) + charge.total * share
+        value = np.where(unknown > values[measure + "_covered"], np.nan, low + charged)
+        worst = np.where(unknown > 0, values[measure + "_worst"], 0.0) + (
+            shared.worst * share if shared.unknown else 0.0
+        )
         return Cost(value, low, low + np.asarray(worst, dtype=np.float64))
 
 
-def _unknown(of: Mapping[str, Array], measure: str, attempts: Array) -> Array:
-    """How many attempts of each item did not tell; of a rated resource, one that says nothing of it did not."""
-    unknown = of[measure + "_unknown"]
+def _unknown(values: Mapping[str, Array], measure: str, attempts: Array) -> Array:
+    """How many attempts of each item did not report the measure; for a rated resource, those without any value count
+    too."""
+    unknown = values[measure + "_unknown"]
     rated = measure in TABLE and TABLE[measure].rated
-    return np.maximum(unknown, attempts - of[measure + "_known"]) if rated else unknown
+    return np.maximum(unknown, attempts - values[measure + "_known"]) if rated else unknown
 
 
 def columns_of(results: Sequence[PlayerResult]) -> tuple[Columns, ...]:
@@ -165,11 +168,11 @@ def _columns(player: PlayerResult) -> Columns:
     rows = player.items
     values: dict[str, Array] = {name: _floats([getattr(row, name) for row in rows]) for name in SCORES}
     values |= {name: _floats([getattr(row.spend, name) for row in rows]) for name in COUNTS}
-    for at, name in enumerate(MEASURES):
-        amounts = [row.spend.amounts[at] for row in rows]
+    for index, name in enumerate(MEASURES):
+        amounts = [row.spend.amounts[index] for row in rows]
         for part, field in zip(PARTS[:4], ("total", "known", "unknown", "worst"), strict=True):
             values[name + part] = _floats([getattr(amount, field) for amount in amounts])
-        charges = [row.charge.amounts[at] for row in rows]
+        charges = [row.charge.amounts[index] for row in rows]
         values[name + "_charged"] = _floats([charge.total for charge in charges])
         values[name + "_covered"] = _floats([charge.known for charge in charges])
     status = np.array([STATUSES.index(row.status) for row in rows], dtype=np.int8)
@@ -194,7 +197,7 @@ def _floats(values: Sequence[float | None]) -> Floats:
 class Cost:
     """A resource by unit, players x units: `value` is NaN where neither a cost nor a charge is known.
 
-    `low` has the unknown attempts at nothing, `high` at their worst case; all three are one array where all is known.
+    `low` puts the unknown attempts at zero, `high` at their worst case; all three are the same array if all is known.
     """
 
     value: Floats
@@ -203,14 +206,14 @@ class Cost:
 
     @classmethod
     def known(cls, value: Array) -> "Cost":
-        """A cost that is all known, or not at all (NaN)."""
+        """A cost that is fully known, or not known at all (NaN)."""
         floats = np.asarray(value, dtype=np.float64)
         return cls(floats, floats, floats)
 
     @classmethod
     def total(cls, parts: Sequence["Cost"]) -> "Cost":
-        """The sum of several."""
-        return cls(*(np.sum([getattr(part, at) for part in parts], axis=0) for at in ("value", "low", "high")))
+        """The sum of several costs."""
+        return cls(*(np.sum([getattr(part, name) for part in parts], axis=0) for name in ("value", "low", "high")))
 
     @property
     def estimated(self) -> bool:
@@ -218,7 +221,7 @@ class Cost:
         return self.low is not self.value and bool((self.low != self.value).any() or (self.high != self.low).any())
 
     def take(self, rows: Any = slice(None), units: Any = slice(None)) -> "Cost":
-        """Some players and units of it."""
+        """A selection of players and units."""
         if self.low is self.value:
             return Cost.known(self.value[rows][:, units])
         return Cost(*(part[rows][:, units] for part in (self.value, self.low, self.high)))
@@ -226,12 +229,12 @@ class Cost:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Results:
-    """Arrays of players x units, where a unit is an item in a trial; units stand in the order of their items.
+    """Arrays of players x units, where a unit is an item in a trial; units are in the order of their items.
 
-    `item_of` says which item a unit is of and `trial_of` names its trial; `status` holds places in STATUSES, or
-    ABSENT; `h` and `h_first` are NaN where there is no score; `unknown` counts attempts that did not tell their
-    tokens. A table of totals is one item that stands for all of them, and has no intervals. `content` is what the
-    answers carry, where their texts are known.
+    `item_of` gives the item index of a unit and `trial_of` the name of its trial; `status` holds indices into
+    STATUSES, or ABSENT; `h` and `h_first` are NaN where there is no score; `unknown` counts attempts that did not
+    report their tokens. A table of totals is a single item that stands for all of them, and has no intervals.
+    `content` is what the answers contain, if their texts are known.
     """
 
     players: tuple[str, ...]
@@ -248,7 +251,7 @@ class Results:
 
     @property
     def trials(self) -> int:
-        """The most trials of an item."""
+        """The largest number of trials of any item."""
         return int(np.bincount(self.item_of).max()) if len(self.item_of) else 0
 
     @property
@@ -258,23 +261,23 @@ class Results:
 
     @property
     def present(self) -> NDArray[np.bool_]:
-        """Where a player was asked and has come to it."""
+        """Where a player was asked and has reached the item."""
         return (self.status != ABSENT) & (self.status != PENDING)
 
     @property
     def broken(self) -> NDArray[np.bool_]:
-        """What was refused, failed or cut off."""
+        """Where an answer was refused, failed or cut off."""
         return (self.status >= REFUSED) & (self.status <= CUT)
 
     @property
     def unfinished(self) -> bool:
-        """Whether some player has yet to come to some item."""
+        """Whether some player has not reached some item yet."""
         return bool((self.status == PENDING).any())
 
     def only(self, players: Sequence[str]) -> "Results":
-        """The same results for some of the players, without what only others were asked."""
+        """The results of some of the players, without the units that only others were asked."""
         rows = np.array([self.players.index(name) for name in players])
-        found = replace(
+        results = replace(
             self,
             players=tuple(players),
             status=self.status[rows],
@@ -284,16 +287,16 @@ class Results:
             unknown=self.unknown[rows],
             content=None if self.content is None else self.content.take(rows),
         )
-        asked = np.asarray((found.status != ABSENT).any(axis=0))
+        asked = np.asarray((results.status != ABSENT).any(axis=0))
         if asked.all():
-            return found
-        found = found.some_units(asked)
-        left: list[int] = sorted(set(found.item_of.tolist()))
-        places = np.searchsorted(np.array(left), found.item_of)
-        return replace(found, items=tuple(self.items[at] for at in left), item_of=places)
+            return results
+        results = results.some_units(asked)
+        remaining: list[int] = sorted(set(results.item_of.tolist()))
+        indices = np.searchsorted(np.array(remaining), results.item_of)
+        return replace(results, items=tuple(self.items[index] for index in remaining), item_of=indices)
 
     def some_units(self, kept: NDArray[np.bool_]) -> "Results":
-        """The same results without some of the units; items stay, with fewer trials or none."""
+        """The results restricted to the units in `kept`; items remain, with fewer trials or none."""
         return replace(
             self,
             item_of=self.item_of[kept],
@@ -311,45 +314,54 @@ Match = Sequence[PlayerResult] | Sequence[Columns]
 
 
 def from_match(results: Match) -> Results:
-    """Results of one match; what belongs to no item is spread over all of them."""
+    """The results of one match; costs that belong to no item are spread over all of them."""
     return from_matches([results])
 
 
 def from_matches(trials: Iterable[Match], names: Sequence[str] | None = None) -> Results:
-    """Results of the trials of a match: the same players and items in each. Raises ValueError when there is none.
+    """The results of the trials of a match: the same players and items in each. Raises ValueError if there are none.
 
-    `names` are those of the trials; without them they are counted from 0, and one alone has none.
+    `names` are the names of the trials; without them trials are numbered from 0, and a single one has no name.
     """
-    matches = [[own if isinstance(own, Columns) else columns_of([own])[0] for own in results] for results in trials]
+    matches = [
+        [player if isinstance(player, Columns) else columns_of([player])[0] for player in results]
+        for results in trials
+    ]
     if not matches:
         raise ValueError("there are no results: play the match first")
     first = matches[0]
     count, repeats = len(first[0].items), len(matches)
 
-    def stacked(each: Sequence[Sequence[Array]]) -> Array:
-        """An array for each match and player, as players x units with the trials of an item side by side."""
-        return np.array(each).transpose(1, 2, 0).reshape(len(first), count * repeats)
+    def stacked(player_costs: Sequence[Sequence[Array]]) -> Array:
+        """Arrays per match and player as one array of players x units, with the trials of an item side by side."""
+        return np.array(player_costs).transpose(1, 2, 0).reshape(len(first), count * repeats)
 
     def scores(name: str) -> Floats:
-        return stacked([[np.where(own.status == OK, own.values[name], np.nan) for own in match] for match in matches])
+        return stacked(
+            [[np.where(player.status == OK, player.values[name], np.nan) for player in match] for match in matches]
+        )
 
     costs: dict[str, Cost] = {}
     for name in COST_NAMES:
-        each = [[own.cost(name) for own in match] for match in matches]
-        value = stacked([[own.value for own in match] for match in each])
-        if any(own.estimated for match in each for own in match):
-            low, high = ([[getattr(own, at) for own in match] for match in each] for at in ("low", "high"))
+        player_costs = [[player.cost(name) for player in match] for match in matches]
+        value = stacked([[player.value for player in match] for match in player_costs])
+        if any(player.estimated for match in player_costs for player in match):
+            low, high = (
+                [[getattr(player, bound) for player in match] for match in player_costs] for bound in ("low", "high")
+            )
             costs[name] = Cost(value, stacked(low), stacked(high))
         else:
             costs[name] = Cost.known(value)
-    unknown = [[own.values["unknown"] + own.shared.unknown / max(count, 1) for own in match] for match in matches]
+    unknown = [
+        [player.values["unknown"] + player.shared.unknown / max(count, 1) for player in match] for match in matches
+    ]
     names = names or (list(map(str, range(repeats))) if repeats > 1 else [""])
     return Results(
-        tuple(own.name for own in first),
+        tuple(player.name for player in first),
         first[0].items,
         np.repeat(np.arange(count), repeats),
         tuple(names) * count,
-        stacked([[own.status for own in match] for match in matches]).astype(np.int8),
+        stacked([[player.status for player in match] for match in matches]).astype(np.int8),
         scores("h"),
         scores("h_first"),
         costs,
@@ -361,13 +373,15 @@ def from_matches(trials: Iterable[Match], names: Sequence[str] | None = None) ->
 def _content(
     matches: Sequence[Sequence[Columns]], stacked: Callable[[Sequence[Sequence[Array]]], Array]
 ) -> Contents | None:
-    """What the answers carry, where it is known of every match."""
-    each = [[own.content for own in match if own.content is not None] for match in matches]
-    if any(len(known) < len(match) for known, match in zip(each, matches, strict=True)):
+    """What the answers contain, if it is known for every match."""
+    contents = [[content.content for content in match if content.content is not None] for match in matches]
+    if any(len(present) < len(match) for present, match in zip(contents, matches, strict=True)):
         return None
-    answers = {name: stacked([[own.answers[name][0] for own in match] for match in each]) for name in ANSWERS}
+    answers = {
+        name: stacked([[content.answers[name][0] for content in match] for match in contents]) for name in ANSWERS
+    }
     floors = {
-        name: {of: np.array([match[0].floors[name][of] for match in each]).T.reshape(-1) for of in values}
-        for name, values in each[0][0].floors.items()
+        name: {key: np.array([match[0].floors[name][key] for match in contents]).T.reshape(-1) for key in values}
+        for name, values in contents[0][0].floors.items()
     }
     return Contents(answers, floors)

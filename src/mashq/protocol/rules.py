@@ -1,4 +1,4 @@
-"""The rules of a match and who sits where."""
+"""The rules of a match and its seats."""
 
 from dataclasses import dataclass
 from typing import Literal, Self
@@ -7,8 +7,8 @@ from mashq.protocol.resources import COUNTED, DISCLOSED
 
 Turn = Literal["cycle", "single"]
 Keep = Literal["latest", "better"]
-# The version that a run is begun with. 1: a cut reply was a refusal, every model had a limit, nobody was told how it
-# is scored, and only a review by decision was shown to rivals.
+# The version that new runs start with. In version 1 a cut reply was a refusal, every model had a limit, players were
+# not told how they are scored, and only a review by decision was shown to rivals.
 RULES_OF_PLAY = 2
 TELLS = ("formula", "costs", "disclosure")
 SHOWABLE = ("average_h", "worst_h", "items_done", *DISCLOSED)
@@ -25,28 +25,28 @@ class Vision:
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """What may be spent at most: the resources that are limited, each with its limit."""
+    """Spending limits: the limited resources, each with its limit."""
 
     limits: tuple[tuple[str, float], ...] = ()
 
     @classmethod
     def of(cls, **limits: float | None) -> Self:
-        """A budget from a limit by resource; None is no limit."""
+        """A budget from limits by resource; None means no limit."""
         return cls(tuple((name, limit) for name, limit in limits.items() if limit is not None))
 
     def limit(self, resource: str) -> float | None:
-        """The limit of a resource, if it has one."""
+        """The limit of a resource, or None."""
         return dict(self.limits).get(resource) if self.limits else None
 
     @property
     def is_set(self) -> bool:
-        """Whether any limit is given."""
+        """Whether any limit is set."""
         return bool(self.limits)
 
 
 @dataclass(frozen=True, slots=True)
 class Payoff:
-    """What players may be told of how they are scored; a `reference` replaces the largest totals of the match."""
+    """What players may be told about how they are scored; a `reference` replaces the largest totals of the match."""
 
     alpha: float = 1.0
     beta: float = 0.1
@@ -57,11 +57,11 @@ class Payoff:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What every player of the match plays by.
+    """The rules that apply to every player of the match.
 
-    `tell` says which of TELLS the players are told: the formula of the score, what a review costs and does, and
-    what it shows to rivals. `confidence`: the H that a player is shown is what it said of its own answer. `version`
-    is that of the rules of play.
+    `tell` lists which of TELLS the players are told: the score formula, what a review costs and does, and what it
+    reveals to rivals. `confidence`: the H shown to a player is the confidence it stated in its own answer. `version`
+    is the version of the rules of play.
     """
 
     turn: Turn = "cycle"
@@ -82,7 +82,7 @@ class Rules:
 
 @dataclass(frozen=True, slots=True)
 class Seat:
-    """A player's place: its name, its order of the items, and where it overrides a rule for itself."""
+    """A player's place: its name, its item order, and the rules it overrides for itself."""
 
     name: str
     order: tuple[int, ...]
@@ -101,15 +101,15 @@ def order_of(kind: str, count: int, shuffled: tuple[int, ...] | None = None) -> 
         return forward[::-1]
     if kind == "shuffle" and shuffled is not None:
         return shuffled
-    name, _, by = kind.partition(" ")
-    if name == "rotate" and by.strip().lstrip("-").isdigit():
-        start = int(by) % count if count else 0
+    name, _, offset = kind.partition(" ")
+    if name == "rotate" and offset.strip().lstrip("-").isdigit():
+        start = int(offset) % count if count else 0
         return forward[start:] + forward[:start]
     raise ValueError(f"unknown order {kind!r}: use forward, reverse, shuffle or 'rotate K'")
 
 
 def default_order(seat: int, seats: int, count: int) -> str:
-    """Forward, then reverse, then rotations spread over the items."""
+    """The default order of a seat: forward, then reverse, then rotations spread over the items."""
     if seat == 0:
         return "forward"
     if seat == 1:

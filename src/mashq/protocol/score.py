@@ -1,16 +1,17 @@
-"""H, P and Q: what a match, or the trials of one, were worth.
+"""H, P and Q: the score of a match, or of the trials of one.
 
     H = mean of the judge's score over the scored items (an unanswered item is 0)
     P = sum over the counted resources of weight * own total / largest total in the match (or a reference)
     Q = alpha * H - beta * P
 
-H is the judge's as it is (`faithful`), or times how far an answer carries what matters (`adequate`: see `content`).
+H is the judge's score as it is (`faithful`), or multiplied by how much of what matters an answer contains
+(`adequate`: see `content`).
 
-The unit is an item in a trial. A rule for refusals says which units count; an item is the mean of its units that
-count, so that an item of many trials weighs no more than another; H is the mean over items, and a total the sum over
-items. A match that is not finished is scored over what each player has played. Costs that some attempts did not tell
-are charged (`results.Cost`); `q_min` and `q_max` put those attempts at their worst case and at nothing, in the way
-that hurts or helps a player most.
+The unit is an item in a trial. The rule for refusals decides which units count; an item is the mean of its counted
+units, so an item with many trials weighs no more than another; H is the mean over items, and a total is the sum over
+items. An unfinished match is scored over what each player has played. Attempts with unknown costs are charged an
+estimate (`results.Cost`); `q_min` and `q_max` set those attempts to their worst case and to zero, in the way that
+hurts or helps a player most.
 """
 
 import math
@@ -38,15 +39,15 @@ REFUSALS: tuple[Refusals, ...] = ("intersection", "penalised", "answered")
 CARRIED = ("words", "coverage", "copied")
 TIE = 1e-9
 LARGEST = sys.float_info.max
-CRUMBS = 1e-12  # of a sum: what rounding may leave of it
+CRUMBS = 1e-12  # relative rounding error tolerated in a sum
 
 
 @dataclass(frozen=True, slots=True)
 class ScoreRules:
     """How a match is scored. A `reference` replaces the largest totals of the match: totals, or costs `per_item`.
 
-    `h` is what H means; of an adequate one `target` is the coverage that is enough (None: what the first three
-    sentences of the item have) and `longest` the share of its source that an answer may have.
+    `h` selects what H means; for an adequate H, `target` is the coverage that is sufficient (None: that of the first
+    three sentences of the item) and `longest` the share of its source's length that an answer may have.
     """
 
     alpha: float = 1.0
@@ -60,28 +61,28 @@ class ScoreRules:
     longest: float = LONGEST
 
     def __post_init__(self) -> None:
-        for name, said, known in (("refusals", self.refusals, REFUSALS), ("h", self.h, HEIGHTS)):
-            if said not in known:
-                raise ConfigError(f"{name} is {said!r}, must be one of {', '.join(known)}")
+        for name, value, known in (("refusals", self.refusals, REFUSALS), ("h", self.h, HEIGHTS)):
+            if value not in known:
+                raise ConfigError(f"{name} is {value!r}, must be one of {', '.join(known)}")
         positive("alpha", self.alpha)
         for name, number in (("beta", self.beta), *self.weights.items(), *(self.reference or {}).items()):
-            if number != 0:  # a reference, where nobody spent any
+            if number != 0:  # 0 is allowed: a reference may be 0 if nobody spent any
                 positive(name, number)
 
     @property
     def named(self) -> tuple[str, ...]:
-        """The resources that have a weight."""
+        """The resources with a non-zero weight."""
         return tuple(name for name, weight in self.weights.items() if weight != 0)
 
     def each(self, name: str, items: float) -> float | None:
-        """What a resource is relative to, per item of so many; None: the largest in the match."""
+        """What a resource is relative to, per item out of `items`; None: the largest in the match."""
         if self.reference is None:
             return None
         return self.reference[name] if self.per_item else self.reference[name] / items
 
 
 def positive(name: str, value: object) -> float:
-    """A number that a rule can be made of; ConfigError at anything else."""
+    """The value as a positive float; raises ConfigError for anything else."""
     number = cast(float, value) if not isinstance(value, bool) and isinstance(value, Real) else math.nan
     if not 0 < number <= LARGEST:
         raise ConfigError(f"the value of {name} is {value!r}, must be a positive number")
@@ -90,7 +91,7 @@ def positive(name: str, value: object) -> float:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class View:
-    """What a rule for refusals scores: values and how often they count, players x items (only those that count)."""
+    """What is scored under a rule for refusals: values and counts, players x items (only the items that count)."""
 
     items: tuple[str, ...]
     h: Floats
@@ -101,7 +102,8 @@ class View:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Figures:
-    """H, P and Q, resamples x players (one row for the results themselves), and the mean costs behind P."""
+    """H, P and Q, resamples x players (one row for the results themselves), and the mean costs that P is computed
+    from."""
 
     h: Floats
     penalty: Floats
@@ -111,10 +113,10 @@ class Figures:
 
 @dataclass(frozen=True, slots=True)
 class PlayerScore:
-    """One row of the result. None is unknown or undefined, never zero.
+    """One row of the result. None means unknown or undefined, never zero.
 
-    `costs` are totals by name; `charged` is how much of a total is a charge for attempts that did not tell. `words`,
-    `coverage` and `copied` are means over its scored answers.
+    `costs` are totals by name; `charged` is how much of a total was charged for attempts of unknown cost. `words`,
+    `coverage` and `copied` are means over the scored answers.
     """
 
     name: str
@@ -135,7 +137,7 @@ class PlayerScore:
 
 @dataclass(frozen=True, slots=True)
 class DroppedUnit:
-    """An item, in a trial where there are several, that some players refused, failed, were cut off in or lack."""
+    """An item (in a trial, if there are several) that some players refused, failed, were cut off in or lack."""
 
     item: str
     trial: str
@@ -144,7 +146,8 @@ class DroppedUnit:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """The result. `rules` has the resources that count; `dropped` names the players that cost each unit left out."""
+    """The result. `rules` has the resources that count; `dropped` lists each omitted unit with the players
+    responsible."""
 
     rules: ScoreRules
     players: tuple[PlayerScore, ...]
@@ -158,7 +161,7 @@ class Score:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Where a player stands while the match goes on: over the items it has handled so far."""
+    """A player's score while the match is in progress: over the items it has handled so far."""
 
     h: float | None
     penalty: float
@@ -166,7 +169,7 @@ class Standing:
 
 
 def standings(state: MatchState, rules: ScoreRules) -> tuple[Standing, ...]:
-    """The players' scores so far by the judge and the known costs, cheap enough to ask for after every move."""
+    """The players' scores so far from the judge and the known costs, cheap enough to compute after every move."""
     counted = tuple(n for n in rules.named if rules.reference is None or n in rules.reference)
     h = np.array([player.average_judge_h or 0.0 for player in state.players])
     handled = [max(player.answered, 1) if rules.per_item else 1 for player in state.players]
@@ -182,8 +185,8 @@ def standings(state: MatchState, rules: ScoreRules) -> tuple[Standing, ...]:
 
 
 def share(costs: Floats, reference: float | None = None) -> Floats:
-    """A resource's part in P before its weight: own cost over the largest, or over a reference; players on the last
-    axis. 0 where nobody used it, and for who has played nothing (NaN)."""
+    """A resource's part of P before weighting: own cost over the largest, or over a reference; players on the last
+    axis. 0 where nobody used it, and for a player that has played nothing (NaN)."""
     most = np.fmax.reduce(costs, axis=-1, keepdims=True) if reference is None else reference
     largest = np.asarray(most, dtype=np.float64)
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
@@ -192,21 +195,21 @@ def share(costs: Floats, reference: float | None = None) -> Floats:
 
 
 def reduce(h: Floats, costs: Mapping[str, Floats], rules: ScoreRules, items: float = 1.0) -> tuple[Floats, Floats]:
-    """P and Q from H and the counted costs: the one place where they are worked out.
+    """Compute P and Q from H and the counted costs; this is the only place that does.
 
-    Arrays have the players on their last axis; any axes before it (resamples) are scored side by side. `items` is how
-    many items a cost has to be multiplied by to be a total, where costs are means per item.
+    Arrays have the players on their last axis; any axes before it (resamples) are scored side by side. `items` is the
+    number of items by which a cost must be multiplied to give a total, if costs are means per item.
     """
     penalty = np.zeros(np.shape(h))
-    for name, own in costs.items():
-        penalty = penalty + rules.weights[name] * share(own, rules.each(name, items))
+    for name, values in costs.items():
+        penalty = penalty + rules.weights[name] * share(values, rules.each(name, items))
     return penalty, rules.alpha * h - rules.beta * penalty if rules.beta else rules.alpha * h
 
 
 def scored_units(results: Results, refusals: Refusals) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Where H counts and where costs count under a rule for refusals, players x units.
 
-    A unit that a player has yet to come to counts for the others alone.
+    A unit that a player has not reached yet counts only for the others.
     """
     present, broken = results.present, results.broken
     if refusals == "intersection":
@@ -220,7 +223,8 @@ def scored_units(results: Results, refusals: Refusals) -> tuple[NDArray[np.bool_
 
 
 def by_item(results: Results, values: Floats, cells: NDArray[np.bool_]) -> tuple[Floats, Floats]:
-    """The mean of each item over its units that count, players x items, NaN where none does; and how many do."""
+    """The mean of each item over its counted units, players x items, NaN where none counts; and the number of counted
+    units."""
     if len(results.item_of) == len(results.items):
         counts = cells.astype(np.float64)
         return np.where(cells, values, np.nan), counts
@@ -235,7 +239,7 @@ def by_item(results: Results, values: Floats, cells: NDArray[np.bool_]) -> tuple
 
 
 def view(results: Results, refusals: Refusals, counted: Sequence[str], costs_at: Bounds = "value") -> View:
-    """What a rule for refusals scores, with the costs as charged or at one of their bounds."""
+    """What is scored under a rule for refusals, with the costs as charged or at one of their bounds."""
     return view_of(results, scored_units(results, refusals), counted, costs_at)
 
 
@@ -245,10 +249,10 @@ def view_of(
     counted: Sequence[str],
     costs_at: Bounds = "value",
 ) -> View:
-    """The same, of the units where H and costs are said to count."""
+    """The same as `view`, for given masks of where H and costs count."""
     h_cells, cost_cells = cells
     h, h_counts = by_item(results, final_h(results), h_cells)
-    found = {name: by_item(results, getattr(results.costs[name], costs_at), cost_cells)[0] for name in counted}
+    costs = {name: by_item(results, getattr(results.costs[name], costs_at), cost_cells)[0] for name in counted}
     cost_counts = by_item(results, np.zeros(results.h.shape), cost_cells)[1]
     keep = np.asarray(((h_counts > 0) | (cost_counts > 0)).any(axis=0))
     items = results.items if keep.all() else tuple(compress(results.items, keep.tolist()))
@@ -256,41 +260,43 @@ def view_of(
         items,
         np.nan_to_num(h[:, keep]),
         (h_counts[:, keep] > 0).astype(np.float64),
-        {name: np.where(np.isnan(values[:, keep]), 0.0, values[:, keep]) for name, values in found.items()},
+        {name: np.where(np.isnan(values[:, keep]), 0.0, values[:, keep]) for name, values in costs.items()},
         (cost_counts[:, keep] > 0).astype(np.float64),
     )
 
 
 def under(results: Results, rules: ScoreRules) -> Results:
-    """The results with H as the rules have it; ConfigError where that takes texts that are not known."""
-    known = results.content
-    if known is not None and "h" in known.answers:  # they are adequate already, and maybe by another target
-        own = {name: values for name, values in known.answers.items() if name not in ("h", "h_first")}
-        plain = replace(known, answers=own)
-        results = replace(results, h=known.answers["h"], h_first=known.answers["h_first"], content=plain)
-        known = plain
+    """The results with H as defined by the rules; raises ConfigError if that needs texts that are not known."""
+    content = results.content
+    if content is not None and "h" in content.answers:  # already adequate, possibly with another target
+        originals = {name: values for name, values in content.answers.items() if name not in ("h", "h_first")}
+        plain = replace(content, answers=originals)
+        results = replace(results, h=content.answers["h"], h_first=content.answers["h_first"], content=plain)
+        content = plain
     if rules.h == "faithful":
         return results
-    if known is None:
+    if content is None:
         raise ConfigError(
             "an adequate H needs the texts of the answers, and these results have none: score them with "
             "'--h faithful' (score.h)"
         )
-    lacking = np.asarray((results.answered & np.isnan(known.answers["coverage"])).any(axis=1))
+    lacking = np.asarray((results.answered & np.isnan(content.answers["coverage"])).any(axis=1))
     if lacking.any():
         raise without_texts(list(compress(results.players, lacking.tolist())))
     final, first = (
-        known.adequacy(known.answers[f"words{at}"], known.answers[f"coverage{at}"], rules.target, rules.longest)
-        for at in ("", "_first")
+        content.adequacy(
+            content.answers[f"words{suffix}"], content.answers[f"coverage{suffix}"], rules.target, rules.longest
+        )
+        for suffix in ("", "_first")
     )
-    answers = {**known.answers, "h": results.h, "h_first": results.h_first}
+    answers = {**content.answers, "h": results.h, "h_first": results.h_first}
     return replace(
-        results, h=results.h * final, h_first=results.h_first * first, content=replace(known, answers=answers)
+        results, h=results.h * final, h_first=results.h_first * first, content=replace(content, answers=answers)
     )
 
 
 def without_texts(players: Sequence[str]) -> ConfigError:
-    """What is said where an adequate H is asked for, and these players' answers are not texts."""
+    """The error raised when an adequate H is asked for and the texts of these players' answers are not known."""
     return ConfigError(
         f"an adequate H needs the texts of the answers, and those of {some(players)} are not known: score them with "
         "'--h faithful' (score.h)"
@@ -298,12 +304,13 @@ def without_texts(players: Sequence[str]) -> ConfigError:
 
 
 def final_h(results: Results) -> Floats:
-    """H of every unit as it counts: 0 where there is no answer."""
+    """H of every unit as it is scored: 0 where there is no answer."""
     return np.where(results.status == OK, np.nan_to_num(results.h), 0.0)
 
 
 def figures(seen: View, rules: ScoreRules, weights: Floats | None = None) -> Figures:
-    """Score every row of `weights` (resamples x items: how often each was drawn); None is the results as they are."""
+    """Score every row of `weights` (resamples x items: how often each was drawn); None scores the results as they
+    are."""
     drawn = np.ones((1, len(seen.items))) if weights is None else weights
     h = _mean(drawn, [seen.h], seen.h_counts)[0]
     costs = dict(zip(seen.costs, _mean(drawn, [*seen.costs.values()], seen.cost_counts)))
@@ -312,25 +319,25 @@ def figures(seen: View, rules: ScoreRules, weights: Floats | None = None) -> Fig
 
 
 def _mean(drawn: Floats, measures: Sequence[Floats], counts: Floats) -> list[Floats]:
-    """Of each measure the mean over the items that count, by resample and player; NaN where none was drawn.
+    """The mean of each measure over the counted items, by resample and player; NaN where none was drawn.
 
-    Many draws are by far the largest here, so they are gone through once for all measures.
+    The draws are by far the largest array here, so one pass serves all measures.
     """
     if not measures:
         return []
     whole = bool((counts == 1).all())
     rows = [*(values if whole else values * counts for values in measures), counts[:1] if whole else counts]
-    if len(drawn) == 1:  # each by itself: not a bit of what is reported depends on what else is counted
-        sums = [drawn @ one.T for one in rows]
+    if len(drawn) == 1:  # separately, so that no reported figure depends on which other measures are counted
+        sums = [drawn @ row.T for row in rows]
     else:
-        ends = np.cumsum([len(one) for one in rows])[:-1]
+        ends = np.cumsum([len(row) for row in rows])[:-1]
         sums = np.split(drawn @ np.concatenate(rows).T, ends, axis=1)
-    *parts, own = sums
-    return [np.divide(part, own, out=np.full(part.shape, np.nan), where=own > 0) for part in parts]
+    *parts, totals = sums
+    return [np.divide(part, totals, out=np.full(part.shape, np.nan), where=totals > 0) for part in parts]
 
 
 def with_known(results: Results, rules: ScoreRules, notes: list[str]) -> ScoreRules:
-    """The rules with the resources whose cost is known, or charged, wherever the score needs it."""
+    """The rules, restricted to the resources whose cost is known or charged wherever the score needs it."""
     weights: dict[str, float] = {}
     cells, present = scored_units(results, rules.refusals)[1], results.present
     for name in rules.named:
@@ -358,62 +365,63 @@ def score(results: Results | Match, rules: ScoreRules) -> Score:
     rules = with_known(table, rules, notes)
     counted = tuple(rules.weights)
     seen = view(table, rules.refusals, counted)
-    now = figures(seen, rules)
-    _check_finite(table, now)
+    current = figures(seen, rules)
+    _check_finite(table, current)
     before = _before_review(table, rules.refusals)
-    bounds = _bounds(table, rules, seen, now)
+    bounds = _bounds(table, rules, seen, current)
     cells = scored_units(table, rules.refusals)[1]
     costs, charged = _totals(table, cells)
-    carrying = {name: carried(table, rules.refusals, name) for name in CARRIED}
+    carried_means = {name: carried(table, rules.refusals, name) for name in CARRIED}
     rows: list[PlayerScore] = []
     for seat, name in enumerate(table.players):
         usable = bool(seen.h_counts[seat].any())
-        asked = int(table.present[seat].sum())
+        count = int(table.present[seat].sum())
         rows.append(
             PlayerScore(
                 name=name,
-                h=float(now.h[0, seat]) if usable else None,
+                h=float(current.h[0, seat]) if usable else None,
                 h_before_review=before[seat] if usable else None,
-                answer_rate=int(table.answered[seat].sum()) / asked if asked else 0.0,
+                answer_rate=int(table.answered[seat].sum()) / count if count else 0.0,
                 costs=costs[seat],
                 charged=charged[seat],
-                unknown_attempts=_whole(float(table.unknown[seat, cells[seat]].sum())),
-                penalty=float(now.penalty[0, seat]) if cells[seat].any() else None,
-                q=float(now.q[0, seat]) if usable else None,
+                unknown_attempts=_without_residue(float(table.unknown[seat, cells[seat]].sum())),
+                penalty=float(current.penalty[0, seat]) if cells[seat].any() else None,
+                q=float(current.q[0, seat]) if usable else None,
                 q_min=float(bounds[0][seat]) if usable else None,
                 q_max=float(bounds[1][seat]) if usable else None,
-                **{name: values[seat] for name, values in carrying.items()},
+                **{name: values[seat] for name, values in carried_means.items()},
             )
         )
     units = int(cells.any(axis=0).sum())
     winner, tied = winner_of(rows)
-    notes += _doubts(table, rows, rules)
+    notes += _warnings(table, rows, rules)
     return Score(rules, tuple(rows), len(seen.items), units, winner, tied, dropped_units(table), tuple(notes))
 
 
-def _check_finite(results: Results, now: Figures) -> None:
-    """ConfigError where costs are so far from what they are relative to that P or Q is beyond any number."""
-    beyond = np.asarray(np.isinf(now.penalty[0]) | np.isinf(now.q[0]))
-    if beyond.any():
+def _check_finite(results: Results, current: Figures) -> None:
+    """Raise ConfigError if costs are so far from their reference that P or Q overflows."""
+    infinite = np.asarray(np.isinf(current.penalty[0]) | np.isinf(current.q[0]))
+    if infinite.any():
         raise ConfigError(
-            f"P of {some(list(compress(results.players, beyond.tolist())))} is larger than any number: give a "
+            f"P of {some(list(compress(results.players, infinite.tolist())))} is larger than any number: give a "
             "larger reference, or smaller weights and beta"
         )
 
 
 def _before_review(results: Results, refusals: Refusals) -> list[float | None]:
-    """Mean H of the first answers; None where none is known."""
+    """Each player's mean H of the first answers; None where none is known."""
     first = np.where(results.status == OK, np.nan_to_num(results.h_first), 0.0)
     h, counts = by_item(results, first, scored_units(results, refusals)[0])
-    told = np.asarray((~np.isnan(results.h_first)).any(axis=1) | ~results.answered.any(axis=1))
+    known = np.asarray((~np.isnan(results.h_first)).any(axis=1) | ~results.answered.any(axis=1))
     return [
-        float(h[seat][counts[seat] > 0].mean()) if told[seat] and counts[seat].any() else None
+        float(h[seat][counts[seat] > 0].mean()) if known[seat] and counts[seat].any() else None
         for seat in range(len(results.players))
     ]
 
 
 def carried(results: Results, refusals: Refusals, name: str) -> list[float | None]:
-    """By player, the mean of one of `content.ANSWERS` over its scored answers; None where it is not known of all."""
+    """Each player's mean of one of `content.ANSWERS` over its scored answers; None unless it is known for all of
+    them."""
     if results.content is None:
         return [None] * len(results.players)
     values, cells = results.content.answers[name], scored_units(results, refusals)[0] & results.answered
@@ -425,8 +433,8 @@ def carried(results: Results, refusals: Refusals, name: str) -> list[float | Non
 def _totals(
     results: Results, cells: NDArray[np.bool_]
 ) -> tuple[list[dict[str, float | None]], list[dict[str, float]]]:
-    """By player, sums over items of their means over trials by name, None where not all is known; and what was
-    charged."""
+    """Per player and cost name, the sum over items of the means over trials (None unless all of it is known); and the
+    charged part."""
     costs: list[dict[str, float | None]] = [{} for _ in results.players]
     charged: list[dict[str, float]] = [{} for _ in results.players]
     for name in COST_NAMES:
@@ -434,36 +442,37 @@ def _totals(
         known = np.asarray(~(np.isnan(cost.value) & cells).any(axis=1) & cells.any(axis=1))
         totals = np.nansum(by_item(results, cost.value, cells)[0], axis=1)
         if not cost.estimated:
-            least, open_ = totals, np.zeros(len(totals), dtype=bool)
+            lowest, uncertain = totals, np.zeros(len(totals), dtype=bool)
         else:
-            least = np.nansum(by_item(results, cost.low, cells)[0], axis=1)
-            open_ = np.asarray(((cost.high != cost.low) & cells).any(axis=1))
-        for seat, own in enumerate(costs):
-            own[name] = _whole(float(totals[seat])) if known[seat] and math.isfinite(totals[seat]) else None
-            if own[name] is not None and (open_[seat] or totals[seat] != least[seat]):
-                charged[seat][name] = float(totals[seat] - least[seat])
+            lowest = np.nansum(by_item(results, cost.low, cells)[0], axis=1)
+            uncertain = np.asarray(((cost.high != cost.low) & cells).any(axis=1))
+        for seat, row in enumerate(costs):
+            row[name] = _without_residue(float(totals[seat])) if known[seat] and math.isfinite(totals[seat]) else None
+            if row[name] is not None and (uncertain[seat] or totals[seat] != lowest[seat]):
+                charged[seat][name] = float(totals[seat] - lowest[seat])
     return costs, charged
 
 
-def _bounds(results: Results, rules: ScoreRules, seen: View, now: Figures) -> tuple[Floats, Floats]:
-    """The lowest and the highest Q of each player, with its own unknown attempts at worst and the others' at nothing,
-    and the other way around."""
+def _bounds(results: Results, rules: ScoreRules, seen: View, current: Figures) -> tuple[Floats, Floats]:
+    """The lowest and the highest Q of each player: its own unknown attempts at worst and the others' at zero, and
+    vice versa.
+    """
     if not any(results.costs[name].estimated for name in rules.weights):
-        return now.q[0], now.q[0]
-    low, high = (view(results, rules.refusals, tuple(rules.weights), at) for at in ("low", "high"))
-    means = {at: _means(part) for at, part in (("low", low), ("high", high))}
-    lowest, highest = now.q[0].copy(), now.q[0].copy()
+        return current.q[0], current.q[0]
+    low, high = (view(results, rules.refusals, tuple(rules.weights), bound) for bound in ("low", "high"))
+    means = {bound: _means(part) for bound, part in (("low", low), ("high", high))}
+    lowest, highest = current.q[0].copy(), current.q[0].copy()
     for seat in range(len(results.players)):
         for out, own, others in ((lowest, "high", "low"), (highest, "low", "high")):
             costs = {name: values.copy() for name, values in means[others].items()}
             for name, values in costs.items():
                 values[seat] = means[own][name][seat]
-            out[seat] = reduce(now.h[0], costs, rules, max(len(seen.items), 1))[1][seat]
+            out[seat] = reduce(current.h[0], costs, rules, max(len(seen.items), 1))[1][seat]
     return lowest, highest
 
 
 def _means(seen: View) -> dict[str, Floats]:
-    """Mean costs by player, which may be without a bound."""
+    """Mean costs by player, which may be infinite."""
     counts = np.maximum(seen.cost_counts.sum(axis=1), 1)
     return {
         name: np.where(seen.cost_counts > 0, values, 0.0).sum(axis=1) / counts for name, values in seen.costs.items()
@@ -471,18 +480,18 @@ def _means(seen: View) -> dict[str, Floats]:
 
 
 def dropped_units(results: Results) -> tuple[DroppedUnit, ...]:
-    """Every unit that some player refused or failed (or was cut off in), or was not asked while another was, with
-    those players."""
+    """Every unit that some player refused, failed or was cut off in, or was not asked while another was, with those
+    players."""
     lost = results.broken | (results.status == ABSENT)
-    out: list[DroppedUnit] = []
+    dropped: list[DroppedUnit] = []
     for unit in np.flatnonzero(lost.any(axis=0)).tolist():
-        by = tuple(compress(results.players, lost[:, unit].tolist()))
-        out.append(DroppedUnit(results.items[int(results.item_of[unit])], results.trial_of[unit], by))
-    return tuple(out)
+        players = tuple(compress(results.players, lost[:, unit].tolist()))
+        dropped.append(DroppedUnit(results.items[int(results.item_of[unit])], results.trial_of[unit], players))
+    return tuple(dropped)
 
 
 def winner_of(rows: Sequence[PlayerScore]) -> tuple[str | None, tuple[str, ...]]:
-    """Who has the highest Q, or who share it."""
+    """The player with the highest Q, or those tied for it."""
     known = [(row.q, row.name) for row in rows if row.q is not None]
     if not known:
         return None, ()
@@ -492,7 +501,7 @@ def winner_of(rows: Sequence[PlayerScore]) -> tuple[str | None, tuple[str, ...]]
 
 
 def nothing_common(results: Results) -> str:
-    """Why no unit is scored."""
+    """The reason why no unit is scored."""
     answered = (results.present & ~results.broken).sum(axis=1)
     fewest = int(np.argmin(answered))
     if not results.present.any():
@@ -506,13 +515,13 @@ def nothing_common(results: Results) -> str:
     )
 
 
-def _doubts(results: Results, rows: Sequence[PlayerScore], rules: ScoreRules) -> list[str]:
-    """Sentences a reader must not miss."""
+def _warnings(results: Results, rows: Sequence[PlayerScore], rules: ScoreRules) -> list[str]:
+    """Notes that a reader must not miss."""
     notes: list[str] = []
     if len(results.items) and all(row.q is None for row in rows):
         notes.append(nothing_common(results))
     if results.unfinished:
-        done = [f"{name} {int(own.sum())}" for name, own in zip(results.players, results.present, strict=True)]
+        done = [f"{name} {int(played.sum())}" for name, played in zip(results.players, results.present, strict=True)]
         notes.append(
             f"Not finished: each player is scored over what it has played so far (of {len(results.item_of)} items: "
             f"{some(done)})."
@@ -528,7 +537,7 @@ def _doubts(results: Results, rows: Sequence[PlayerScore], rules: ScoreRules) ->
 
 
 def _unknown_costs(rows: Sequence[PlayerScore], rules: ScoreRules) -> list[str]:
-    """What unknown costs leave open."""
+    """Notes on the uncertainty left by unknown costs."""
     notes: list[str] = []
     estimated = [row for row in rows if any(name in row.charged for name in rules.weights)]
     if not estimated:
@@ -561,7 +570,7 @@ def some(names: Sequence[str], most: int = 5) -> str:
     return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
 
 
-def _whole(value: float) -> float:
-    """A sum without the crumbs that adding shares leaves, a whole number as one."""
+def _without_residue(value: float) -> float:
+    """A sum without floating-point residue: rounded if it is within rounding error of an integer."""
     near = round(value)
     return near if abs(value - near) <= CRUMBS * abs(near) else value

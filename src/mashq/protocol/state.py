@@ -1,4 +1,4 @@
-"""The state of a match and what a player may see of it. Frozen: a move makes a new state."""
+"""The state of a match and what a player may see of it. Immutable: every move makes a new state."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,9 +18,9 @@ NONE_YET = (0,) * BINS
 
 @dataclass(frozen=True, slots=True)
 class ItemState:
-    """One player's work on one item: `h_first` is the score of its first answer, `spend` all it cost.
+    """One player's work on one item: `h_first` is the score of its first answer, `spend` the total cost.
 
-    `judged` and `judged_first` are the judge's scores, where the judge is not the guide.
+    `judged` and `judged_first` are the judge's scores, if the judge is not the guide.
     """
 
     status: ItemStatus = "pending"
@@ -37,18 +37,18 @@ class ItemState:
 
     @property
     def judge_h(self) -> float | None:
-        """The judge's score; the guide's where the guide is the judge."""
+        """The judge's score, which is the guide's score if the guide is the judge."""
         return self.h if self.judged is None else self.judged
 
     @property
     def judge_h_first(self) -> float | None:
-        """The same of the first answer."""
+        """The judge's score of the first answer."""
         return self.h_first if self.judged_first is None else self.judged_first
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """What a rival may see of a player: the fields the rules show, as they stood when `round` ended."""
+    """What rivals may see of a player: the fields that the rules disclose, as of the end of `round`."""
 
     player: str
     round: int
@@ -58,10 +58,10 @@ class Snapshot:
 
 @dataclass(frozen=True, slots=True)
 class Reviewed:
-    """What a player's reviews came to, as sums over them.
+    """The effect of a player's reviews, as sums over them.
 
-    `room` sums (1 - H before)^2, `gained` (1 - H before) x the change in H, `spend` what they cost; `rounds` are the
-    closed rounds that had one.
+    `room` sums (1 - H before)^2, `gained` sums (1 - H before) x the change in H, `spend` is their cost; `rounds`
+    counts the closed rounds with at least one review.
     """
 
     count: int = 0
@@ -73,12 +73,12 @@ class Reviewed:
 
 @dataclass(frozen=True, slots=True)
 class PlayerState:
-    """Everything that is one player's own.
+    """The complete state of one player.
 
-    `items` stands in the player's own order; `ranked` holds (h, position) of the answered items in order, and
-    `reviewable` of those with reviews left, so that the worst is the head; `shared` is what decisions after the
-    last item cost; `firsts` counts the first answers by H, in BINS. `h_sum` adds up the guide's scores of the
-    answers, `judge_sum` the judge's and `judge_first_sum` the judge's of the first ones.
+    `items` is in the player's own order; `ranked` holds (h, position) of the answered items in ascending order, and
+    `reviewable` of those with reviews left, so that the worst comes first; `shared` is the cost of decisions after
+    the last item; `firsts` counts the first answers by H, in BINS. `h_sum` adds up the guide's scores of the answers,
+    `judge_sum` the judge's, and `judge_first_sum` the judge's scores of the first answers.
     """
 
     name: str
@@ -108,17 +108,17 @@ class PlayerState:
 
     @property
     def average_h(self) -> float | None:
-        """The guide's mean over the answered items; None before the first."""
+        """The guide's mean score over the answered items; None before the first."""
         return self.h_sum / self.answered if self.answered else None
 
     @property
     def average_judge_h(self) -> float | None:
-        """The judge's mean over the answered items; None before the first."""
+        """The judge's mean score over the answered items; None before the first."""
         return self.judge_sum / self.answered if self.answered else None
 
     @property
     def average_judge_h_first(self) -> float | None:
-        """The same of the first answers."""
+        """The judge's mean score of the first answers; None before the first."""
         return self.judge_first_sum / self.answered if self.answered else None
 
 
@@ -138,8 +138,8 @@ class MatchState:
 
 @dataclass(frozen=True, slots=True)
 class Sighting:
-    """What was shown of a rival so far: its last snapshot, and in how many rounds it was seen to review (None where
-    the rules do not tell)."""
+    """What was shown of a rival so far: its last snapshot, and in how many rounds it was seen to review (None if the
+    rules do not reveal that)."""
 
     last: Snapshot | None = None
     review_rounds: int | None = None
@@ -147,10 +147,10 @@ class Sighting:
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """What a player that forgets nothing knows before a decision, beside what it is told now.
+    """What a player that forgets nothing knows before a decision, in addition to the current observation.
 
-    `turn` and `vision` are rules of the match; `reviewable` are (h, position) of the items a review may take, worst
-    first; `firsts` and `past` are its own history, `shown` the round rivals last saw it in.
+    `turn` and `vision` are rules of the match; `reviewable` holds (h, position) of the items that can be reviewed,
+    worst first; `firsts` and `past` are its own history, `shown` is the round in which rivals last saw it.
     """
 
     turn: Turn = "cycle"
@@ -164,13 +164,13 @@ class Memory:
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """All that a player is told before a move: its own state, its task, and the snapshots delivered to it.
+    """Everything a player is told before a move: its own state, its task, and the snapshots delivered to it.
 
     `item` is the item to answer or rewrite, and for a decision the current one (None when none is left).
-    `rules` are those of the match: a player's own threshold and the like stand beside them.
-    `worst` is the item a review would take, or the worst of all when none can be reviewed.
-    `memory` is empty but for decisions; no prompt quotes it.
-    Costs are those of closed attempts: what a crash left unresolved is charged, not shown.
+    `rules` are those of the match; the player's own threshold and the like are separate fields.
+    `worst` is the item that a review would take, or the worst of all when none can be reviewed.
+    `memory` is empty except for decisions; no prompt quotes it.
+    Costs cover closed attempts only: what a crash left unresolved is charged but not shown.
     """
 
     step: Step

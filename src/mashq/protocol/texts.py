@@ -1,6 +1,7 @@
-"""Plain text as words and sentences: how long it is, how it begins, and how much of it stands in another.
+"""Plain text as words and sentences: how long it is, how it begins, and how much of it is copied from another text.
 
-Words are told apart as the grounding detector does; scripts written without spaces count one character a word.
+Words are split the same way as in the grounding detector; scripts written without spaces count one word per
+character.
 """
 
 import re
@@ -9,7 +10,7 @@ from collections.abc import Sequence
 
 __all__ = ["ABBREVIATIONS", "BREAK", "RUN", "WORD", "copied", "first_sentences", "normal", "words"]
 
-RUN = 8  # words in a row that make a copy
+RUN = 8  # consecutive words that count as copied
 _SHORTENED = "mr mrs ms dr prof st gen sen rep gov lt col sgt jr sr vs no inc ltd co corp"
 ABBREVIATIONS = frozenset(_SHORTENED.split())
 
@@ -22,7 +23,7 @@ BREAK = re.compile(r"[\n\r\u2028\u2029]|[.!?…؟][\"'”’)\]]*\s|[。！？�
 
 
 def normal(word: str) -> str:
-    """A word as it is compared."""
+    """A word in the form used for comparison."""
     if word.isascii():
         return word.lower()
     folded = unicodedata.normalize("NFKC", word).casefold().replace("’", "'")
@@ -30,41 +31,41 @@ def normal(word: str) -> str:
 
 
 def words(text: str) -> list[str]:
-    """The words and numbers of a text, as they are compared."""
-    return [normal(found.group()) for found in WORD.finditer(text)]
+    """The words and numbers of a text, in the form used for comparison."""
+    return [normal(match.group()) for match in WORD.finditer(text)]
 
 
 def first_sentences(text: str, count: int) -> str:
-    """The first sentences of a text as they stand, up to so many; a sentence has a word in it."""
-    before: re.Match[str] | None = None
-    for found in WORD.finditer(text):
-        if before is not None and _ends(text, before, found.start()):
+    """The first `count` sentences of a text, unchanged; a sentence contains at least one word."""
+    previous: re.Match[str] | None = None
+    for match in WORD.finditer(text):
+        if previous is not None and _sentence_ends(text, previous, match.start()):
             count -= 1
             if not count:
-                gap = text[before.end() : found.start()]
+                gap = text[previous.end() : match.start()]
                 closed = re.match(r"[.!?…؟。！？।]*[\"'”’)\]]*", gap)
-                return text[: before.end() + (closed.end() if closed else 0)].strip()
-        before = found
+                return text[: previous.end() + (closed.end() if closed else 0)].strip()
+        previous = match
     return text.strip()
 
 
 def copied(text: Sequence[str], source: Sequence[str]) -> float | None:
-    """The share of a text's words that stand in runs of RUN or more as they do in the source; None without words."""
+    """The share of a text's words in runs of RUN or more that also occur in the source; None without words."""
     if not text:
         return None
-    there = {tuple(source[at : at + RUN]) for at in range(len(source) - RUN + 1)}
-    inside = upto = 0
-    for at in range(len(text) - RUN + 1):
-        if tuple(text[at : at + RUN]) in there:
-            inside += at + RUN - max(at, upto)
-            upto = at + RUN
-    return inside / len(text)
+    source_runs = {tuple(source[start : start + RUN]) for start in range(len(source) - RUN + 1)}
+    count = end = 0
+    for start in range(len(text) - RUN + 1):
+        if tuple(text[start : start + RUN]) in source_runs:
+            count += start + RUN - max(start, end)
+            end = start + RUN
+    return count / len(text)
 
 
-def _ends(text: str, before: re.Match[str], start: int) -> bool:
-    """Whether a sentence ends between a word and the next, which is not so after an abbreviation or an initial."""
-    gap = text[before.end() : start]
+def _sentence_ends(text: str, previous: re.Match[str], start: int) -> bool:
+    """Whether a sentence ends between a word and the next; never after an abbreviation or an initial."""
+    gap = text[previous.end() : start]
     if gap == " " or BREAK.search(gap) is None:
         return False
-    word = before.group()
+    word = previous.group()
     return not (gap == ". " and (word.lower() in ABBREVIATIONS or (len(word) == 1 and word.isupper())))
