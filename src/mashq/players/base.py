@@ -1,9 +1,9 @@
-"""What a player is: one method that makes the move its observation asks for, and a spec of what it may do.
+"""What a player is: one method that makes the move its observation asks for, and a spec that declares what it may do.
 
-The arena scores the answer and adds what it cost; a player cannot state either. What an agent may do is declared
-once, in the class attribute `spec`: plans, configuration checks, calibration and the documentation read it there. A
-class without one is taken to be UNDECLARED. One that has a class method `configured(player, prompter)` is made by it,
-any other without arguments.
+The arena scores the answer and adds its cost; a player cannot state either. What an agent may do is declared once, in
+the class attribute `spec`, which plans, configuration checks, calibration and the documentation read. A class without
+one is treated as UNDECLARED. A class with a class method `configured(player, prompter)` is created by it, any other
+without arguments.
 """
 
 from collections.abc import Callable
@@ -23,7 +23,7 @@ Reviewing = Literal["never", "by decision", "in plays", "in a loop", "unseen"]
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """What a player has to do in a match and how it is set up; `reviews` is how many it makes per item."""
+    """What a player has to do in a match and how it is configured; `reviews` is the number it makes per item."""
 
     items: int
     reviews: float
@@ -34,7 +34,7 @@ class Workload:
 
     @property
     def decisions(self) -> float:
-        """How many decisions the rules ask for; in `single` the last one is `end`, if any review is left to end."""
+        """How many decisions the rules ask for; with turn `single` the last one is `end`, if reviews are left."""
         if self.turn == "cycle":
             return self.items
         return self.items * (1 + self.reviews) + (self.reviews < self.max_reviews)
@@ -42,7 +42,7 @@ class Workload:
 
 @dataclass(frozen=True, slots=True)
 class Calls:
-    """Calls of a player in a match, by purpose."""
+    """A player's calls in a match, by purpose."""
 
     answers: float
     decisions: float = 0
@@ -50,11 +50,11 @@ class Calls:
 
     @property
     def total(self) -> float:
-        """All of them."""
+        """All calls."""
         return self.answers + self.decisions + self.reviews
 
     def times(self, factor: float) -> "Calls":
-        """So many times as many."""
+        """The calls multiplied by a factor."""
         return Calls(self.answers * factor, self.decisions * factor, self.reviews * factor)
 
 
@@ -68,24 +68,24 @@ class AgentSpec:
     """What an agent declares about itself.
 
     about            one line for the documentation
-    calls_per_item   the same of its calls
-    calls            its calls when nothing goes wrong; None: its own affair, not known beforehand
+    calls_per_item   the number of calls per item, for the documentation
+    calls            its calls when nothing goes wrong; None: not known in advance
     at_most          its calls when every item is reviewed R times and every reply is unusable; None: `calls` at R,
-                     twice where it asks again. Attempts repeated by the retry policy come on top of either
-    reviews          how it reviews: `by decision`, as the rules have it; within its own step, `in plays` that start
-                     afresh or `in a loop` that goes on; `never`; or `unseen`, within a program that does not say
-    asks_policy      whether `policy: llm` makes its decisions calls
-    asks_again       whether a reply that is not the JSON asked for is asked for once more
-    answers_alone    whether an answer depends on its item alone, so that under `ahead` it may be asked for early
-    max_reviews      its own R where the player sets none; None: the R of the match
-    settings         which settings of a player it uses, besides those that every player has; without `prompts` among
-                     them its prompts are its own, and what they cost on a real model is not known beforehand
-    answer_prompt    which of the prompts an answer is asked for with
-    review_prompt    the same of a review
-    check            raises ConfigError when a player's settings do not fit it
+                     doubled if it asks again. Attempts repeated by the retry policy are not included in either
+    reviews          how it reviews: `by decision`, as the rules define it; within its own step, `in plays` that start
+                     afresh or `in a loop` that continues; `never`; or `unseen`, in a program that does not report it
+    asks_policy      whether `policy: llm` turns its decisions into calls
+    asks_again       whether it asks once more when a reply is not the JSON asked for
+    answers_alone    whether an answer depends on its item alone, so that it may be requested early under `ahead`
+    max_reviews      its own R if the player sets none; None: the R of the match
+    settings         the player settings it uses, besides those that every player has; without `prompts` among them it
+                     uses its own prompts, whose cost on a real model is not known in advance
+    answer_prompt    the name of the prompt that asks for an answer
+    review_prompt    the name of the prompt that asks for a review
+    check            raises ConfigError if a player's settings do not fit it
     simulated_as     the built-in agent that plays like it when a record is simulated; None: its steps are not those
                      of the protocol, and it is simulated as a plain player whose calls cost what its turns did
-    external         whether it is a program of its own, on this machine, behind the metering endpoint
+    external         whether it is a separate program on this machine, behind the metering endpoint
     """
 
     about: str
@@ -106,11 +106,11 @@ class AgentSpec:
 
     @property
     def asks(self) -> int:
-        """How often one question is put at most."""
+        """How many times one question is asked at most."""
         return 2 if self.asks_again else 1
 
     def most(self, work: Workload, reviews: float | None = None) -> Calls | None:
-        """The most calls it makes before the retry policy repeats any, with so many reviews per item, or R."""
+        """The maximum number of calls before any retries, with the given number of reviews per item, or R."""
         if self.at_most is not None:
             return self.at_most(work)
         if self.calls is None:
@@ -126,12 +126,12 @@ class Player(Protocol):
     """A contestant."""
 
     async def move(self, seen: Observation, model: Model) -> Draft:
-        """An Answer, a Decision or a Rewrite, as `seen.step` asks; `model` is the way to a model, and metered."""
+        """Return an Answer, a Decision or a Rewrite, as `seen.step` asks; `model` gives metered access to a model."""
         ...
 
 
 def declared(agent: object) -> AgentSpec:
-    """The spec of an agent, a class or one of its players. `answers_alone = True` may also stand by itself."""
+    """The spec of an agent class or instance. `answers_alone = True` may also be declared without a spec."""
     spec: object = getattr(agent, "spec", None)
     if isinstance(spec, AgentSpec):
         return spec
@@ -157,5 +157,5 @@ def rewrite(new: Answer) -> Rewrite:
 
 
 def on(seen: Observation, why: str) -> Decision:
-    """Go on without asking anyone, or end when nothing is left."""
+    """Continue without asking a model, or end when nothing is left."""
     return Decision("end" if seen.handled == seen.total else "continue", source="rule", reason=why)

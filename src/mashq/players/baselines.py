@@ -1,4 +1,4 @@
-"""The baselines that cost-aware work asks for: `plain`, `retry` and `escalate`."""
+"""The baselines that cost-aware evaluation needs: `plain`, `retry` and `escalate`."""
 
 from dataclasses import replace
 from typing import Self
@@ -13,7 +13,7 @@ from mashq.protocol.state import Observation
 
 
 class Plain:
-    """Answers and goes on."""
+    """Answers every item once and never reviews."""
 
     spec: AgentSpec = AgentSpec(
         "one answer, no policy",
@@ -31,18 +31,18 @@ class Plain:
 
     @classmethod
     def configured(cls, _player: PlayerConfig, prompter: Prompter) -> Self:
-        """As a player sets it."""
+        """Create it from a player's settings."""
         return cls(prompter)
 
     async def move(self, seen: Observation, model: Model) -> Draft:
-        """An answer, or on to the next."""
+        """Answer, or continue."""
         if seen.step == "decide" or seen.item is None:
             return on(seen, "a plain player never reviews")
         return await self._prompter.answer(seen.item, model)
 
 
 class Retry:
-    """Asks again where the guide's score is below T; the question is the same, and the old answer is not shown."""
+    """Asks again if the guide's score is below T, with the same question and without showing the old answer."""
 
     spec: AgentSpec = AgentSpec(
         "the same question again until H reaches T or R is used up; a resample counts as a review",
@@ -60,11 +60,11 @@ class Retry:
 
     @classmethod
     def configured(cls, _player: PlayerConfig, prompter: Prompter) -> Self:
-        """As a player sets it."""
+        """Create it from a player's settings."""
         return cls(prompter)
 
     async def move(self, seen: Observation, model: Model) -> Draft:
-        """An answer, a decision for free, or an answer again."""
+        """Answer, decide without a call, or answer again."""
         if seen.step == "decide" or seen.item is None:
             if not seen.recommended:
                 return on(seen, "no answer is below the threshold")
@@ -80,7 +80,7 @@ def _has_stronger_model(player: PlayerConfig) -> None:
 
 
 class Escalate(Retry):
-    """Does the same, and its reviews are asked of a stronger model, which is the arena's doing."""
+    """Like Retry, but its reviews are sent to a stronger model; the arena selects it."""
 
     spec: AgentSpec = replace(
         Retry.spec,

@@ -1,7 +1,7 @@
 """Best-of-N: N full plays of an item, of which the guide picks the best. Every play is charged.
 
 A play is what a Q-Agent does with one item: an answer, a decision (a call, under `policy: llm`), and reviews until
-the score reaches T or R reviews are used.
+the score reaches T or R reviews have been made.
 """
 
 from dataclasses import dataclass, replace
@@ -21,7 +21,7 @@ from mashq.protocol.state import Observation
 
 @dataclass(frozen=True, slots=True)
 class Play:
-    """One play: the first draft and the last, each with its score; neither when the item was not answered."""
+    """One play: the first and the last draft, each with its score; no scores if the item was not answered."""
 
     last: Answer
     h: float | None = None
@@ -35,7 +35,7 @@ def _calls(work: Workload) -> Calls:
 
 
 class BestOfN:
-    """Plays every item N times over."""
+    """Plays every item N times."""
 
     spec: AgentSpec = AgentSpec(
         "`n` full plays (answer, decision, reviews), the guide picks the best, every play is charged",
@@ -57,12 +57,12 @@ class BestOfN:
 
     @classmethod
     def configured(cls, player: PlayerConfig, prompter: Prompter) -> Self:
-        """As a player sets it."""
+        """Create it from a player's settings."""
         assert isinstance(player.n, int)  # as its spec has checked
         return cls(prompter, player.n, player.policy)
 
     async def move(self, seen: Observation, model: Model) -> Draft:
-        """All the plays are made when an item is to be answered; decisions after it are free."""
+        """Make all plays when an item is to be answered; the decisions after it are free."""
         if seen.step == "decide" or seen.item is None:
             return on(seen, "the plays of this item are over")
         plays = [await self._play(seen, seen.item, model, PLAY * play) for play in range(self._plays)]
@@ -70,8 +70,8 @@ class BestOfN:
         if not scored:
             return plays[-1].last
         best, opening = max(scored, key=lambda play: play.h or 0.0), scored[0]
-        text, said = (None, "") if opening.first is None else (opening.first.text, opening.first.abstained)
-        return replace(best.last, h=best.h, h_first=opening.h_first, text_first=text, abstained_first=said)
+        text, abstained = (None, "") if opening.first is None else (opening.first.text, opening.first.abstained)
+        return replace(best.last, h=best.h, h_first=opening.h_first, text_first=text, abstained_first=abstained)
 
     async def _play(self, seen: Observation, item: Item, model: Model, start: int) -> Play:
         first = await self._prompter.answer(item, model, Place("answer", start))

@@ -1,4 +1,5 @@
-"""`lead`: the first sentences of the source, or all of it, without any model: what every summariser should beat."""
+"""`lead`: the first sentences of the source, or all of it, without any model: a baseline that every summariser should
+beat."""
 
 from typing import Self
 
@@ -12,7 +13,7 @@ from mashq.protocol.texts import first_sentences
 
 
 class Lead:
-    """Repeats the first `n` sentences of its source; `None` is all of it."""
+    """Repeats the first `n` sentences of its source; `None` means all of it."""
 
     spec = AgentSpec(
         "the first `n` sentences of the source (3 unless set, or `all`); calls no model and needs no `model`",
@@ -29,11 +30,11 @@ class Lead:
 
     @classmethod
     def configured(cls, player: PlayerConfig, _prompter: Prompter) -> Self:
-        """As a player sets it."""
+        """Create it from a player's settings."""
         return cls(player.n if isinstance(player.n, int) else None)
 
     async def move(self, seen: Observation, model: Model) -> Draft:
-        """What the source begins with, or on to the next."""
+        """Return the beginning of the source, or continue."""
         if seen.step == "decide" or seen.item is None:
             return on(seen, "it repeats its source and never reviews")
         text = seen.item.text if self._sentences is None else first_sentences(seen.item.text, self._sentences)

@@ -1,7 +1,7 @@
 """Prompt templates: plain text files with ${fields}, filled in one pass.
 
-What is filled in is never read as a template again, so a passage may hold any text at all. A folder of the user's own
-may replace any of the files; one it lacks is ours.
+Filled-in values are never parsed as templates again, so a passage may contain any text. A user's prompt folder may
+replace any of the files; missing ones fall back to the built-in templates.
 """
 
 import hashlib
@@ -68,19 +68,19 @@ class Prompts:
     words: tuple[int, int] | None = None
 
     def fill(self, name: str, values: Mapping[str, str]) -> str:
-        """A template with its fields filled in; a length that is asked for is said even where it has no field."""
-        plain, *rest = _parts(self.texts[name])
+        """A template with its fields filled in; a requested length is appended if it has no field for it."""
+        head, *rest = _parts(self.texts[name])
         values = {"length": self.length, **values}
-        filled = [plain]
-        for field, after in zip(rest[::2], rest[1::2]):
-            filled += (values[field], after)
+        filled = [head]
+        for field, literal in zip(rest[::2], rest[1::2]):
+            filled += (values[field], literal)
         text = "".join(filled).rstrip("\n")
-        unsaid = self.words is not None and "length" in FIELDS[name] and "length" not in rest[::2]
-        return f"{text}\n\nLength asked for: {self.length}." if unsaid else text
+        missing = self.words is not None and "length" in FIELDS[name] and "length" not in rest[::2]
+        return f"{text}\n\nLength asked for: {self.length}." if missing else text
 
     @property
     def length(self) -> str:
-        """How long an answer should be, in words."""
+        """The length an answer should have, in words."""
         if self.words is None:
             return "two or three short sentences"
         low, high = self.words
@@ -88,40 +88,43 @@ class Prompts:
 
     @property
     def digest(self) -> str:
-        """A fingerprint of all the templates."""
-        whole = "\x1e".join(f"{name}\x1f{self.texts[name]}" for name in sorted(self.texts))
-        return hashlib.sha256(whole.encode()).hexdigest()
+        """A hash of all the templates."""
+        text = "\x1e".join(f"{name}\x1f{self.texts[name]}" for name in sorted(self.texts))
+        return hashlib.sha256(text.encode()).hexdigest()
 
 
 def item_fields(item: Item) -> dict[str, str]:
-    """What prompts say of an item: `passage` is all of it, `question` and `passages` are its parts."""
-    tags = [f'<passage id="{one.id}"{_titled(one.title)}>\n{one.text}\n</passage>' for one in item.passages]
+    """The prompt fields of an item: `passage` is all of it, `question` and `passages` are its parts."""
+    tags = [
+        f'<passage id="{passage.id}"{_title_attribute(passage.title)}>\n{passage.text}\n</passage>'
+        for passage in item.passages
+    ]
     return {"passage": item.shown, "question": item.text, "passages": "\n".join(tags)}
 
 
-def _titled(title: str) -> str:
+def _title_attribute(title: str) -> str:
     return f' title="{" ".join(title.split())}"' if title else ""
 
 
 @lru_cache(256)
 def _parts(template: str) -> tuple[str, ...]:
-    """A template as text, field, text, field, … text."""
+    """A template split into text, field, text, field, … text."""
     return tuple(_FIELD.split(template))
 
 
 def load(folder: Path | None = None, task: str = "summarise", words: tuple[int, int] | None = None) -> Prompts:
-    """Our templates for a task, with those in `folder` in their place."""
-    ours = files("mashq.players").joinpath("prompts")
+    """The built-in templates for a task, overridden by those in `folder`."""
+    built_in = files("mashq.players").joinpath("prompts")
     texts: dict[str, str] = {}
     for name in FIELDS:
-        special = ours.joinpath(task, f"{name}.txt")
-        texts[name] = (special if special.is_file() else ours.joinpath(f"{name}.txt")).read_text("utf-8")
+        for_task = built_in.joinpath(task, f"{name}.txt")
+        texts[name] = (for_task if for_task.is_file() else built_in.joinpath(f"{name}.txt")).read_text("utf-8")
     if folder is not None:
-        texts |= _own(folder)
+        texts |= _from_folder(folder)
     return Prompts(texts, task, words)
 
 
-def _own(folder: Path) -> dict[str, str]:
+def _from_folder(folder: Path) -> dict[str, str]:
     wanted = ", ".join(f"{name}.txt" for name in FIELDS)
     if not os.path.isdir(folder):
         raise ConfigError(f"the prompt folder {folder} does not exist: it holds any of {wanted}")
@@ -136,7 +139,7 @@ def _own(folder: Path) -> dict[str, str]:
             raise ConfigError(
                 f"the prompt {path} cannot be read ({error}): it must be UTF-8 text that you may read"
             ) from None
-        unknown = sorted({found for found in _FIELD.findall(texts[name]) if found not in FIELDS[name]})
+        unknown = sorted({field for field in _FIELD.findall(texts[name]) if field not in FIELDS[name]})
         if unknown:
             known = ", ".join(sorted(FIELDS[name]))
             raise ConfigError(f"the prompt {path} names the unknown field ${{{unknown[0]}}}: it may use {known}")

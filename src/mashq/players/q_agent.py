@@ -1,6 +1,6 @@
 """The Q-Agent: a policy, an answer and a review agent over one model.
 
-The answer agent is told neither scores nor costs, so that saying less is no way to win.
+The answer agent is told neither scores nor costs, so it cannot win by saying less.
 """
 
 from typing import Literal, Self
@@ -39,11 +39,11 @@ class QAgent:
 
     @classmethod
     def configured(cls, player: PlayerConfig, prompter: Prompter) -> Self:
-        """As a player sets it."""
+        """Create it from a player's settings."""
         return cls(prompter, player.policy)
 
     async def move(self, seen: Observation, model: Model) -> Draft:
-        """The move for the step at hand."""
+        """The move for the current step."""
         if seen.step == "decide" or seen.item is None:
             return await self._decide(seen, model)
         if seen.step == "answer":

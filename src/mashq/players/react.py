@@ -1,7 +1,8 @@
-"""ReAct: one loop of thought, action and observation over an item, under the same rules.
+"""ReAct: one loop of thought, action and observation per item, under the same rules.
 
-The actions are `answer` (a first answer; later ones are reviews, of which there are R) and `end`. After each answer
-the model observes the guide's score and whether a review is recommended. Every turn of the loop is one call.
+The actions are `answer` (the first one is an answer; later ones are reviews, of which there are R) and `end`. After
+each answer the model observes the guide's score and whether a review is recommended. Every turn of the loop is one
+call.
 """
 
 from collections.abc import Mapping
@@ -23,7 +24,7 @@ ACTIONS: Mapping[str, object] = {"type": "string", "enum": ["answer", "end"]}
 
 @dataclass(slots=True)
 class Loop:
-    """What has happened so far."""
+    """The state of the loop."""
 
     first: Answer | None = None
     best: Answer | None = None
@@ -31,12 +32,12 @@ class Loop:
 
 
 def _at_most(work: Workload) -> Calls:
-    """One turn more per item than its answer and R reviews: a first reply without an answer is told so."""
+    """One more turn per item than its answer and R reviews: a first reply without an answer gets one correction."""
     return Calls(2 * work.items, reviews=work.items * work.max_reviews)
 
 
 class React:
-    """Thinks, acts, observes."""
+    """Thinks, acts and observes in a loop."""
 
     spec: AgentSpec = AgentSpec(
         "one loop of thought, action (answer, end) and observation per item",
@@ -56,11 +57,11 @@ class React:
 
     @classmethod
     def configured(cls, _player: PlayerConfig, prompter: Prompter) -> Self:
-        """As a player sets it."""
+        """Create it from a player's settings."""
         return cls(prompter)
 
     async def move(self, seen: Observation, model: Model) -> Draft:
-        """The whole loop is the answer to an item; decisions after it are free."""
+        """Run the whole loop when an item is to be answered; the decisions after it are free."""
         if seen.step == "decide" or seen.item is None:
             return on(seen, "the loop over this item is over")
         return await self._loop(seen, seen.item, model)
@@ -76,25 +77,28 @@ class React:
                 return loop.best or _unanswered(reply)
             if reply.cut and read(reply, "action") is None:
                 return loop.best or Answer("cut", reply.text, error=reply.cut)
-            told = await self._act(reply, seen, model, loop)
-            if told is None:
+            observation = await self._act(reply, seen, model, loop)
+            if observation is None:
                 break
-            messages += [Message("assistant", reply.text), Message("user", prompts.fill("observe", {"told": told}))]
+            messages += [
+                Message("assistant", reply.text),
+                Message("user", prompts.fill("observe", {"told": observation})),
+            ]
         return loop.best or Answer("failed", error="the loop ended without an answer")
 
     async def _act(self, reply: Completion, seen: Observation, model: Model, loop: Loop) -> str | None:
-        """Take one action; what the model observes of it, or None when the loop is over."""
+        """Take one action; returns what the model observes, or None when the loop is over."""
         key = self._prompter.key
-        found = read(reply, "action") or {}
-        said = found.get(key)
-        text = said.strip() if isinstance(said, str) else ""
-        ends = str(found.get("action", "")).strip().lower() == "end"
-        abstained = self._prompter.abstained(found)
+        document = read(reply, "action") or {}
+        stated = document.get(key)
+        text = stated.strip() if isinstance(stated, str) else ""
+        ends = str(document.get("action", "")).strip().lower() == "end"
+        abstained = self._prompter.abstained(document)
         if loop.best is not None and (ends or not (text or abstained == "yes")):
             return None
         if not text and abstained != "yes":
             return f'the action must be "answer", with your answer under "{key}"'
-        draft = Answer("ok", text, reply.h, simulated=reply.h is not None, confidence=confidence_of(found))
+        draft = Answer("ok", text, reply.h, simulated=reply.h is not None, confidence=confidence_of(document))
         draft = replace(draft, abstained=abstained)
         h = reply.h if reply.h is not None else await model.score(text, draft.confidence, abstained)
         if loop.first is None:
@@ -108,12 +112,12 @@ class React:
         if h >= seen.threshold or loop.reviews == seen.max_reviews:
             return None
         left = seen.max_reviews - loop.reviews
-        told = f"H = {h:.4f}, below {seen.threshold:g}: a rewrite is recommended; reviews left: {left}"
+        note = f"H = {h:.4f}, below {seen.threshold:g}: a rewrite is recommended; reviews left: {left}"
         if "costs" not in seen.rules.tell:
-            return told
+            return note
         spent = model.spend
         return (
-            f"{told}; taken so far: {spent.tokens.total:.0f} tokens, {spent.calls} call(s), {loop.reviews} review(s)"
+            f"{note}; taken so far: {spent.tokens.total:.0f} tokens, {spent.calls} call(s), {loop.reviews} review(s)"
         )
 
 

@@ -1,7 +1,8 @@
-"""What a player is told of the rules it plays by: as sections of a prompt, and as data for a program.
+"""What a player is told about the rules: as sections of a prompt, and as data for an external program.
 
-`rules.tell` says which: `formula` (how the score is made), `costs` (what a review does and costs) and `disclosure`
-(what rivals are shown). A section that is not told is empty, but for the goal, which then only names what counts.
+`rules.tell` selects it: `formula` (how the score is computed), `costs` (what a review does and costs) and
+`disclosure` (what rivals are shown). A section that is not told is empty, except the goal, which then only names what
+counts.
 """
 
 from mashq.protocol.resources import Unknown
@@ -11,21 +12,21 @@ WORDS = {"qa": ("question", "answer"), "rag": ("question", "answer"), "summarise
 
 
 def told_sections(seen: Observation, task: str) -> dict[str, str]:
-    """The sections of a prompt that say how a match is scored and seen."""
+    """The prompt sections that explain how a match is scored and what is disclosed."""
     thing, work = WORDS.get(task, ("item", "answer"))
     payoff = seen.rules.payoff
     return {
         "alpha": f"{payoff.alpha:g}",
         "beta": f"{payoff.beta:g}",
-        "h_section": _h(seen, task, thing, work),
-        "goal_section": _goal(seen),
-        "review_section": _review(seen, thing, work),
-        "disclosure_section": _disclosure(seen),
+        "h_section": _h_section(seen, task, thing, work),
+        "goal_section": _goal_section(seen),
+        "review_section": _review_section(seen, thing, work),
+        "disclosure_section": _disclosure_section(seen),
     }
 
 
-def _h(seen: Observation, task: str, thing: str, work: str) -> str:
-    """What the H is that the player is shown."""
+def _h_section(seen: Observation, task: str, thing: str, work: str) -> str:
+    """What the H shown to the player means."""
     if seen.rules.confidence:
         return (
             f"The H you are shown of an {work} is the confidence it was given with, from 0 (surely wrong) to 1 "
@@ -44,8 +45,8 @@ def _h(seen: Observation, task: str, thing: str, work: str) -> str:
     return f"A detector gives each {work} a score H from 0 (wrong or not supported) to 1 (right or fully supported)."
 
 
-def _goal(seen: Observation) -> str:
-    """The goal, with the formula where it is told."""
+def _goal_section(seen: Observation) -> str:
+    """The goal, with the formula if the player is told it."""
     if "formula" not in seen.rules.tell:
         return (
             "Your goal is to win the match: keep the average H high and the cost low. What counts as cost: "
@@ -54,9 +55,9 @@ def _goal(seen: Observation) -> str:
     payoff = seen.rules.payoff
     weights = ", ".join(name if weight == 1 else f"{name} (weight {weight:g})" for name, weight in payoff.weights)
     if payoff.reference:
-        of = " per item" if payoff.per_item else ""
-        fixed = ", ".join(f"{name} {value:g}" for name, value in payoff.reference)
-        relative = f"your total divided by a fixed one ({fixed}{of}): every unit you spend costs the same"
+        per_item = " per item" if payoff.per_item else ""
+        reference = ", ".join(f"{name} {value:g}" for name, value in payoff.reference)
+        relative = f"your total divided by a fixed one ({reference}{per_item}): every unit you spend costs the same"
     elif seen.rivals:
         relative = (
             "your total divided by the largest total of any player in the match, you included: while a rival has the "
@@ -70,23 +71,23 @@ def _goal(seen: Observation) -> str:
     )
 
 
-def _review(seen: Observation, thing: str, work: str) -> str:
-    """What a review does, and what it is rated to cost."""
+def _review_section(seen: Observation, thing: str, work: str) -> str:
+    """What a review does, and its rated cost."""
     if "costs" not in seen.rules.tell:
         return ""
-    often = "once"
+    times = "once"
     if seen.rules.turn == "cycle" and seen.max_reviews > 1:
-        most = f"it has been rewritten {seen.max_reviews} times"
-        often = f"again and again until its H is at least {seen.threshold:g} or {most}"
+        limit = f"it has been rewritten {seen.max_reviews} times"
+        times = f"again and again until its H is at least {seen.threshold:g} or {limit}"
     kept = "is kept if its H is higher" if seen.keep == "better" else "replaces the old one, even if its H is lower"
     return (
-        f"- one review rewrites the {work} {often}; each rewrite is a model call and counts as a review, and {kept}\n"
+        f"- one review rewrites the {work} {times}; each rewrite is a model call and counts as a review, and {kept}\n"
         f"- weigh each rewrite as if it cost {seen.review_cost:g} of that one {thing}'s H; this is advice, and no "
         "part of Q\n"
     )
 
 
-def _disclosure(seen: Observation) -> str:
+def _disclosure_section(seen: Observation) -> str:
     """What rivals see of the player."""
     vision = seen.rules.vision
     if "disclosure" not in seen.rules.tell or not seen.rivals:
@@ -103,9 +104,9 @@ def _disclosure(seen: Observation) -> str:
 
 
 def told_rules(seen: Observation) -> dict[str, object]:
-    """The same rules as data, for a program."""
+    """The same rules as data, for an external program."""
     rules, payoff = seen.rules, seen.rules.payoff
-    said: dict[str, object] = {
+    document: dict[str, object] = {
         "items": seen.total,
         "rivals": seen.rivals,
         "T": seen.threshold,
@@ -116,17 +117,19 @@ def told_rules(seen: Observation) -> dict[str, object]:
         "h": "confidence" if rules.confidence else "detector",
     }
     if "formula" in rules.tell:
-        said |= {"alpha": payoff.alpha, "beta": payoff.beta, "weights": dict(payoff.weights)}
-        said["relative_to"] = dict(payoff.reference) | {"per_item": payoff.per_item} if payoff.reference else "match"
+        document |= {"alpha": payoff.alpha, "beta": payoff.beta, "weights": dict(payoff.weights)}
+        document["relative_to"] = (
+            dict(payoff.reference) | {"per_item": payoff.per_item} if payoff.reference else "match"
+        )
     if "costs" in rules.tell:
-        said["review_cost"] = seen.review_cost
+        document["review_cost"] = seen.review_cost
     if "disclosure" in rules.tell:
-        said["vision"] = {"when": rules.vision.when, "show": list(rules.vision.show), "keep": rules.vision.keep}
-    return said
+        document["vision"] = {"when": rules.vision.when, "show": list(rules.vision.show), "keep": rules.vision.keep}
+    return document
 
 
 def told_state(seen: Observation) -> dict[str, object]:
-    """Where the player stands and what it was shown of rivals, as data; an unknown cost is null."""
+    """The player's current state and what it was shown of rivals, as data; an unknown cost is null."""
     spent: dict[str, object] = {}
     for name in seen.resources:
         if name == "seconds" and not seen.show_seconds:
@@ -140,7 +143,7 @@ def told_state(seen: Observation) -> dict[str, object]:
         "recommended": seen.recommended,
         "spent": spent,
         "rivals": [
-            {"name": shot.player, "round": shot.round, "stopped": shot.stopped, **dict(shot.fields)}
-            for shot in seen.snapshots
+            {"name": snapshot.player, "round": snapshot.round, "stopped": snapshot.stopped, **dict(snapshot.fields)}
+            for snapshot in seen.snapshots
         ],
     }

@@ -1,1 +1,1 @@
-"""Programs of anyone's as players."""
+"""External programs as players."""

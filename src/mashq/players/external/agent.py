@@ -1,12 +1,12 @@
-"""`agent: external`: a program of anyone's, in any language, that plays through the gateway's metering server.
+"""`agent: external`: any program, in any language, that plays through the gateway's metering server.
 
-For each item it gets one JSON object, `{"item", "text", "round", "rules", "state", "token", "base_url"}` (of a
-question with passages also `"question"` and `"passages"`; where the task asks for a length, `"words"`, the fewest and
-the most), as a line on its standard input or as the body of a POST to its URL, and answers `{"answer": "…"}` (and
-`"confidence"` and `"abstained"`, if it likes). Its model traffic goes to the server under its own token, which works
-only during its turn; isolated, a command reaches that server and nothing else. It takes no decisions and writes no
-reviews. Its seconds are the length of its turn, less what it waited for us. Whatever goes wrong is a failed answer,
-and a program that went wrong is started afresh for the next item.
+For each item it gets one JSON object, `{"item", "text", "round", "rules", "state", "token", "base_url"}` (for a
+question with passages also `"question"` and `"passages"`; if the task asks for a length, `"words"`, the minimum and
+the maximum), as a line on its standard input or as the body of a POST to its URL, and replies `{"answer": "…"}`
+(optionally with `"confidence"` and `"abstained"`). Its model traffic goes to the server under its own token, which is
+valid only during its turn; if isolated, a command can reach that server and nothing else. It makes no decisions and
+writes no reviews. Its seconds are the length of its turn, minus the time it waited for the server. Any error becomes
+a failed answer, and a program that failed is restarted for the next item.
 """
 
 import asyncio
@@ -37,7 +37,7 @@ from mashq.protocol.state import Observation
 
 @dataclass(frozen=True, slots=True)
 class Agent:
-    """A foreign agent: a command with its environment and directory, or the URL of a service."""
+    """An external agent: a command with its environment and directory, or the URL of a service."""
 
     command: tuple[str, ...] = ()
     url: str | None = None
@@ -49,13 +49,13 @@ class Agent:
 
     @property
     def sandbox(self) -> Sandbox | None:
-        """What its command runs in; None without isolation."""
-        here = Path(self.directory or ".").resolve()
-        return Sandbox(self.command, self.environment, here) if self.isolate else None
+        """The sandbox its command runs in; None without isolation."""
+        directory = Path(self.directory or ".").resolve()
+        return Sandbox(self.command, self.environment, directory) if self.isolate else None
 
 
 class External:
-    """The player of a foreign agent."""
+    """The player of an external agent."""
 
     agent: "Agent"
 
@@ -68,7 +68,7 @@ class External:
         self._program: Program | None = None
 
     async def start(self) -> None:
-        """Take a seat and start the program; ConfigError when it cannot be started."""
+        """Take a seat and start the program; raises ConfigError if it cannot be started."""
         self._seat = self._server.admit(self.name)
         if self.agent.url is not None:
             await reach({f"the agent {self.name}": self.agent.url})
@@ -80,7 +80,7 @@ class External:
             raise ConfigError(f"the command of player {self.name!r} cannot be started ({error}): {command}") from None
 
     async def close(self) -> None:
-        """Stop the program, with all that it started."""
+        """Stop the program and everything it started."""
         program, self._program = self._program, None
         if program is not None:
             await program.kill()
@@ -92,7 +92,7 @@ class External:
             return Decision(choice, source="rule", reason="an external agent takes no decisions")
         if seen.step == "review" or seen.item is None or self._seat is None:
             return Rewrite("failed", error="an external agent writes no reviews")
-        limit, lacking = _patience(model, self.agent.turn_timeout)
+        limit, exceeded = _turn_limit(model, self.agent.turn_timeout)
         grant = self._server.issue(self._seat, model)
         try:
             answer = await self._turn(seen, self._seat, grant, limit)
@@ -101,7 +101,7 @@ class External:
         finally:
             grant.stop()
         model.spend += grant.charged(seconds)
-        model.exhausted = grant.reason or (lacking if answer.status == "failed" and seconds >= limit else None)
+        model.exhausted = grant.reason or (exceeded if answer.status == "failed" and seconds >= limit else None)
         return answer
 
     async def _turn(self, seen: Observation, seat: Seat, grant: Grant, limit: float) -> Answer:
@@ -114,22 +114,22 @@ class External:
         if seen.rules.version > 1:
             task |= {"rules": told_rules(seen), "state": told_state(seen)}
         asking = asyncio.create_task(self._ask({**task, "token": seat.token, "base_url": seat.base_url}))
-        broke = asyncio.create_task(grant.exhausted.wait())
+        exhausted = asyncio.create_task(grant.exhausted.wait())
         try:
-            await asyncio.wait({asking, broke}, timeout=limit, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({asking, exhausted}, timeout=limit, return_when=asyncio.FIRST_COMPLETED)
             if asking.done():
-                document, wrong = answer_in(asking.result())
+                document, reason = answer_in(asking.result())
             else:
-                document, wrong = None, grant.reason or f"the agent gave no answer within {limit:g} s"
+                document, reason = None, grant.reason or f"the agent gave no answer within {limit:g} s"
         except (AgentError, ServiceError, OSError) as error:
-            document, wrong = None, str(error)
+            document, reason = None, str(error)
         finally:
-            for waiting in (asking, broke):
-                waiting.cancel()
-            await asyncio.gather(asking, broke, return_exceptions=True)
+            for pending in (asking, exhausted):
+                pending.cancel()
+            await asyncio.gather(asking, exhausted, return_exceptions=True)
         if document is None:
             await self.close()
-            return Answer("failed", error=whole(wrong))
+            return Answer("failed", error=whole(reason))
         text = without_thinking(whole(str(document["answer"]))).strip()
         abstained = abstained_of(document) if seen.item.passages else ""
         if not text and abstained != "yes":
@@ -149,35 +149,35 @@ class External:
         return await (await self._running()).ask(line)
 
     async def _running(self) -> Program:
-        """The program, started afresh when it is not running."""
+        """The program, restarted if it is not running."""
         if self._program is None or not self._program.running:
             await self.close()
             assert self._seat is not None
-            mine, sandbox = self._seat.variables, self.agent.sandbox
+            variables, sandbox = self._seat.variables, self.agent.sandbox
             if sandbox is not None:
-                self._program, listening = await sandbox.start(mine, self._seat.port)
+                self._program, listening = await sandbox.start(variables, self._seat.port)
                 await self._server.serve(self._seat, listening)
                 return self._program
-            environment = {"PYTHONUNBUFFERED": "1", **self.agent.environment, **mine}
+            environment = {"PYTHONUNBUFFERED": "1", **self.agent.environment, **variables}
             self._program = await Program.start(self.agent.command, environment, self.agent.directory)
         return self._program
 
 
 def _confidence(document: Mapping[str, object]) -> float | None:
-    """What the agent says of its answer, when that is a number from 0 to 1."""
+    """The confidence stated by the agent, if it is a number from 0 to 1."""
     value = document.get("confidence")
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
         return None
     return float(value)
 
 
-def _patience(model: Model, longest: float) -> tuple[float, str | None]:
-    """How long a turn may take, and the budget that makes it shorter; OutOfBudget when none is left."""
+def _turn_limit(model: Model, longest: float) -> tuple[float, str | None]:
+    """The time limit of a turn, and the budget that shortens it, if any; raises OutOfBudget when nothing is left."""
     left, reason = math.inf, ""
-    for name, budget, before in model.budget_states:
+    for name, budget, spent in model.budget_states:
         limit = budget.limit("seconds")
-        if limit is not None and limit - at_worst(before.seconds) < left:
-            left = limit - at_worst(before.seconds)
+        if limit is not None and limit - at_worst(spent.seconds) < left:
+            left = limit - at_worst(spent.seconds)
             reason = f"{name} budget of {limit:g} seconds is used up"
     if left <= 0:
         raise OutOfBudget(reason)

@@ -1,7 +1,7 @@
-"""What runs first in an agent's namespaces, with nothing but the standard library: it becomes the agent.
+"""The first program in an agent's namespaces, using only the standard library; it is then replaced by the agent.
 
-inside.py look PROGRAM [PATH]…             says what of these cannot be seen from here
-inside.py start FD PORT PROGRAM [WORD]…    listens on the loopback interface, hands that back over FD, becomes PROGRAM
+inside.py look PROGRAM [PATH]…             reports which of these are not visible here
+inside.py start FD PORT PROGRAM [WORD]…    listens on the loopback interface, sends the socket over FD, runs PROGRAM
 """
 
 import os
@@ -10,7 +10,7 @@ import sys
 
 
 def look(program: str, *paths: str) -> None:
-    """Exit with a sentence when the agent could not be started from here."""
+    """Exit with a message if the agent could not be started here."""
     import shutil
 
     if shutil.which(program) is None:
@@ -21,10 +21,10 @@ def look(program: str, *paths: str) -> None:
 
 
 def start(back: str, port: str, *words: str) -> None:
-    """Listen, hand the listening socket out, and become the agent, which inherits neither."""
+    """Listen, send the listening socket out, and become the agent, which inherits neither socket."""
     listening = socket.create_server(("127.0.0.1", int(port)), backlog=1024)
-    with socket.socket(fileno=int(back)) as ours:
-        socket.send_fds(ours, [b"!"], [listening.fileno()])
+    with socket.socket(fileno=int(back)) as connection:
+        socket.send_fds(connection, [b"!"], [listening.fileno()])
     listening.close()
     try:
         os.execvp(words[0], words)

@@ -1,8 +1,8 @@
-"""A program that is sent a line and sends a line back, within limits: it may hang, flood, die or leave forks behind.
+"""A program that receives a line and sends a line back, within limits: it may hang, flood, die or leave forks behind.
 
-It runs in a process group of its own, which is killed as a whole. A line is waited for only after one was sent; what
-it writes at other times is thrown away, and more than any answer could need ends it. Its standard error is kept only
-for what it says last.
+It runs in its own process group, which is killed as a whole. A line is awaited only after one was sent; anything it
+writes at other times is discarded, and writing more than any answer could need ends it. Of its standard error only
+the end is kept.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ KILLING = 5.0
 
 
 class AgentError(Exception):
-    """The program gave no line; the sentence says why."""
+    """The program sent no line; the message says why."""
 
 
 class Program(asyncio.SubprocessProtocol):
@@ -42,7 +42,7 @@ class Program(asyncio.SubprocessProtocol):
         directory: str | None,
         descriptors: Sequence[int] = (),
     ) -> Self:
-        """Start it, with these open files of ours; OSError when there is no such program."""
+        """Start it with these file descriptors passed on; raises OSError if there is no such program."""
         loop = asyncio.get_running_loop()
         _, program = await loop.subprocess_exec(
             cls, *command, env=dict(environment), cwd=directory, start_new_session=True, pass_fds=descriptors
@@ -56,17 +56,17 @@ class Program(asyncio.SubprocessProtocol):
 
     @property
     def retired(self) -> bool:
-        """Whether it ended of itself, all well, after answering: one answer a life is a way to play."""
+        """Whether it exited successfully after answering: one answer per process is a valid way to play."""
         code = None if self._transport is None else self._transport.get_returncode()
         return self._answered and code == 0
 
     async def ask(self, line: bytes) -> bytes:
-        """Send a line and wait for one; AgentError when none will come."""
+        """Send a line and wait for one; raises AgentError if none will come."""
         assert self._transport is not None
         self._size, self._buffer = 0, b""
         self._line = asyncio.get_running_loop().create_future()
         if not self.running:
-            self._give_up(self._end or self._death())
+            self._fail(self._end or self._exit_message())
         stdin = cast(asyncio.WriteTransport, self._transport.get_pipe_transport(0))
         stdin.write(line + b"\n")
         try:
@@ -75,7 +75,7 @@ class Program(asyncio.SubprocessProtocol):
             self._line = None
 
     async def kill(self) -> None:
-        """End it and everything in its process group, and wait until it is gone."""
+        """Kill it and everything in its process group, and wait until it is gone."""
         self._end = self._end or "the agent was stopped"
         transport, self._transport = self._transport, None
         if transport is None:
@@ -87,18 +87,18 @@ class Program(asyncio.SubprocessProtocol):
         transport.close()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """It runs."""
+        """Called when the process has started."""
         self._transport = cast(asyncio.SubprocessTransport, transport)
 
     def pipe_data_received(self, fd: int, data: bytes | str) -> None:
-        """It wrote something."""
+        """Called when the process wrote something."""
         data = cast(bytes, data)
         if fd == 2:
             self._errors = (self._errors + data)[-4 * LAST_WORDS :]
             return
         self._size += len(data)
         if self._size > MAX_OUTPUT:
-            self._give_up(f"the agent wrote more than {MAX_OUTPUT} bytes")
+            self._fail(f"the agent wrote more than {MAX_OUTPUT} bytes")
             if self._transport is not None:
                 _kill_group(self._transport.get_pid())
             return
@@ -111,22 +111,22 @@ class Program(asyncio.SubprocessProtocol):
                 self._answered = True
 
     def process_exited(self) -> None:
-        """It ended; what it wrote last may still be on its way."""
+        """Called when the process exited; its last output may still arrive."""
         self._exited.set()
-        asyncio.get_running_loop().call_later(GRACE, lambda: self._give_up(self._death()))
+        asyncio.get_running_loop().call_later(GRACE, lambda: self._fail(self._exit_message()))
 
-    def _give_up(self, why: str) -> None:
+    def _fail(self, why: str) -> None:
         self._end = self._end or why
         if self._line is not None and not self._line.done():
             self._line.set_exception(AgentError(self._end))
 
-    def _death(self) -> str:
+    def _exit_message(self) -> str:
         code = None if self._transport is None else self._transport.get_returncode()
         words = " ".join(self._errors.decode("utf-8", "replace").split())[-LAST_WORDS:]
         return f"the agent ended (exit code {code}) without an answer" + (f": {words}" if words else "")
 
 
 def _kill_group(pid: int) -> None:
-    """Kill a process group: the program and what it has started, unless that left the group."""
+    """Kill a process group: the program and what it started, unless that left the group."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(pid, signal.SIGKILL)

@@ -1,11 +1,11 @@
-"""An agent's command under bubblewrap: of this machine it sees the system and its own folder, of any network nothing
-but its endpoint.
+"""Run an agent's command under bubblewrap: it sees only the system and its own folder, and on the network only its
+endpoint.
 
-Its namespaces are its own (user, process, network, IPC, host name, files). It sees the system's programs and
-libraries, a few files of /etc, the environment that its program lies in and its directory, all read-only; its home
-and its temporary folder are private and gone with it; of capabilities it has none. The endpoint comes to it: `inside`
-listens on the loopback interface of the new network and hands the listening socket back over a pair of sockets, on
-which the metering server then serves. When bubblewrap dies, everything in it dies.
+It has its own namespaces (user, process, network, IPC, host name, files). It sees the system's programs and
+libraries, a few files of /etc, the environment that its program is installed in and its directory, all read-only; its
+home and its temporary folder are private and deleted afterwards; it has no capabilities. The endpoint is passed in:
+`inside` listens on the loopback interface of the new network and sends the listening socket back over a socket pair,
+and the metering server then serves on it. When bubblewrap dies, everything in it dies.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ ETC = (
     *("alternatives", "group", "hosts", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "localtime", "nsswitch.conf"),
     *("passwd", "pki/ca-trust", "pki/tls/certs", "ssl/certs", "ssl/openssl.cnf"),
 )
-TEMPORARY, HOME = "/tmp", "/tmp/home"  # its own, not ours
+TEMPORARY, HOME = "/tmp", "/tmp/home"  # private to the sandbox
 OWN = (TEMPORARY, "/proc", "/dev")
 NAMESPACES = ("--unshare-all", "--unshare-user", "--cap-drop", "ALL", "--hostname", "agent", "--die-with-parent")
 INSTALL = "apt-get install bubblewrap"
@@ -35,13 +35,13 @@ MAX_LINKS = 40
 
 
 def bubblewrap() -> str | None:
-    """Where bubblewrap is, if it is here."""
+    """The path of bubblewrap, if it is installed."""
     return shutil.which("bwrap") if sys.platform == "linux" else None
 
 
 @dataclass(frozen=True, slots=True)
 class Sandbox:
-    """A command with its environment, and the only folder of the user's that it sees."""
+    """A command with its environment, and the only user folder that it sees."""
 
     command: tuple[str, ...]
     environment: Mapping[str, str]
@@ -49,71 +49,76 @@ class Sandbox:
 
     @property
     def places(self) -> list[Path]:
-        """Every file and folder that it sees; none lies in another."""
+        """Every file and folder that it sees; none lies inside another."""
         search = self.environment.get("PATH", os.defpath)
-        found = [*map(Path, SYSTEM), *(Path("/etc") / name for name in ETC)]
-        found += _around(Path(os.path.realpath(sys.executable)))  # for `inside`
-        if program := shutil.which(self._at(self.command[0]), path=search):
-            found += _needed(Path(os.path.abspath(program)), search, self.directory)
+        paths = [*map(Path, SYSTEM), *(Path("/etc") / name for name in ETC)]
+        paths += _install_paths(Path(os.path.realpath(sys.executable)))  # needed by `inside`
+        if program := shutil.which(self._resolved(self.command[0]), path=search):
+            paths += _required_paths(Path(os.path.abspath(program)), search, self.directory)
         if self.directory is not None:
-            found.append(self.directory)
-        return [place for place in dict.fromkeys(found) if not any(other in place.parents for other in found)]
+            paths.append(self.directory)
+        return [path for path in dict.fromkeys(paths) if not any(other in path.parents for other in paths)]
 
     @property
     def covers(self) -> bool:
-        """Whether its directory would lie over folders that are to be its own."""
-        here = self.directory
-        return here is not None and any(
-            here == Path(own) or here in Path(own).parents or (own != TEMPORARY and Path(own) in here.parents)
-            for own in OWN
+        """Whether its directory would hide folders that must be private."""
+        directory = self.directory
+        return directory is not None and any(
+            directory == Path(private)
+            or directory in Path(private).parents
+            or (private != TEMPORARY and Path(private) in directory.parents)
+            for private in OWN
         )
 
     def exposed(self, path: Path) -> Path | None:
-        """The place in which it would see a file or folder; None when it does not see it."""
+        """The visible place that contains a file or folder; None if it is not visible."""
         path = path.resolve()
         return next((place for place in self.places if path.is_relative_to(place.resolve())), None)
 
     async def look(self) -> str | None:
-        """Try it without the command: what bubblewrap, or the look around in it, has to say against it."""
-        there = [
+        """Try it without the command; returns the error of bubblewrap or of the check inside it, or None."""
+        existing = [
             word for word in self.command[1:] if word and os.path.exists(os.path.join(self.directory or "", word))
         ]
-        words = self._words("look", self.command[0], *there)
+        words = self._command_line("look", self.command[0], *existing)
         trial = await asyncio.create_subprocess_exec(
-            *words, env=self._private({}), stdin=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE
+            *words,
+            env=self._private_environment({}),
+            stdin=asyncio.subprocess.DEVNULL,
+            stderr=asyncio.subprocess.PIPE,
         )
-        _, said = await trial.communicate()
+        _, errors = await trial.communicate()
         if trial.returncode == 0:
             return None
-        return " ".join(said.decode("utf-8", "replace").split())[-300:] or f"exit code {trial.returncode}"
+        return " ".join(errors.decode("utf-8", "replace").split())[-300:] or f"exit code {trial.returncode}"
 
     async def start(self, variables: Mapping[str, str], port: int) -> tuple[Program, socket.socket]:
-        """Start the command; the program, and the socket that listens where it reaches it: `port` of its loopback.
-        OSError when it cannot be started."""
+        """Start the command; returns the program, and the socket that listens on `port` of its loopback interface.
+        Raises OSError if it cannot be started."""
         ours, theirs = socket.socketpair()
         with closing(ours):
             with closing(theirs):
-                words = self._words("start", str(theirs.fileno()), str(port), *self.command)
-                program = await Program.start(words, self._private(variables), None, [theirs.fileno()])
+                words = self._command_line("start", str(theirs.fileno()), str(port), *self.command)
+                program = await Program.start(words, self._private_environment(variables), None, [theirs.fileno()])
             try:
-                return program, await _handed(ours)
+                return program, await _received_socket(ours)
             except BaseException:
                 await program.kill()
                 raise
 
-    def _private(self, variables: Mapping[str, str]) -> dict[str, str]:
+    def _private_environment(self, variables: Mapping[str, str]) -> dict[str, str]:
         return {"PYTHONUNBUFFERED": "1", **self.environment, "HOME": HOME, **variables}
 
-    def _at(self, word: str) -> str:
-        """A word of the command as a path from here; a bare name of a program stays one."""
+    def _resolved(self, word: str) -> str:
+        """A word of the command as a path relative to the directory; a bare program name is unchanged."""
         return os.path.join(self.directory or "", word) if os.sep in word else word
 
-    def _words(self, *inside: str) -> list[str]:
-        found = bubblewrap()
-        if found is None:
+    def _command_line(self, *inside: str) -> list[str]:
+        program = bubblewrap()
+        if program is None:
             raise FileNotFoundError("bubblewrap is not installed")
-        words = [found, *NAMESPACES, "--proc", "/proc", "--dev", "/dev", "--tmpfs", TEMPORARY, "--dir", HOME]
-        words += ["--ro-bind", "/proc/sys", "/proc/sys"]  # whoever is root outside could write it
+        words = [program, *NAMESPACES, "--proc", "/proc", "--dev", "/dev", "--tmpfs", TEMPORARY, "--dir", HOME]
+        words += ["--ro-bind", "/proc/sys", "/proc/sys"]  # a user that is root outside could write to it
         for place in self.places:
             words += ["--ro-bind-try", str(place), str(place)]
         source = Path(__file__).with_name("inside.py").read_text("utf-8")
@@ -121,73 +126,73 @@ class Sandbox:
         return [*words, os.path.realpath(sys.executable), "-I", "-S", "-c", source, *inside]
 
 
-async def _handed(ours: socket.socket) -> socket.socket:
-    """The listening socket that comes from inside."""
+async def _received_socket(connection: socket.socket) -> socket.socket:
+    """The listening socket sent from inside."""
     loop, ready = asyncio.get_running_loop(), asyncio.Event()
-    loop.add_reader(ours, ready.set)
+    loop.add_reader(connection, ready.set)
     try:
         async with asyncio.timeout(STARTING):
             await ready.wait()
     except TimeoutError:
         raise OSError(f"bubblewrap did not start it within {STARTING:g} s") from None
     finally:
-        loop.remove_reader(ours)
-    _, handed, _, _ = socket.recv_fds(ours, 1, 1)
-    if not handed:
+        loop.remove_reader(connection)
+    _, descriptors, _, _ = socket.recv_fds(connection, 1, 1)
+    if not descriptors:
         raise OSError("bubblewrap ended before it was started")
-    return socket.socket(fileno=handed[0])
+    return socket.socket(fileno=descriptors[0])
 
 
-def _needed(program: Path, search: str, own: Path | None, deep: int = 3) -> Iterator[Path]:
-    """Where a program lies, link by link, and what it is interpreted by.
+def _required_paths(program: Path, search: str, own: Path | None, deep: int = 3) -> Iterator[Path]:
+    """The paths a program needs: where it is installed, link by link, and its interpreter.
 
-    What lies in the agent's own folder brings nothing else into view, lest a link or a first line there open a file
-    of the user's; only an interpreter that it names without a path is looked for, in the user's PATH.
+    Files in the agent's own folder make nothing else visible, so that a symlink or a shebang line there cannot expose
+    a file of the user's; only an interpreter named without a path is looked up, in the user's PATH.
     """
     for _ in range(MAX_LINKS):
-        foreign = own is not None and (program.parent.resolve() / program.name).is_relative_to(own.resolve())
-        if foreign:
+        in_own_folder = own is not None and (program.parent.resolve() / program.name).is_relative_to(own.resolve())
+        if in_own_folder:
             break
-        yield from _around(program)
+        yield from _install_paths(program)
         if not program.is_symlink():
             break
         program = Path(os.path.normpath(program.parent / os.readlink(program)))
     else:
         return
-    named = _interpreter(program)
-    found = None if foreign and os.sep in named else shutil.which(named, path=search)
-    if found is not None and deep:
-        yield from _needed(Path(os.path.abspath(found)), search, own, deep - 1)
+    interpreter = _interpreter(program)
+    path = None if in_own_folder and os.sep in interpreter else shutil.which(interpreter, path=search)
+    if path is not None and deep:
+        yield from _required_paths(Path(os.path.abspath(path)), search, own, deep - 1)
 
 
-def _around(program: Path) -> Iterator[Path]:
-    """What a program lies in: a virtual or conda environment, or `bin` and the libraries beside it."""
+def _install_paths(program: Path) -> Iterator[Path]:
+    """The paths a program is installed in: a virtual or conda environment, or `bin` and the libraries beside it."""
     prefix = program.parent.parent
     if program.parent.name != "bin":
         yield program
     elif (prefix / "pyvenv.cfg").is_file():
         yield prefix
-        for home in map(Path, _settings(prefix / "pyvenv.cfg", "home")):
+        for home in map(Path, _values(prefix / "pyvenv.cfg", "home")):
             if home != program.parent:
-                yield from _around(home / "python")
+                yield from _install_paths(home / "python")
     elif (prefix / "conda-meta").is_dir():
         yield prefix
     else:
         yield from (place for name in ("bin", "lib", "lib64") if (place := prefix / name).is_dir())
 
 
-def _settings(path: Path, name: str) -> Iterable[str]:
-    """The values of a name in a file of `name = value`."""
+def _values(path: Path, name: str) -> Iterable[str]:
+    """The values of a name in a file of `name = value` lines."""
     pairs = (line.partition("=") for line in path.read_text("utf-8", "replace").splitlines())
     return [value.strip() for key, _, value in pairs if key.strip() == name]
 
 
 def _interpreter(script: Path) -> str:
-    """What the first line of a script names, a path or (by way of `env`) a program; nothing where it names none."""
+    """The path or program name (with `env`) in a script's shebang line; empty if there is none."""
     try:
-        with script.open("rb") if os.path.isfile(script) else BytesIO() as file:  # a pipe would be waited for
+        with script.open("rb") if os.path.isfile(script) else BytesIO() as file:  # opening a pipe would block
             head = file.readline(256)
-    except OSError:  # one that can be run and not read is no script
+    except OSError:  # executable but not readable: not a script
         return ""
     words = head[2:].decode("utf-8", "replace").split() if head.startswith(b"#!") else []
     if words and Path(words[0]).name == "env":

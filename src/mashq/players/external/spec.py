@@ -1,11 +1,11 @@
-"""What `agent: external` declares: apart from the agent, which speaks HTTP, so that a run can be read without it."""
+"""The spec of `agent: external`, separate from the agent, which uses HTTP, so that a run can be read without it."""
 
 from mashq.config import PlayerConfig
 from mashq.errors import ConfigError
 from mashq.players.base import AgentSpec
 
 
-def _has_one_way_to_it(player: PlayerConfig) -> None:
+def _has_command_or_url(player: PlayerConfig) -> None:
     if (player.command is None) == (player.url is None):
         raise ConfigError(f"player {player.name!r} is external: give it either a command or a url")
     if player.isolate and player.url is not None:
@@ -18,6 +18,6 @@ EXTERNAL = AgentSpec(
     "any program, metered: see [external agents](external.md)",
     reviews="unseen",
     settings=frozenset({"command", "url", "env", "directory", "turn_timeout", "isolate"}),
-    check=_has_one_way_to_it,
+    check=_has_command_or_url,
     external=True,
 )

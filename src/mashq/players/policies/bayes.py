@@ -1,12 +1,13 @@
-"""`policy: bayes`: believe something about each rival, and review when the expected gain in Q exceeds what it costs.
+"""`policy: bayes`: form a belief about each rival, and review when the expected gain in Q exceeds the cost.
 
-A plan is a level of H below which every answer, present and to come, is reviewed, and is worth what it adds to
+A plan is a level of H below which every answer, present and future, is reviewed; its worth is what it adds to
 
-    alpha * H - beta * P - rivalry * (the same of the best rival)
+    alpha * H - beta * P - rivalry * (the same for the best rival)
 
-A first review teaches g: for each of three values of g the best plan is sought that reviews the worst answer now, or
-does so and then stops. It is reviewed if that is worth more, on average over g, than the best plan that waits and the
-disclosure. Free and deterministic. Where `rules.tell` leaves out the formula, the protocol's defaults are assumed.
+A first review gives information about g: for each of three values of g, the best plan is found that reviews the worst
+answer now and either stops or continues. The worst answer is reviewed if that is worth more, on average over g, than
+the best plan that waits, plus the price of disclosure. Free and deterministic. If `rules.tell` omits the formula, the
+protocol's defaults are assumed.
 """
 
 import math
@@ -24,14 +25,15 @@ NODES = ((-math.sqrt(3.0), 1 / 6), (0.0, 2 / 3), (math.sqrt(3.0), 1 / 6))  # thr
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """The rivals at the end, at three points of the beliefs: resource, weight, the best one's total, the largest."""
+    """The rivals at the end of the match, at three points of the beliefs: resource, weight, the best rival's total,
+    the largest total."""
 
     rows: tuple[tuple[str, float, float, float], ...]
     assumed: Assumed
 
     @classmethod
     def of(cls, rivals: Sequence[Belief], me: Own, assumed: Assumed) -> "Field":
-        """The field of these rivals; the best is the one with the highest expected Q."""
+        """The field of these rivals; the best one is that with the highest expected Q."""
 
         def q(rival: Belief) -> float:
             shares = [
@@ -50,7 +52,7 @@ class Field:
         return cls(tuple(rows), assumed)
 
     def cost(self, mine: Mapping[str, float]) -> float:
-        """What totals cost in the objective: the own P, less the best rival's."""
+        """What totals cost in the objective: the player's own P minus the best rival's."""
         value = 0.0
         for name, weight, theirs, largest in self.rows:
             top = self.assumed.top(name, mine[name], largest)
@@ -61,7 +63,7 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Reviews from now on: how many rewrites, what they gain in H and what they cost in the objective."""
+    """Reviews from now on: the number of rewrites, their gain in H and their cost in the objective."""
 
     level: float
     rewrites: float
@@ -84,22 +86,22 @@ def decide(seen: Observation, assumed: Assumed = ASSUMED) -> Decision:
     assumed = assumed.told(seen)
     me = own(seen, assumed)
     field = Field.of([believe(seen, sighting, me, assumed) for sighting in seen.memory.rivals], me, assumed)
-    value, wait, price, said = 0.0, 0.0, disclosure(seen, assumed), ""
+    value, wait, price, summary = 0.0, 0.0, disclosure(seen, assumed), ""
     for z, weight in NODES:
-        found = list(plans(seen, me, field, min(1.0, me.gain.at(z))))
-        best = max((plan for plan in found if plan.level > h), key=lambda plan: plan.worth)
+        candidates = list(plans(seen, me, field, min(1.0, me.gain.at(z))))
+        best = max((plan for plan in candidates if plan.level > h), key=lambda plan: plan.worth)
         value += weight * best.worth
         if z == 0:
-            wait = max((plan.worth for plan in found if plan.level <= h), default=0.0)
-            said = f"{best.rewrites:.1f} rewrites: H {best.gain:+.4f}, cost {best.cost:.4f}"
-    told = f"a review is worth {value:+.4f} ({said}) and discloses {price:.4f}"
+            wait = max((plan.worth for plan in candidates if plan.level <= h), default=0.0)
+            summary = f"{best.rewrites:.1f} rewrites: H {best.gain:+.4f}, cost {best.cost:.4f}"
+    reason = f"a review is worth {value:+.4f} ({summary}) and discloses {price:.4f}"
     if value - price > max(wait, 0.0):
-        return Decision("review", current, worst, "rule", told)
-    return Decision(onward, current, worst, "rule", told)
+        return Decision("review", current, worst, "rule", reason)
+    return Decision(onward, current, worst, "rule", reason)
 
 
 def plans(seen: Observation, me: Own, field: Field, gain: float) -> Iterator[Plan]:
-    """Review the worst answer and stop, or all that is below a level of H, the most modest level first."""
+    """Candidate plans: review the worst answer and stop, or all answers below a level of H, lowest level first."""
     memory, worst = seen.memory, seen.memory.reviewable[0][0]
     now = field.cost(me.total)
 
@@ -109,36 +111,37 @@ def plans(seen: Observation, me: Own, field: Field, gain: float) -> Iterator[Pla
         return Plan(level, rewrites, added / seen.total, cost)
 
     yield plan(math.inf, *review(seen, worst, gain))
-    left, firsts = seen.total - seen.handled, memory.firsts
-    turns = left + 1.0 if memory.turn == "cycle" else math.inf
-    a_future = left / max(1, sum(firsts))
+    remaining, firsts = seen.total - seen.handled, memory.firsts
+    turns = remaining + 1.0 if memory.turn == "cycle" else math.inf
+    ratio = remaining / max(1, sum(firsts))
     start, added, rewrites = 0, 0.0, 0.0
     for edge in range(1, BINS + 1):
         level = math.inf if edge == BINS else edge / BINS
         stop = bisect_left(memory.reviewable, (level, -1), start)
-        count = min(turns, stop - start + a_future * firsts[edge - 1])
+        count = min(turns, stop - start + ratio * firsts[edge - 1])
         start, turns = stop, turns - count
         if count:
-            here = edge - 1 <= worst * BINS < edge
-            each, times = review(seen, worst if here else (edge - 0.5) / BINS, gain)
+            has_worst = edge - 1 <= worst * BINS < edge
+            each, times = review(seen, worst if has_worst else (edge - 0.5) / BINS, gain)
             added, rewrites = added + count * each, rewrites + count * times
             yield plan(level, added, rewrites)
 
 
 def review(seen: Observation, h: float, gain: float) -> tuple[float, int]:
-    """What one decision to review is expected to add to an answer's H, and in how many rewrites."""
+    """The expected gain in an answer's H from one decision to review, and the number of rewrites it takes."""
     room, times = (1 - h) * (1 - gain), 1
-    most = seen.max_reviews if seen.memory.turn == "cycle" else 1
-    while times < most and 1 - room < seen.threshold:
+    limit = seen.max_reviews if seen.memory.turn == "cycle" else 1
+    while times < limit and 1 - room < seen.threshold:
         room, times = room * (1 - gain), times + 1
     return 1 - h - room, times
 
 
 def disclosure(seen: Observation, assumed: Assumed) -> float:
-    """The price of being seen: how much surer rivals become of the own costs, while they can still act on it."""
+    """The price of being seen: how much more certain rivals become of the player's costs while they can still act on
+    it."""
     memory = seen.memory
     if memory.vision.when != "review" or not memory.vision.show or not memory.rivals:
         return 0.0
     before = 0 if memory.shown is None else memory.shown + 1
-    surer = assumed.items / (assumed.items + before) - assumed.items / (assumed.items + rounds(seen) + 1)
-    return assumed.disclosure * max(0.0, surer) * (seen.total - seen.handled) / seen.total
+    certainty = assumed.items / (assumed.items + before) - assumed.items / (assumed.items + rounds(seen) + 1)
+    return assumed.disclosure * max(0.0, certainty) * (seen.total - seen.handled) / seen.total

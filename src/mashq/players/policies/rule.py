@@ -1,6 +1,6 @@
-"""`policy: rule`: review when the state recommends it and the gain to be had exceeds what a review is rated to cost.
+"""`policy: rule`: review when a review is recommended and the possible gain exceeds its rated cost.
 
-The gain to be had is what lifts the worst answer to the threshold. Deterministic and free: it asks no model.
+The possible gain is what lifts the worst answer to the threshold. Deterministic and free: it asks no model.
 """
 
 from mashq.protocol.moves import Decision
