@@ -1,7 +1,7 @@
 """Items from JSONL, CSV, TSV or Parquet files, a folder of text files, a hub data set, or the built-in sets.
 
-Every item needs text and an id that no other has; data without ids get their line numbers (rows of a
-CSV file: their own, from 1; files: their names).
+Every item needs text and a unique id; data without ids get their line numbers (CSV: row numbers from 1; folders: file
+names).
 """
 
 import hashlib
@@ -30,12 +30,12 @@ QUESTIONS, REFERENCES = ("question", "problem", "text"), ("answer", "reference",
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """Which columns hold what; several names are tried in turn."""
+    """The names of the columns for each field; several names are tried in order."""
 
     text: tuple[str, ...] = ("text",)
     id: str = "id"
     answer: tuple[str, ...] = REFERENCES
-    documents: DocumentFields | None = None  # of questions that come with passages
+    documents: DocumentFields | None = None  # for questions that come with passages
 
 
 USUAL = Fields()
@@ -44,12 +44,12 @@ USUAL = Fields()
 def fields_of(
     kind: str, text: str | None, id_: str, answer: str | None, renames: Mapping[str, str] | None = None
 ) -> Fields:
-    """The columns of a task, as named or as usual."""
-    theirs = dict(renames or {})
-    text = theirs.pop("question", theirs.pop("text", text))
-    answer, id_ = theirs.pop("reference", answer), theirs.pop("id", id_)
+    """The columns of a task, as configured or the defaults."""
+    renamed = dict(renames or {})
+    text = renamed.pop("question", renamed.pop("text", text))
+    answer, id_ = renamed.pop("reference", answer), renamed.pop("id", id_)
     usual = ("text",) if kind == "summarise" else QUESTIONS
-    documents = DocumentFields(**theirs) if kind == "rag" else None
+    documents = DocumentFields(**renamed) if kind == "rag" else None
     return Fields((text,) if text else usual, id_, (answer,) if answer else REFERENCES, documents)
 
 
@@ -72,7 +72,7 @@ def load(
         raise DataError(f"{source} is empty: it needs one item a line")
     if sample is not None and sample < len(items):
         chosen = sorted(random.Random(f"{seed}/sample").sample(range(len(items)), sample))
-        items = tuple(items[at] for at in chosen)
+        items = tuple(items[index] for index in chosen)
     return items[:limit]
 
 
@@ -86,13 +86,13 @@ def _rows(data: str, source: str, builtin: str) -> Iterator[Row]:
 
 
 def digest(items: tuple[Item, ...]) -> str:
-    """A fingerprint of the items, in order."""
-    whole = hashlib.sha256()
+    """A hash of the items, in order."""
+    hashed = hashlib.sha256()
     for item in items:
         plain = item == Item(item.id, item.text, item.reference)
         documents = [] if plain else [asdict(item)]
-        whole.update(json.dumps([item.id, item.text, item.reference, *documents]).encode())
-    return whole.hexdigest()
+        hashed.update(json.dumps([item.id, item.text, item.reference, *documents]).encode())
+    return hashed.hexdigest()
 
 
 def _folder(path: Path) -> Iterator[Row]:
@@ -101,44 +101,47 @@ def _folder(path: Path) -> Iterator[Row]:
 
 
 def _hub(name: str, source: str) -> Iterator[Row]:
-    """`hub:NAME`, `hub:NAME/CONFIG@SPLIT`: a data set by name, or a local data-set folder, through `datasets`."""
+    """Rows of `hub:NAME` or `hub:NAME/CONFIG@SPLIT`: a data set by name, or a local data-set folder, through
+    `datasets`."""
     try:
         datasets: Any = importlib.import_module("datasets")
     except ImportError:
         raise ConfigError(f"reading {source} needs the extra: pip install 'mashq[datasets]'") from None
-    place, _, split = name.partition("@")
+    dataset, _, split = name.partition("@")
     try:
-        if os.path.isdir(Path(place)) and os.path.exists(Path(place) / "dataset_info.json"):
-            rows: Any = datasets.load_from_disk(place)
+        if os.path.isdir(Path(dataset)) and os.path.exists(Path(dataset) / "dataset_info.json"):
+            rows: Any = datasets.load_from_disk(dataset)
         else:
-            rows = datasets.load_dataset(place, split=split or "test")
-    except Exception as error:  # noqa: BLE001 - the library raises anything at all
+            rows = datasets.load_dataset(dataset, split=split or "test")
+    except Exception as error:  # noqa: BLE001 - the library may raise anything
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise DataError(f"the data set {place!r} cannot be loaded ({reason}): write hub:NAME@SPLIT") from None
+        raise DataError(f"the data set {dataset!r} cannot be loaded ({reason}): write hub:NAME@SPLIT") from None
     yield from ((f"line {number}", row) for number, row in enumerate(rows, 1))
 
 
 def _items(rows: Iterator[Row], fields: Fields, source: str, limit: int | None) -> tuple[Item, ...]:
     items: list[Item] = []
     seen: dict[str, str] = {}
-    headed = source.lower().removesuffix(".gz").endswith((".csv", ".tsv"))
+    has_header = source.lower().removesuffix(".gz").endswith((".csv", ".tsv"))
     for where, row in rows:
         if limit is not None and len(items) == limit:
             break
         number = str(len(items) + 1)
-        text = _first(row, fields.text)
+        text = _first_value(row, fields.text)
         if not isinstance(text, str) or not text.strip():
             known = ", ".join(str(key) for key in row if key)
             raise DataError(
                 f"{source} {where} has no text under {fields.text[0]!r} (it has {known}): fill it, or name the "
                 "right field with task.text"
             )
-        given = row.get(fields.id)
-        name = whole(str(given)) if given not in (None, "") else number if headed else where.rpartition(" ")[2]
+        given_id = row.get(fields.id)
+        name = (
+            whole(str(given_id)) if given_id not in (None, "") else number if has_header else where.rpartition(" ")[2]
+        )
         if name in seen:
             raise DataError(f"{source} {where}: the id {name!r} is also on {seen[name]}; ids must differ")
         seen[name] = where
-        answer = _first(row, fields.answer)
+        answer = _first_value(row, fields.answer)
         item = Item(name, whole(text), None if answer in (None, "") else whole(str(answer)))
         if fields.documents is not None:
             item = with_documents(item, row, fields.documents, f"{source} {where}")
@@ -146,6 +149,6 @@ def _items(rows: Iterator[Row], fields: Fields, source: str, limit: int | None) 
     return tuple(items)
 
 
-def _first(row: Mapping[str, object], names: tuple[str, ...]) -> object:
-    """The value under the first of these names that is there."""
+def _first_value(row: Mapping[str, object], names: tuple[str, ...]) -> object:
+    """The first non-empty value under one of these names."""
     return next((row[name] for name in names if row.get(name) not in (None, "")), None)

@@ -1,9 +1,9 @@
 """Rows of a Parquet file, within the limits of `mashq.bounds`.
 
-A Parquet file can hold far more than its size: a value that stands a million times is stored once. What its table of
-contents says is checked first, and read here, as the library that reads the rest can be brought down by a damaged
-one. Texts, those within lists and mappings too, are kept as references to the values they repeat. What they come to
-when each is written out is counted before any of them is, and they become Python's in slices that fit.
+A Parquet file can expand far beyond its size: a value that is repeated a million times is stored once. The sizes in
+its footer metadata are checked first, and the footer is parsed here, because a damaged one can crash the library that
+reads the rest. Texts, including those in lists and mappings, are kept as references to the values they repeat. Their
+expanded size is counted before any of them is expanded, and they are converted to Python objects in slices that fit.
 """
 
 import importlib
@@ -29,12 +29,15 @@ from mashq.bounds import (
 from mashq.errors import ConfigError, DataError
 
 BATCH, SLICE = 4096, 32 * MB
-BYTES, PREFIXED = 6, 7  # a column of texts; texts stored as what differs from the one before
+BYTES, PREFIXED = (
+    6,
+    7,
+)  # the byte-array column type; the encoding that stores texts as differences from the previous one
 MARK, MOST_ENTRIES, MOST_LEVELS = b"PAR1", 1_000_000, 20
 
 
 def parquet_rows(path: Path, absent: str) -> Iterator[tuple[str, Mapping[str, object]]]:
-    """The rows, with their places."""
+    """The rows, with their positions."""
     try:
         arrow: Any = importlib.import_module("pyarrow")
         parquet: Any = importlib.import_module("pyarrow.parquet")
@@ -43,14 +46,16 @@ def parquet_rows(path: Path, absent: str) -> Iterator[tuple[str, Mapping[str, ob
         raise ConfigError(f"reading {path} needs the extra: pip install 'mashq[parquet]'") from None
     room, number = Room(), 0
     try:
-        texts, batch = _checked(path)
+        texts, batch = _check_size(path)
         with parquet.ParquetFile(path, read_dictionary=texts, pre_buffer=False) as file:
             check_columns(file.schema_arrow.names, str(path))
-            groups = range(file.num_row_groups)  # each has values of its own to refer to
-            parts = (part for at in groups for part in file.iter_batches(batch, row_groups=[at], use_threads=False))
-            for rows, weight in (found for part in parts for found in _slices(part, arrow, compute)):
+            groups = range(file.num_row_groups)  # each has its own dictionary
+            parts = (
+                part for index in groups for part in file.iter_batches(batch, row_groups=[index], use_threads=False)
+            )
+            for rows, weight in (piece for part in parts for piece in _slices(part, arrow, compute)):
                 room.take(weight, f"{path} row {number + 1}")
-                for row in _decoded(rows, arrow).to_pylist():
+                for row in _expanded(rows, arrow).to_pylist():
                     number += 1
                     yield f"row {number}", row
     except FileNotFoundError:
@@ -60,38 +65,38 @@ def parquet_rows(path: Path, absent: str) -> Iterator[tuple[str, Mapping[str, ob
         raise DataError(f"{path} is not a Parquet file that can be read ({reason}): write it again") from None
 
 
-def _checked(path: Path) -> tuple[list[str], int]:
-    """See that a file says it fits; the columns that can repeat a text, and how many rows to read at once."""
-    about = _contents(path)
-    leaves = [one for one in about[2] if not one.get(5)]
+def _check_size(path: Path) -> tuple[list[str], int]:
+    """Check the declared sizes of a file; returns the columns that can be dictionary-encoded and the batch size."""
+    footer = _footer(path)
+    leaves = [field for field in footer[2] if not field.get(5)]
     total = values = 0
     batch, texts = BATCH, dict[str, None]()
-    for group in about[4]:
+    for group in footer[4]:
         for leaf, chunk in zip(leaves, group[1], strict=True):
             column = chunk[3]
             if min(column[5], column[6], leaf.get(2, 0)) < 0:
                 raise ValueError("its table of contents is damaged")
             values += column[5]
-            told = column.get(16, {}).get(1, 0)  # newer files say what their texts come to
-            total += max(column[6], told, column[5] * leaf.get(2, 0))
+            declared = column.get(16, {}).get(1, 0)  # newer files declare the expanded size of their texts
+            total += max(column[6], declared, column[5] * leaf.get(2, 0))
             if PREFIXED not in column[2]:
                 texts |= {b".".join(column[3]).decode(): None} if column[1] == BYTES else {}
             elif len(column[3]) == 1 or column[5] * column[6] <= MEMORY // 4:
                 batch = 1
-            else:  # one row may hold them all, and each may be as long as all together
+            else:  # one row may hold all of them, each as long as all together
                 raise TooMuch(
                     f"{path} has texts within lists or mappings, in {b'.'.join(column[3]).decode()[:100]!r}, that "
                     "are stored as what differs from the one before: write it with a dictionary, or plain"
                 )
     if total > DATA:
         raise TooMuch(f"{path} is larger than {size(DATA)} unpacked: {SPLIT}")
-    if max(values, about[3] * len(leaves)) > VALUES:
+    if max(values, footer[3] * len(leaves)) > VALUES:
         raise TooMuch(f"{path} has more than {VALUES:,} values: {SPLIT}")
     return list(texts), batch
 
 
 def _slices(part: Any, arrow: Any, compute: Any) -> Iterator[tuple[Any, int]]:
-    """Rows that fit into memory at once, or single ones that do not, with what they come to there."""
+    """Split into slices that fit into memory, or single rows that do not, each with its size in memory."""
     weight = sum(_weight(column, arrow, compute) for column in part.columns) + part.num_rows * VALUE
     if weight <= SLICE or part.num_rows == 1:
         yield part, weight
@@ -102,28 +107,28 @@ def _slices(part: Any, arrow: Any, compute: Any) -> Iterator[tuple[Any, int]]:
 
 
 def _weight(array: Any, arrow: Any, compute: Any) -> int:
-    """What an array comes to in Python, every text written out, about."""
-    types, own = arrow.types, len(array) * VALUE
+    """The approximate size of an array as Python objects, with every text expanded."""
+    types, overhead = arrow.types, len(array) * VALUE
     if types.is_dictionary(array.type):
         lengths = compute.take(compute.binary_length(array.dictionary), array.indices)
-        return own + (compute.sum(lengths).as_py() or 0)
+        return overhead + (compute.sum(lengths).as_py() or 0)
     if types.is_struct(array.type):
-        return own + sum(_weight(inner, arrow, compute) for inner in array.flatten())
+        return overhead + sum(_weight(inner, arrow, compute) for inner in array.flatten())
     if types.is_nested(array.type):
-        return own + _weight(array.flatten(), arrow, compute)
-    return own + array.nbytes
+        return overhead + _weight(array.flatten(), arrow, compute)
+    return overhead + array.nbytes
 
 
-def _decoded(rows: Any, arrow: Any) -> Any:
-    """The same rows with the texts of their columns written out; within lists, reading them does it."""
+def _expanded(rows: Any, arrow: Any) -> Any:
+    """The same rows with the texts of their columns expanded; texts within lists are expanded on conversion."""
     columns = [
         column.dictionary_decode() if arrow.types.is_dictionary(column.type) else column for column in rows.columns
     ]
     return arrow.RecordBatch.from_arrays(columns, names=rows.schema.names)
 
 
-def _contents(path: Path) -> dict[int, Any]:
-    """A file's table of contents, each part under its number in the format."""
+def _footer(path: Path) -> dict[int, Any]:
+    """A file's footer metadata, each field under its Thrift number."""
     with file_at(path) as file:
         end = file.seek(0, 2)
         if end < 12:
@@ -141,21 +146,21 @@ def _contents(path: Path) -> dict[int, Any]:
 
 @dataclass(slots=True)
 class _Compact:
-    """A reader of Thrift's compact format, in which the table of contents is."""
+    """A reader for Thrift's compact protocol, the format of the footer."""
 
     data: bytes
     at: int = 0
     entries: int = 0
 
     def struct(self, level: int) -> dict[int, Any]:
-        """The fields by their numbers."""
-        found: dict[int, Any] = {}
+        """The fields of a struct by number."""
+        fields: dict[int, Any] = {}
         number = 0
         while head := self._byte():
             number = number + (head >> 4) if head >> 4 else self._signed()
             kind = head & 15
-            found[number] = kind == 1 if kind in (1, 2) else self._value(kind, level)
-        return found
+            fields[number] = kind == 1 if kind in (1, 2) else self._value(kind, level)
+        return fields
 
     def _value(self, kind: int, level: int) -> Any:
         self.entries += 1
@@ -195,14 +200,14 @@ class _Compact:
         return self.data[self.at - count : self.at]
 
     def _unsigned(self) -> int:
-        found = shift = 0
+        value = shift = 0
         while (byte := self._byte()) & 128:
-            found |= (byte & 127) << shift
+            value |= (byte & 127) << shift
             shift += 7
             if shift > 63:
                 raise ValueError("its table of contents is damaged")
-        return found | byte << shift
+        return value | byte << shift
 
     def _signed(self) -> int:
-        found = self._unsigned()
-        return found >> 1 ^ -(found & 1)
+        value = self._unsigned()
+        return value >> 1 ^ -(value & 1)

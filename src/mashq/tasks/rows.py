@@ -1,7 +1,7 @@
-"""Rows of anyone's files: JSONL, CSV, TSV (each also gzipped) and Parquet, with where each row stands.
+"""Rows of data files: JSONL, CSV, TSV (each optionally gzipped) and Parquet, with the position of each row.
 
-A row is its place ("line 3") and its cells by column. What cannot be read is one sentence; `absent` ends the one
-about a file that is not there. Rows are read one after the other, within the limits of `mashq.bounds`.
+A row is its position ("line 3") and its cells by column. Unreadable data raises a DataError with a one-sentence
+message; `absent` ends the message about a missing file. Rows are read lazily, within the limits of `mashq.bounds`.
 """
 
 import csv
@@ -24,27 +24,27 @@ T = TypeVar("T")
 
 
 def read_rows(path: Path, absent: str) -> Iterator[Row]:
-    """The rows of a file, by its ending."""
+    """The rows of a file, read according to its extension."""
     kind = path.name.lower().removesuffix(".gz").rpartition(".")[2]
     if kind == "parquet":
         return parquet_rows(path, absent)
     if kind in ("jsonl", "ndjson"):
-        return _opened(path, absent, jsonl)
+        return _read_file(path, absent, jsonl)
     if kind in ("csv", "tsv"):
-        return _opened(path, absent, lambda file, source: _csv(file, source, "\t" if kind == "tsv" else ","))
+        return _read_file(path, absent, lambda file, source: _csv(file, source, "\t" if kind == "tsv" else ","))
     if not os.path.exists(path):
         raise DataError(f"{path} does not exist: {absent}")
     raise DataError(f"{path} has an unknown ending: use {ENDINGS}")
 
 
 def read_text(path: Path, absent: str) -> str:
-    """A text file no longer than a row."""
-    data = next(_opened(path, absent, lambda file, source: iter([bounds.whole_of(file, ROW, source)])))
+    """The content of a text file, no longer than the limit for a row."""
+    data = next(_read_file(path, absent, lambda file, source: iter([bounds.whole_of(file, ROW, source)])))
     return bounds.decoded(data, str(path))
 
 
-def _opened(path: Path, absent: str, read: Callable[[IO[bytes], str], Iterator[T]]) -> Iterator[T]:
-    """What is read of a file, unpacked when it is gzipped."""
+def _read_file(path: Path, absent: str, read: Callable[[IO[bytes], str], Iterator[T]]) -> Iterator[T]:
+    """Yield what `read` returns for a file, decompressed if it is gzipped."""
     try:
         with bounds.opened(path) as file:
             yield from read(file, str(path))
@@ -55,7 +55,7 @@ def _opened(path: Path, absent: str, read: Callable[[IO[bytes], str], Iterator[T
 
 
 def jsonl(file: IO[bytes], source: str) -> Iterator[Row]:
-    """One JSON object a line; blank lines are passed over."""
+    """One JSON object per line; blank lines are skipped."""
     for number, row in bounds.json_lines(file, source):
         if not isinstance(row, dict):
             raise DataError(f"{source} line {number} is not a JSON object: one object a line")
@@ -64,7 +64,7 @@ def jsonl(file: IO[bytes], source: str) -> Iterator[Row]:
 
 def _csv(file: IO[bytes], source: str, delimiter: str) -> Iterator[Row]:
     room = bounds.Room()
-    reader = csv.DictReader(_weighed(file, source, delimiter, room), delimiter=delimiter, strict=True)
+    reader = csv.DictReader(_counted_lines(file, source, delimiter, room), delimiter=delimiter, strict=True)
     try:
         bounds.check_columns([name for name in reader.fieldnames or () if name], source)
         for row in reader:
@@ -83,8 +83,8 @@ def _csv(file: IO[bytes], source: str, delimiter: str) -> Iterator[Row]:
         ) from None
 
 
-def _weighed(file: IO[bytes], source: str, delimiter: str, room: bounds.Room) -> Iterator[str]:
-    """Lines, ended as any system ends them. What each comes to is counted before it is taken apart."""
+def _counted_lines(file: IO[bytes], source: str, delimiter: str, room: bounds.Room) -> Iterator[str]:
+    """The lines with any line ending, each counted against the memory limit before it is parsed."""
     for number, line in enumerate(bounds.lines(file, source), 1):
         room.take(sys.getsizeof(line), f"{source} line {number}")
         bounds.Room().take(bounds.LIST * line.count(delimiter), f"{source} line {number}")
