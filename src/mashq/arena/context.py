@@ -44,7 +44,8 @@ FREE = ("grounding", "coverage")
 
 @dataclass(frozen=True, slots=True)
 class Judge:
-    """Who scores: a detector, or a model that is asked (then `detector` is None and the name says which)."""
+    """Who scores: a detector, or a model that is asked (then `detector` is None and the name identifies the
+    model)."""
 
     name: str
     version: str
@@ -53,8 +54,8 @@ class Judge:
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """What is known of a match that was begun: its moves so far, the attempts that led to none yet, and what the run
-    has learnt of its models."""
+    """What is known of a match in progress: its moves so far, the attempts that led to no move yet, and what the run
+    has learnt about its models."""
 
     moves: Sequence[tuple[str, Move]] = ()
     left: Left | None = None
@@ -90,11 +91,11 @@ class RunContext:
 
     @property
     def judge(self) -> Judge:
-        """Who decides the score."""
+        """The judge, which decides the score."""
         return self.judges[self.config.judge]
 
     async def check(self, configs: Sequence[Config], prompts: Mapping[str, Any], run: Path | None = None) -> None:
-        """Refuse, before anything is paid for, a match that could not be played or scored; `run` is its directory."""
+        """Reject, before anything is paid for, a match that could not be played or scored; `run` is its directory."""
         for config in configs:
             if (config.judge, config.guided_by) != (self.config.judge, self.config.guided_by) or not same_items(
                 config.task, self.config.task
@@ -119,7 +120,9 @@ class RunContext:
                         f"none under {field!r}, which task.answer names: name the right field, or fill it"
                     )
         for config in configs:
-            drawn = [own.name for seat, own in enumerate(config.players) if not contents.has_texts(config, seat)]
+            drawn = [
+                player.name for seat, player in enumerate(config.players) if not contents.has_texts(config, seat)
+            ]
             if drawn and config.score.h == "adequate":
                 raise without_texts(drawn)
             await self._check_players(config, prompts, run)
@@ -142,7 +145,7 @@ class RunContext:
                     )
 
     async def close(self) -> None:
-        """Let go of what the matches shared."""
+        """Release what the matches shared."""
         for referee in self._referees.values():
             referee.close()
         await self.facilities.close()
@@ -150,7 +153,7 @@ class RunContext:
     async def play(
         self, fixture: Fixture, record: MatchRecord, prompts: Mapping[str, Any], begun: Begun, watch: Watcher
     ) -> MatchState:
-        """Play one match to its end, from where it stands."""
+        """Play one match to its end, from its current state."""
         config, seed = fixture.config, trial_seed(fixture.config.seed, fixture.trial)
         self.facilities.remember(begun.learnt)
         version = self.facilities.rules_of_play
@@ -164,7 +167,9 @@ class RunContext:
             match = Match(
                 id=fixture.id,
                 state=state,
-                contestants=tuple(_contestant(players[p.name], p, config, endpoints) for p in config.players),
+                contestants=tuple(
+                    _contestant(players[player.name], player, config, endpoints) for player in config.players
+                ),
                 judge=judge,
                 guide=None
                 if config.guided_by in OWN
@@ -179,26 +184,28 @@ class RunContext:
                 documents=self._documents(config, endpoints, ledger, fixture.id, seed),
             )
             state = await match.play()
-            more = await self._contents(config, state, judge)
-        await record.end(results_of(state), [*contents.statements(fixture.id, more), *self._floors.statements()])
+            content_rows = await self._contents(config, state, judge)
+        await record.end(
+            results_of(state), [*contents.statements(fixture.id, content_rows), *self._floors.statements()]
+        )
         return state
 
     async def _contents(self, config: Config, state: MatchState, judge: Scorer) -> list[contents.Carried]:
-        """What the answers of a match that has ended carry; the floors of its items are worked out once a run."""
+        """What the answers of a finished match contain; the floors of its items are computed once per run."""
         rows: list[contents.Carried] = []
         for row in contents.measured(config, state):
             rows.append(row)
-            await asyncio.sleep(0)  # others are playing
+            await asyncio.sleep(0)  # let other matches continue
         if rows and config.task.kind == SUMMARISE and not self._floors.rows:
             h: dict[str, list[float]] | None = None
-            if self._judges_for_nothing():
+            if self._judge_is_free():
                 pairs = contents.floor_pairs(self.items)
-                h = {name: [await judge.score(pair) for pair in own] for name, own in pairs.items()}
+                h = {name: [await judge.score(pair) for pair in floor_pairs] for name, floor_pairs in pairs.items()}
             self._floors = contents.floors_of(config.task.kind, self.items, h)
         return rows
 
-    def _judges_for_nothing(self) -> bool:
-        """Whether the floors can be scored at no cost; where the judge sits elsewhere, only its name is known."""
+    def _judge_is_free(self) -> bool:
+        """Whether the floors can be scored at no cost; if the judge is in another process, only its name is known."""
         judge = self.judges.get(self.config.judge)
         return self.config.judge in FREE if judge is None else bool(getattr(judge.detector, "free", False))
 
@@ -225,11 +232,13 @@ class RunContext:
         if config.task.kind != "rag":
             return None
         judge = self._scorer(config.judge, endpoints, ledger, match, seed)
-        own = {"judge": judge, "confidence": None}
-        told = config.guided_by
-        guide = own[told] if told in own else self._scorer(told, endpoints, ledger, match, seed)
-        compares = getattr((self.judges.get(config.judge) or _judge(config.judge)).detector, "needs_reference", False)
-        return DocumentScores(judge, guide, config.task.abstention, bool(compares))
+        built_in = {"judge": judge, "confidence": None}
+        name = config.guided_by
+        guide = built_in[name] if name in built_in else self._scorer(name, endpoints, ledger, match, seed)
+        by_reference = getattr(
+            (self.judges.get(config.judge) or _judge(config.judge)).detector, "needs_reference", False
+        )
+        return DocumentScores(judge, guide, config.task.abstention, bool(by_reference))
 
     def _scorer(self, name: str, endpoints: Endpoints, ledger: RunLedger, match: str, seed: int) -> Scorer:
         if name not in self._referees:
@@ -241,19 +250,20 @@ class RunContext:
 
 
 def same_items(one: TaskConfig, other: TaskConfig) -> bool:
-    """Whether two tasks have the same items: which passages are shown, and what an abstention is worth, apart."""
-    plain = {"passages": other.passages, "abstention": other.abstention}
-    return one.model_copy(update=plain) == other
+    """Whether two tasks have the same items, regardless of which passages are shown and the value of an
+    abstention."""
+    ignored = {"passages": other.passages, "abstention": other.abstention}
+    return one.model_copy(update=ignored) == other
 
 
 def _judge(name: str) -> Judge:
     """A detector, or the name and version of a model that judges."""
     if model_of(name) is not None:
         return Judge(name, verdicts.VERSION)
-    found = detectors.load(name)
-    return Judge(found.name, found.version, found)
+    detector = detectors.load(name)
+    return Judge(detector.name, detector.version, detector)
 
 
-def _contestant(player: Player, own: PlayerConfig, config: Config, endpoints: Endpoints) -> Contestant:
-    reviewer = None if own.to is None else endpoints[own.to]
-    return Contestant(player, endpoints[own.model], reviewer, selection_of(config, own))
+def _contestant(player: Player, settings: PlayerConfig, config: Config, endpoints: Endpoints) -> Contestant:
+    reviewer = None if settings.to is None else endpoints[settings.to]
+    return Contestant(player, endpoints[settings.model], reviewer, selection_of(config, settings))

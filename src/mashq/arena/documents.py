@@ -1,8 +1,9 @@
-"""Scoring answers that are given from passages: by their support, and abstentions by whether there is an answer.
+"""Score answers that are given from passages: by their support, and abstentions by whether there is an answer.
 
-The judge knows whether the passages hold the answer; the guide never does. An abstention is judged 1 where they do
-not, and `abstention` where they do or nobody knows; an answer where they do not is judged 0. The guide scores an
-answer by its support and an abstention by the confidence stated, so nothing tells a player if there is an answer.
+The judge knows whether the passages contain the answer; the guide never does. An abstention is judged 1 if they do
+not, and `abstention` if they do or it is unknown; an answer to an unanswerable question is judged 0. The guide scores
+an answer by its support and an abstention by the stated confidence, so a player cannot tell whether there is an
+answer.
 """
 
 from dataclasses import dataclass
@@ -13,12 +14,12 @@ from mashq.detectors.pairs import pair_of
 from mashq.protocol.items import Item, known_score
 from mashq.protocol.moves import Abstained, abstains
 
-UNSTATED = 0.5  # what a player that was asked for its confidence and stated none is taken to feel
+UNSTATED = 0.5  # the confidence assumed if a player was asked for it and stated none
 
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """An answer, how sure its player is of it, and whether it is an abstention."""
+    """An answer, its player's confidence in it, and whether it is an abstention."""
 
     text: str
     confidence: float | None = None
@@ -26,12 +27,13 @@ class Said:
 
     @property
     def felt(self) -> float:
-        """The confidence, as far as one was stated."""
+        """The stated confidence, or the default."""
         return UNSTATED if self.confidence is None else self.confidence
 
 
 def said_of(item: Item, text: str, stated: Abstained, *, drawn: bool = False) -> Abstained:
-    """Whether an answer is an abstention: as stated, else by its words. Other tasks have none, nor a drawn answer."""
+    """Whether an answer is an abstention: as stated, else judged by its words. Never for other tasks or drawn
+    answers."""
     if not item.passages or drawn:
         return ""
     return stated or ("read" if says_so(text) else "")
@@ -39,7 +41,7 @@ def said_of(item: Item, text: str, stated: Abstained, *, drawn: bool = False) ->
 
 @dataclass(frozen=True, slots=True)
 class DocumentScores:
-    """The judge and the guide of a match; no guide: players are told their own confidence."""
+    """The judge and the guide of a match; without a guide, players are told their own confidence."""
 
     judge: Scorer
     guide: Scorer | None

@@ -1,4 +1,4 @@
-"""Models ready to be asked, from their names and settings."""
+"""Create the models of a match, ready to be asked, from their names and settings."""
 
 import os
 from collections.abc import Iterable, Mapping
@@ -34,8 +34,8 @@ EMBEDDED = "smollm2-135m"
 
 
 class Facilities:
-    """What the matches of a run share: connections, limits, the models that are loaded or connected, and what was
-    learnt of them; and by which rules of play they are asked."""
+    """What the matches of a run share: connections, limits, loaded or connected models, what was learnt about them,
+    and the version of the rules of play."""
 
     ending: "Ending"
     environment: dict[str, str]
@@ -51,23 +51,23 @@ class Facilities:
         self.backends: dict[tuple[str, str], Backend] = {}
 
     def experience(self, model: str) -> Experience:
-        """What the run has learnt of a model."""
+        """What the run has learnt about a model."""
         return self.experiences.setdefault(model, Experience(self.ending))
 
     def troubles(self, now: float) -> str:
-        """What is wrong with the models, if anything is."""
-        told = {model: seen.health.told(now) for model, seen in self.experiences.items()}
-        return "; ".join(f"{model}: {said}" for model, said in told.items() if said)
+        """What is wrong with the models, or an empty string."""
+        messages = {model: experience.health.told(now) for model, experience in self.experiences.items()}
+        return "; ".join(f"{model}: {message}" for model, message in messages.items() if message)
 
     def remember(self, known: "Learnt") -> None:
-        """Take in what is stored of the run so far."""
+        """Load what is stored about the run so far."""
         for model, lessons in known.lessons.items():
             self.experience(model).lessons.update({lesson.field: lesson for lesson in lessons})
         for model in known.answering:
             self.experience(model).answered = True
 
     async def close(self) -> None:
-        """Let go of every model and connection."""
+        """Close every model and connection."""
         for backend in self.backends.values():
             await backend.close()
         await self.pool.close()
@@ -75,7 +75,7 @@ class Facilities:
 
 @dataclass(frozen=True, slots=True)
 class Learnt:
-    """What is stored of a run's models: what they do not take, and which of them have answered."""
+    """What is stored about a run's models: what they do not accept, and which of them have answered."""
 
     lessons: Mapping[str, Iterable[Lesson]]
     answering: frozenset[str] = frozenset()
@@ -86,8 +86,8 @@ NOTHING_YET = Learnt({})
 
 @dataclass(frozen=True, slots=True)
 class OutputLimit:
-    """The output limit that is sent (None: none), whether it stands whatever a budget has left, and the longest
-    output without one."""
+    """The output limit that is sent (None: none), whether it applies regardless of the remaining budget, and the
+    longest output without one."""
 
     sent: int | None
     fixed: bool
@@ -95,12 +95,12 @@ class OutputLimit:
 
     @property
     def longest(self) -> int:
-        """The longest output that a request can lead to."""
+        """The longest output that a request can produce."""
         return self.largest if self.sent is None else self.sent
 
 
 class Endpoints:
-    """All the models of a match; equal names share one endpoint, and one base URL one limit."""
+    """All the models of a match; equal names share one endpoint, and equal base URLs share one limit."""
 
     def __init__(self, config: Config, clock: Clock, seed: int, facilities: Facilities) -> None:
         self._config, self._clock, self._seed, self._facilities = config, clock, seed, facilities
@@ -115,11 +115,11 @@ class Endpoints:
 
     @property
     def simulated(self) -> bool:
-        """Whether any of the models is not real."""
+        """Whether any of the models is simulated."""
         return any(endpoint.backend.simulated for endpoint in self._endpoints.values())
 
     def described(self) -> dict[str, dict[str, Any]]:
-        """What the manifest says of each model."""
+        """The manifest's description of each model."""
         return {
             name: {
                 "backend": type(endpoint.backend).__name__.removesuffix("Backend").lower(),
@@ -169,25 +169,26 @@ class Endpoints:
         )
 
     def _backend(self, provider: str, model: str, name: str, settings: ModelConfig) -> Backend:
-        """What answers: made for this match when simulated, as its draws are the seed's; otherwise made once."""
+        """The backend of a model: simulated ones are made per match, because their draws depend on the seed; others
+        once."""
         if provider == "simulated":
             return SimulatedBackend(Parameters(**settings.simulate.model_dump()), self._seed)
         if provider not in IN_PROCESS:
-            self._reached(provider, name, settings)
+            self._note_address(provider, name, settings)
         key = name, settings.model_dump_json()
         if key not in self._facilities.backends:
-            make = {"recorded": self._recorded, "local": self._local, "none": self._nobody}.get(provider, self._http)
+            make = {"recorded": self._recorded, "local": self._local, "none": self._none}.get(provider, self._http)
             self._facilities.backends[key] = make(provider, model, name, settings)
         return self._facilities.backends[key]
 
-    def _nobody(self, _provider: str, _model: str, _name: str, _settings: ModelConfig) -> Backend:
+    def _none(self, _provider: str, _model: str, _name: str, _settings: ModelConfig) -> Backend:
         return NobodyBackend()
 
     def _recorded(self, _provider: str, model: str, _name: str, _settings: ModelConfig) -> Backend:
         return RecordedBackend(Path(model))
 
     def _local(self, _provider: str, model: str, name: str, settings: ModelConfig) -> Backend:
-        from mashq.gateway.backends.llama import (  # only when a local model plays: its engine is an extra
+        from mashq.gateway.backends.llama import (  # imported only for local models: the engine is an extra
             Llama,
             LlamaError,
         )
@@ -201,8 +202,8 @@ class Endpoints:
             raise ConfigError(f"the model {name} cannot be used: {error}") from None
         return LocalBackend(llama, self._clock)
 
-    def _reached(self, provider: str, name: str, settings: ModelConfig) -> None:
-        """Note where a model is asked and which variable holds its key."""
+    def _note_address(self, provider: str, name: str, settings: ModelConfig) -> None:
+        """Record where a model is asked and which variables hold its keys."""
         listed = PROVIDERS.get(provider)
         url = settings.base_url or (listed.base_url if listed is not None else None)
         if url is None:
@@ -240,7 +241,7 @@ class Endpoints:
             silence=Silence(settings.first_byte_timeout, settings.idle_timeout),
             headers=settings.headers,
             secret_headers={
-                header: self._secret(name, header, there) for header, there in settings.header_env.items()
+                header: self._secret(name, header, variable) for header, variable in settings.header_env.items()
             },
             also=[(WIRES.create(name), place) for name, place in also_spoken(provider, wire, url)],
         )
@@ -250,36 +251,38 @@ class Endpoints:
         value = self._facilities.environment.get(variable, "").strip()
         if not value:
             raise ConfigError(f"the model {name} needs the header {header}: set the environment variable {variable}")
-        return _usable(value, variable)
+        return _checked_key(value, variable)
 
     def _key(self, name: str, settings: ModelConfig, listed: Provider | None) -> str | None:
-        """The key from its file or variable. A provider's own never goes to another base_url unless it is named."""
+        """The key from its file or variable. A provider's own key is never sent to another base_url unless it is
+        configured explicitly."""
         if settings.api_key_file is not None:
-            return _usable(_read_key(name, Path(settings.api_key_file)), settings.api_key_file)
+            return _checked_key(_read_key(name, Path(settings.api_key_file)), settings.api_key_file)
         variable = _key_variable(settings, listed)
         if variable is None:
             return None
         key = self._facilities.environment.get(variable, "").strip()
         if not key:
             raise ConfigError(f"the model {name} needs an API key: set the environment variable {variable}")
-        return _usable(key, variable)
+        return _checked_key(key, variable)
 
 
 def wire_of(name: str, settings: ModelConfig) -> str:
-    """The wire format that a model is asked in."""
+    """The wire format used to ask a model."""
     provider, _, model = name.partition("/")
     base_url = settings.base_url or PROVIDERS.get(provider, UNLISTED).base_url
     return settings.wire or usual_wire(provider, model, base_url)
 
 
 def profile_for(name: str, settings: ModelConfig) -> Profile:
-    """What a model takes, as set or as known."""
+    """What a model accepts, as configured or as known."""
     profile = profile_of(name, wire_of(name, settings))
     return profile if settings.json_mode is None else replace(profile, json=settings.json_mode)
 
 
 def output_limit_of(name: str, settings: ModelConfig, rules_of_play: int = RULES_OF_PLAY) -> OutputLimit:
-    """The output limit of a model: as set; that of a model in this process; else none, or what its provider needs."""
+    """The output limit of a model: as configured; fixed for in-process models; else none, or what its provider
+    requires."""
     if settings.max_tokens is not None:
         return OutputLimit(settings.max_tokens, fixed=True, largest=settings.max_tokens)
     if name.partition("/")[0] in IN_PROCESS or rules_of_play == 1:
@@ -289,7 +292,7 @@ def output_limit_of(name: str, settings: ModelConfig, rules_of_play: int = RULES
 
 
 def rates_of(name: str, settings: ModelConfig) -> dict[str, Rate]:
-    """By what rates a model's tokens come to dollars and other rated resources: as declared, else as listed."""
+    """The rates that convert a model's tokens to dollars and other rated resources: as declared, else as listed."""
     provider, _, model = name.partition("/")
     rates = {} if provider in IN_PROCESS or settings.price else prices.listed_rates(provider, model)
     if settings.price is not None:
@@ -300,12 +303,12 @@ def rates_of(name: str, settings: ModelConfig) -> dict[str, Rate]:
 
 
 def _patience(settings: ModelConfig) -> Patience | None:
-    """When a model is given up; None: never."""
+    """When to give up on a model; None: never."""
     return None if settings.give_up is False else Patience(settings.give_up.attempts, settings.give_up.seconds)
 
 
 def _price_row(rate: Rate | None) -> dict[str, dict[str, float]]:
-    """The prices themselves, in dollars a million tokens, so that a cost can be worked out again."""
+    """The prices in dollars per million tokens, so that a cost can be recomputed."""
     if rate is None or rate.row is None:
         return {}
     return {"price_row": dict(zip(("input", "output", "cached"), rate.row, strict=True))}
@@ -316,7 +319,7 @@ def _label(rate: Rate | None) -> str | None:
 
 
 def _key_variable(settings: ModelConfig, listed: Provider | None) -> str | None:
-    """The variable that holds a model's key, when one does."""
+    """The environment variable that holds a model's key, if any."""
     if settings.api_key_file is not None:
         return None
     if settings.api_key_env is None and settings.base_url is None and listed is not None:
@@ -324,7 +327,7 @@ def _key_variable(settings: ModelConfig, listed: Provider | None) -> str | None:
     return settings.api_key_env
 
 
-def _usable(key: str, place: str) -> str:
+def _checked_key(key: str, place: str) -> str:
     if not (key.isascii() and key.isprintable()):
         raise ConfigError(f"the API key in {place} holds characters no key can have: set it again")
     return key
@@ -344,37 +347,37 @@ def _read_key(name: str, path: Path) -> str:
 
 
 def models_of(config: Config) -> list[str]:
-    """The models of a match, each once."""
+    """The models of a match, without duplicates."""
     named = [name for player in config.players for name in (player.model, player.to) if name is not None]
     judges = [model for name in (config.judge, config.guided_by) if (model := model_of(name)) is not None]
     return list(dict.fromkeys(named + judges))
 
 
 def place_of(config: Config, name: str) -> str:
-    """Where a model is asked: its base URL, or itself."""
+    """Where a model is asked: its base URL, or its own name."""
     listed = PROVIDERS.get(name.partition("/")[0])
     return (config.model(name).base_url or (listed.base_url if listed is not None else name)).rstrip("/")
 
 
 def concurrency_of(config: Config, name: str) -> int:
-    """One limit for all the models at a base URL: the smallest of theirs."""
-    return min(settings.concurrency for settings in _sharing(config, name))
+    """The concurrency limit shared by all models at a base URL: the smallest of theirs."""
+    return min(settings.concurrency for settings in _models_sharing(config, name))
 
 
 def per_minute_of(config: Config, name: str) -> float | None:
-    """The same for the rate."""
-    rates = [s.requests_per_minute for s in _sharing(config, name) if s.requests_per_minute is not None]
+    """The requests per minute shared by all models at a base URL: the smallest of theirs."""
+    rates = [s.requests_per_minute for s in _models_sharing(config, name) if s.requests_per_minute is not None]
     return min(rates, default=None)
 
 
-def _sharing(config: Config, name: str) -> list[ModelConfig]:
-    """The settings of all the models at this one's base URL."""
+def _models_sharing(config: Config, name: str) -> list[ModelConfig]:
+    """The settings of all the models at this model's base URL."""
     place = place_of(config, name)
     return [config.model(other) for other in models_of(config) if other == name or place_of(config, other) == place]
 
 
 def embedded() -> Path:
-    """The embedded model's file, or how to get it."""
+    """The embedded model's file; raises ConfigError with how to get it."""
     path = weights.find()
     if path is None:
         raise ConfigError("the embedded model's weights are not here: run 'mashq weights' once to fetch them (98 MB)")
@@ -382,7 +385,7 @@ def embedded() -> Path:
 
 
 def located(config: Config, base: Path) -> Config:
-    """The configuration, checked, with the paths it names made absolute, so that it means the same anywhere."""
+    """The checked configuration with its paths made absolute, so that it means the same anywhere."""
     document = settled(config).model_dump(mode="json")
     names = {player.model: _absolute_model(player.model, base) for player in config.players}
     for player in document["players"]:
@@ -403,7 +406,7 @@ def located(config: Config, base: Path) -> Config:
 
 
 def _absolute_model(name: str, base: Path) -> str:
-    provider, _, rest = name.partition("/")
-    if provider == "recorded" or (provider == "local" and rest != EMBEDDED):
-        return f"{provider}/{os.path.realpath(base / rest)}"
+    provider, _, path = name.partition("/")
+    if provider == "recorded" or (provider == "local" and path != EMBEDDED):
+        return f"{provider}/{os.path.realpath(base / path)}"
     return name

@@ -1,7 +1,7 @@
-"""The foreign agents of a match: their settings from the configuration, and the server they play through.
+"""The external agents of a match: their settings from the configuration, and the server they play through.
 
-Without any, nothing is started. With one, the variables that keys were read from are wiped from this process's
-environment before a program starts, and no other process of the user may look into it.
+Without any, nothing is started. Otherwise the variables that keys were read from are removed from this process's
+environment before a program starts, and other processes of the user are prevented from inspecting it.
 """
 
 import os
@@ -28,46 +28,46 @@ GIVEN = ("PATH", "HOME", "LANG")
 
 
 class ExternalAgents:
-    """Where the foreign agents of a match sit."""
+    """The external agents of a match, by player, with their server."""
 
     server: "MeteringServer"
     players: "dict[str, External]"
 
     def __init__(self, config: Config, clock: Clock, environment: Mapping[str, str] | None = None) -> None:
         self.server, self._config = MeteringServer(clock), config
-        there = dict(os.environ if environment is None else environment)
+        variables = dict(os.environ if environment is None else environment)
         self.players = {
-            player.name: External(player.name, _agent(config, player, there), self.server)
+            player.name: External(player.name, _agent(config, player, variables), self.server)
             for player in config.players
             if recorded_spec(player.agent).external
         }
 
     async def check(self, run: Path | None = None) -> None:
-        """See, before anything is paid for, that every program is there, isolated where it is to be, and every server
-        answers."""
+        """Check, before anything is paid for, that every program exists and is isolated if required, and that every
+        server answers."""
         check_isolation(self._config, run)
         for name, player in self.players.items():
             agent = player.agent
             if agent.url is not None:
                 await reach({f"the agent {name}": agent.url})
             elif shutil.which(agent.command[0], path=agent.environment.get("PATH", os.defpath)) is None:
-                there = Path(agent.directory or ".") / agent.command[0]
-                if os.sep not in agent.command[0] or not os.access(there, os.X_OK):
+                path = Path(agent.directory or ".") / agent.command[0]
+                if os.sep not in agent.command[0] or not os.access(path, os.X_OK):
                     command = " ".join(agent.command)
                     raise ConfigError(
                         f"the command of player {name!r} cannot be started ({agent.command[0]!r} is not a program "
                         f"here): {command}"
                     )
-            wrong = None if agent.sandbox is None else await agent.sandbox.look()
-            if wrong is not None:
+            problem = None if agent.sandbox is None else await agent.sandbox.look()
+            if problem is not None:
                 raise ConfigError(
-                    f"player {name!r} cannot be isolated ({wrong}): keep what its command needs in its directory, "
+                    f"player {name!r} cannot be isolated ({problem}): keep what its command needs in its directory, "
                     "and let bubblewrap make user namespaces"
                 )
 
     @asynccontextmanager
     async def open(self, key_variables: Iterable[str]) -> AsyncGenerator[None]:
-        """Let them in, and out again at the end, whatever happens."""
+        """Start them, and stop them at the end in every case."""
         if not self.players:
             yield
             return
@@ -85,7 +85,7 @@ class ExternalAgents:
 
 
 def check_isolation(config: Config, run: Path | None = None) -> None:
-    """Refuse players that are to be isolated and cannot be here, or would see what the match keeps from them."""
+    """Reject players that must be isolated but cannot be here, or would see what the match hides from them."""
     for player in config.players:
         if not player.isolate:
             continue
@@ -102,7 +102,7 @@ def check_isolation(config: Config, run: Path | None = None) -> None:
                 f"player {player.name!r} has isolate and the directory {sandbox.directory}, where its private "
                 "folders are to be: give it a folder of its own"
             )
-        for what, path in _kept(config, run):
+        for what, path in _hidden_paths(config, run):
             place = sandbox.exposed(path)
             if place is not None:
                 raise ConfigError(
@@ -111,7 +111,7 @@ def check_isolation(config: Config, run: Path | None = None) -> None:
                 )
 
 
-def _kept(config: Config, run: Path | None) -> Iterator[tuple[str, Path]]:
+def _hidden_paths(config: Config, run: Path | None) -> Iterator[tuple[str, Path]]:
     """What an isolated agent must not see: the run, the keys, and the items with their references."""
     if run is not None:
         yield "the run directory", run
@@ -122,22 +122,22 @@ def _kept(config: Config, run: Path | None) -> Iterator[tuple[str, Path]]:
         yield "the items in", Path(config.task.data)
 
 
-def _agent(config: Config, player: PlayerConfig, there: Mapping[str, str]) -> Agent:
-    secret = {m.api_key_env for m in config.models.values()}
+def _agent(config: Config, player: PlayerConfig, variables: Mapping[str, str]) -> Agent:
+    key_variables = {model.api_key_env for model in config.models.values()}
     for name in player.env:
-        if name in secret or is_key(name):
+        if name in key_variables or is_key(name):
             raise ConfigError(
                 f"player {player.name!r}: env names {name}, which holds a key; an agent gets none of them"
             )
-    environment = {name: there[name] for name in (*GIVEN, *player.env) if name in there}
+    environment = {name: variables[name] for name in (*GIVEN, *player.env) if name in variables}
     length = wanted_length(config)
     return Agent(
-        _words(player), player.url, environment, player.directory, player.turn_timeout, length, player.isolate
+        _command_words(player), player.url, environment, player.directory, player.turn_timeout, length, player.isolate
     )
 
 
-def _words(player: PlayerConfig) -> tuple[str, ...]:
-    """The command, split as a shell would; no shell runs it."""
+def _command_words(player: PlayerConfig) -> tuple[str, ...]:
+    """The command, split as a shell would; it is not run by a shell."""
     if isinstance(player.command, list):
         words = player.command
     else:

@@ -1,9 +1,9 @@
-"""From a configuration to a played, stored run; and from a stored one on.
+"""From a configuration to a played, stored run; and continuing a stored one.
 
-    await run(config, out)               a new run: one match, or the many of a season
-    await resume(out)                    one that stopped
+    await run(config, out)               a new run: one match, or the matches of a season
+    await resume(out)                    a run that was interrupted
 
-What is shown is made from what is stored: the manifest and each match's results.
+What is displayed is built from what is stored: the manifest and each match's results.
 """
 
 import asyncio
@@ -35,7 +35,7 @@ from mashq.runs.writer import Run
 from mashq.tasks.load import digest
 
 WORTH_PROCESSES = 10_000
-LOOK = 1.0  # seconds between looks at how the models are
+LOOK = 1.0  # seconds between checks of the models' health
 
 
 async def run(
@@ -48,20 +48,20 @@ async def run(
     show: Shown | None = None,
     executor: Executor | None = None,
 ) -> Season:
-    """Play a new season into the directory `out`; `base` is what the paths in the configuration are relative to."""
+    """Play a new season into the directory `out`; paths in the configuration are relative to `base`."""
     clock = clock or RealClock()
     config = located(config, (base or Path()).resolve())
     items = items_of(config)
-    said = {**(season or {"kind": "match", "trials": 1}), "items": len(items)}
+    described = {**(season or {"kind": "match", "trials": 1}), "items": len(items)}
     context = RunContext(config, items, clock)
     try:
-        first = next(batches(config, said, _nothing_yet))
+        first = next(batches(config, described, _not_played))
         configs = list({id(fixture.config): fixture.config for fixture in first}.values())
-        guide = config.guided_by if config.guided_by in OWN else _named(context, config.guided_by)
+        guide = config.guided_by if config.guided_by in OWN else _name_and_version(context, config.guided_by)
         detector = {"name": context.judge.name, "version": context.judge.version}
         document = new_manifest(
             config,
-            said,
+            described,
             configs,
             items,
             context.endpoints.described(),
@@ -85,13 +85,14 @@ async def resume(
     executor: Executor | None = None,
     accept_change: bool = False,
 ) -> Season:
-    """Go on with a run; a finished one is only loaded.
+    """Continue a run; a finished one is only loaded.
 
-    One that is not what was begun is refused before a key is read or an address is asked, unless `accept_change`:
-    then it goes on from what it is now, and its chain, its manifest and its results say so.
+    A run that was changed since it started is refused before any key is read or any address is contacted, unless
+    `accept_change` is set: then it continues from its current content, and its chain, manifest and results record
+    that.
     """
-    looking = show.checked if isinstance(show, Waiting) else None
-    season, clock = load_season(out, looking), clock or RealClock()
+    progress = show.checked if isinstance(show, Waiting) else None
+    season, clock = load_season(out, progress), clock or RealClock()
     if changed_since(out, season.manifest):
         season = _rebased(season, clock, accept=accept_change)
     if season.finished:
@@ -99,16 +100,16 @@ async def resume(
     config = season.config
     context = RunContext(config, items_in(out, season.manifest), clock, rules_of_play=rules_of_play(season.manifest))
     try:
-        _same_places(season, context)
-        begun = season.manifest["detector"]["version"]
-        if context.judge.version != begun and not _scores_as(context, begun):
+        _check_addresses(season, context)
+        version = season.manifest["detector"]["version"]
+        if context.judge.version != version and not _scores_as(context, version):
             raise ConfigError(
-                f"{out} was begun with {config.judge} {begun} and this is {context.judge.version}: "
+                f"{out} was begun with {config.judge} {version} and this is {context.judge.version}: "
                 "resume it with the version it was begun with"
             )
         first = next(batches(config, season.manifest.get("season", {}), season.results))
         await context.check([fixture.config for fixture in first[:1]], season.manifest["prompts"], out)
-        with closing(Run.open(out, clock, partial(sound, progress=looking))) as stored:
+        with closing(Run.open(out, clock, partial(sound, progress=progress))) as stored:
             stored.notice_losses()
             return await _play(context, stored, season, show, executor)
     finally:
@@ -116,7 +117,7 @@ async def resume(
 
 
 def _rebased(season: Season, clock: Clock, *, accept: bool) -> Season:
-    """A season whose manifest was changed since: refused, or gone on with openly."""
+    """Handle a season whose manifest was changed: refuse it, or accept the change and record it."""
     changed = changed_since(season.path, season.manifest)
     if not accept:
         raise ConfigError(
@@ -129,26 +130,26 @@ def _rebased(season: Season, clock: Clock, *, accept: bool) -> Season:
     return Season(season.path, manifest, season.config)
 
 
-def _same_places(season: Season, context: RunContext) -> None:
-    """See that the models are where they were when the run was begun: a key goes nowhere else."""
-    begun = season.manifest.get("models", {})
-    for name, now in context.endpoints.described().items():
-        before = begun.get(name, now)["base_url"]
-        if before != now["base_url"]:
+def _check_addresses(season: Season, context: RunContext) -> None:
+    """Check that the models are at the addresses the run started with: a key is sent nowhere else."""
+    models = season.manifest.get("models", {})
+    for name, current in context.endpoints.described().items():
+        address = models.get(name, current)["base_url"]
+        if address != current["base_url"]:
             raise ConfigError(
-                f"{season.path} was begun with {name} at {before}, and that is now {now['base_url']}: set the "
+                f"{season.path} was begun with {name} at {address}, and that is now {current['base_url']}: set the "
                 "base_url of the model to where it was"
             )
 
 
 async def join(out: Path, config: Config, *, base: Path | None = None, show: Shown | None = None) -> Season:
-    """Let the new players of a configuration into a tournament; only their own matches are played."""
+    """Add the new players of a configuration to a tournament; only their own matches are played."""
     season, grown = grown_by(out, config, base=base)
     names = {player.name for player in season.config.players}
-    fresh = [player for player in grown.players if player.name not in names]
+    new_players = [player for player in grown.players if player.name not in names]
     prompts = {
         **season.manifest["prompts"],
-        **{p.prompts or BUILTIN: dict(prompts_of(grown, p).texts) for p in fresh},
+        **{p.prompts or BUILTIN: dict(prompts_of(grown, p).texts) for p in new_players},
     }
     clock = RealClock()
     context = RunContext(grown, items_in(out, season.manifest), clock, rules_of_play=rules_of_play(season.manifest))
@@ -169,19 +170,19 @@ async def join(out: Path, config: Config, *, base: Path | None = None, show: Sho
 
 
 def grown_by(out: Path, config: Config, *, base: Path | None = None) -> tuple[Season, Config]:
-    """A tournament, and its configuration with the new players of another; ConfigError when they cannot join."""
+    """A tournament, and its configuration with the new players of another; raises ConfigError if they cannot join."""
     season = load_season(out)
     if changed_since(out, season.manifest):
         season = _rebased(season, RealClock(), accept=False)
-    said = season.manifest.get("season", {})
-    if season.kind != "tournament" or said["system"] != "round-robin":
+    described = season.manifest.get("season", {})
+    if season.kind != "tournament" or described["system"] != "round-robin":
         raise ConfigError(f"{out} is not a round-robin tournament: only those can be joined")
     config = located(config, (base or Path()).resolve())
     if rules_of_play(season.manifest) == 1:
         config = config.model_copy(update={"rules": config.rules.model_copy(update={"tell": []})})
     names = {player.name for player in season.config.players}
-    fresh = [player for player in config.players if player.name not in names]
-    if not fresh:
+    new_players = [player for player in config.players if player.name not in names]
+    if not new_players:
         raise ConfigError(f"every player of the configuration is in {out} already: give a new one another name")
     changed_models = [name for name, model in config.models.items() if season.config.models.get(name, model) != model]
     if changed_models:
@@ -196,7 +197,7 @@ def grown_by(out: Path, config: Config, *, base: Path | None = None) -> tuple[Se
         raise ConfigError(
             f"{out} has another task, detector or other rules: players can only join under the same ones"
         )
-    players, models = [*season.config.players, *fresh], {**config.models, **season.config.models}
+    players, models = [*season.config.players, *new_players], {**config.models, **season.config.models}
     return season, season.config.model_copy(update={"players": players, "models": models})
 
 
@@ -207,13 +208,13 @@ async def _play(
     done = {match for match, ended in read_matches(stored.path).items() if ended}
     prompts = season.manifest["prompts"]
     for batch in batches(season.config, season.manifest.get("season", {}), season.results):
-        left = [fixture for fixture in batch if fixture.id not in done]
+        pending = [fixture for fixture in batch if fixture.id not in done]
         if show is not None:
-            show.batch(len(batch), len(batch) - len(left))
-        if left:
+            show.batch(len(batch), len(batch) - len(pending))
+        if pending:
             try:
-                async with _worrying(context, show):
-                    await (executor or fitting(left, context)).play(context, stored, left, prompts, show)
+                async with _reporting_troubles(context, show):
+                    await (executor or fitting(pending, context)).play(context, stored, pending, prompts, show)
             except ProviderError as error:
                 await stored.writer.durable()
                 if isinstance(error, GivenUp) or read_paid(stored.path, error.model):
@@ -222,11 +223,11 @@ async def _play(
                     ) from None
                 raise
             await stored.writer.durable()
-            there = read_matches(stored.path)
-            lacking = [fixture.id for fixture in left if not there.get(fixture.id)]
-            if lacking:
+            recorded = read_matches(stored.path)
+            missing = [fixture.id for fixture in pending if not recorded.get(fixture.id)]
+            if missing:
                 raise StoreError(
-                    f"match {lacking[0]} was not recorded to its end: continue with 'mashq resume {stored.path}'"
+                    f"match {missing[0]} was not recorded to its end: continue with 'mashq resume {stored.path}'"
                 )
     await stored.writer.synced()
     manifest = season.manifest | {"ended": stamp(context.clock), "matches": len(read_matches(stored.path))}
@@ -235,26 +236,26 @@ async def _play(
 
 
 @asynccontextmanager
-async def _worrying(context: RunContext, show: Shown | None) -> AsyncGenerator[None]:
-    """Say what is wrong with the models while they are asked, for as long as it is."""
+async def _reporting_troubles(context: RunContext, show: Shown | None) -> AsyncGenerator[None]:
+    """Report problems with the models while matches are played."""
     if not isinstance(show, Worried):
         yield
         return
 
-    async def look() -> None:
+    async def report() -> None:
         while True:
             await asyncio.sleep(LOOK)
             show.trouble(context.facilities.troubles(context.clock.tick()))
 
-    looking = asyncio.create_task(look())
+    task = asyncio.create_task(report())
     try:
         yield
     finally:
-        looking.cancel()
+        task.cancel()
 
 
 def fitting(fixtures: Sequence[Fixture], context: RunContext) -> Executor:
-    """Where these matches are best played: in processes when they are many and only compute, else here."""
+    """The best executor for these matches: processes if they are many and only compute, else this process."""
     turns = len(fixtures) * len(context.items) * len(context.config.players)
     if all_drawn(context.config) and len(fixtures) > 1 and turns >= WORTH_PROCESSES and (os.cpu_count() or 1) > 1:
         return Processes()
@@ -262,15 +263,15 @@ def fitting(fixtures: Sequence[Fixture], context: RunContext) -> Executor:
 
 
 def _scores_as(context: RunContext, version: str) -> bool:
-    """Whether the judge scores these items as an earlier version of it did."""
-    same: Any = getattr(context.judge.detector, "same_scores", None)
-    return same is not None and same(version, [item.source for item in context.items])
+    """Whether the judge scores these items the same as an earlier version of it."""
+    same_scores: Any = getattr(context.judge.detector, "same_scores", None)
+    return same_scores is not None and same_scores(version, [item.source for item in context.items])
 
 
-def _named(context: RunContext, name: str) -> str:
+def _name_and_version(context: RunContext, name: str) -> str:
     judge = context.judges[name]
     return f"{judge.name} {judge.version}"
 
 
-def _nothing_yet(match: str) -> Sequence[PlayerResult]:
+def _not_played(match: str) -> Sequence[PlayerResult]:
     raise StoreError(f"the match {match!r} has not been played: play it first")

@@ -1,8 +1,8 @@
-"""The metering server on its own: any program, the models and budgets of one player or more, a run directory with the
-ledger.
+"""The metering server by itself: any program, the models and budgets of one or more players, and a run directory with
+the ledger.
 
-There is no match: every attempt belongs to a player and to no item. The run's manifest says `"kind": "gateway"`. A
-budget for all of them together stops the program when its next request could not be paid for.
+There is no match: every attempt belongs to a player and to no item. The run's manifest has `"kind": "gateway"`. A
+budget for all players together stops the program when its next request could not be paid for.
 """
 
 import asyncio
@@ -31,8 +31,8 @@ from mashq.protocol.rules import Budget
 from mashq.runs.manifest import GATEWAY, stamp
 from mashq.runs.writer import Run
 
-GRACE = 5.0  # seconds between asking a program to end and ending it
-OFTEN = 0.25  # seconds between looks at how things stand
+GRACE = 5.0  # seconds between terminating a program and killing it
+OFTEN = 0.25  # seconds between status updates
 OUT_OF_BUDGET = 1  # the exit code of a program that was stopped by a budget
 
 Ready = Callable[[Mapping[str, Mapping[str, str]]], None]
@@ -41,7 +41,7 @@ Watch = Callable[["Standing"], None]
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """What was spent so far, by all players together, and what went wrong last; `stopped` names a spent budget."""
+    """What all players have spent so far, and the last error; `stopped` names an exhausted budget."""
 
     spend: Spend
     under_way: int = 0
@@ -50,7 +50,7 @@ class Standing:
 
 
 class Together(Sequence[BudgetState]):
-    """The budgets of a player: its own, and one that all players draw on, with what the others have drawn by now."""
+    """The budgets of a player: its own, and one shared by all players, with what the others have spent so far."""
 
     def __init__(self, own: Sequence[BudgetState], budget: Budget) -> None:
         self._own, self._budget = tuple(own), budget
@@ -84,13 +84,14 @@ async def meter(
     budget: Mapping[str, float] | None = None,
     watch: Watch | None = None,
 ) -> int:
-    """Serve until the command ends (its exit code), a budget stops it (1) or, without one, until interrupted (0)."""
+    """Serve until the command ends (returns its exit code), a budget stops it (1) or, without a command, until
+    interrupted (0)."""
     config = located(config, base.resolve())
-    players = _chosen(config, names, alone=bool(command))
-    facilities, together = Facilities(), Budget.of(**(budget or {}))
-    alone = config.model_copy(update={"players": players})
-    endpoints = Endpoints(alone, clock, trial_seed(config.seed, 0), facilities)
-    _priced(endpoints, players, together)
+    players = _chosen_players(config, names, alone=bool(command))
+    facilities, shared_budget = Facilities(), Budget.of(**(budget or {}))
+    chosen_config = config.model_copy(update={"players": players})
+    endpoints = Endpoints(chosen_config, clock, trial_seed(config.seed, 0), facilities)
+    _check_rates(endpoints, players, shared_budget)
     server = MeteringServer(clock)
     try:
         await reach(endpoints.urls)
@@ -102,11 +103,11 @@ async def meter(
             server.record_to(record.refuse)
             seats = {player.name: server.admit(player.name) for player in players}
             ledger = record.ledger()
-            models = [_model(config, player, endpoints, ledger, clock, together) for player in players]
+            models = [_model(config, player, endpoints, ledger, clock, shared_budget) for player in players]
             grants = [server.issue(seat, model) for seat, model in zip(seats.values(), models, strict=True)]
-            _introduce(grants)
+            _share_budget(grants)
             ready({name: seat.variables for name, seat in seats.items()})
-            async with _watched(grants, watch):
+            async with _reporting(grants, watch):
                 code = await _until_done(command, next(iter(seats.values())).variables, grants)
                 await asyncio.gather(*(grant.close() for grant in grants))
             await stored.writer.synced()
@@ -118,16 +119,16 @@ async def meter(
 
 
 def _model(
-    config: Config, player: PlayerConfig, endpoints: Endpoints, ledger: Ledger, clock: Clock, together: Budget
+    config: Config, player: PlayerConfig, endpoints: Endpoints, ledger: Ledger, clock: Clock, shared_budget: Budget
 ) -> Model:
-    """The model of a player, with its own budgets and the one for all."""
+    """The model of a player, with its own budgets and the shared one."""
     call = Call("0", 0, player.name, None, GATEWAY)
-    states = Together(_budget_states(config, player), together)
+    states = Together(_budget_states(config, player), shared_budget)
     return Model(endpoints[player.model], ledger, clock, call, config.seed, states)
 
 
-def _introduce(grants: Sequence[Grant]) -> None:
-    """Let each draw on the budget of all with what the others have drawn."""
+def _share_budget(grants: Sequence[Grant]) -> None:
+    """Make each grant count what the others have spent against the shared budget."""
     for grant in grants:
         states = grant.model.budget_states
         assert isinstance(states, Together)
@@ -135,12 +136,12 @@ def _introduce(grants: Sequence[Grant]) -> None:
 
 
 def without_keys(environment: Mapping[str, str]) -> dict[str, str]:
-    """An environment for a program: without the keys to any maker or host of models."""
+    """An environment for a program, without API keys of any model provider."""
     return {name: value for name, value in environment.items() if not is_key(name)}
 
 
 async def _until_done(command: Sequence[str], variables: Mapping[str, str], grants: Sequence[Grant]) -> int:
-    """Wait for the command, an interrupt or a spent budget; the latter two end the command as well."""
+    """Wait for the command, an interrupt or an exhausted budget; the latter two also end the command."""
     stopped, loop = asyncio.Event(), asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         with contextlib.suppress(NotImplementedError, ValueError):  # ValueError: not the main thread
@@ -152,20 +153,20 @@ async def _until_done(command: Sequence[str], variables: Mapping[str, str], gran
         process = await asyncio.create_subprocess_exec(*command, env={**without_keys(os.environ), **variables})
     except (OSError, ValueError) as error:
         raise ConfigError(f"the command {command[0]!r} cannot be started ({error}): name another") from None
-    ended, told = asyncio.create_task(process.wait()), asyncio.create_task(stopped.wait())
-    spent = [asyncio.create_task(grant.exhausted.wait()) for grant in grants]
-    await asyncio.wait({ended, told, *spent}, return_when=asyncio.FIRST_COMPLETED)
-    broke = any(grant.exhausted.is_set() for grant in grants) and not ended.done()
-    for waiting in (told, *spent):
-        waiting.cancel()
+    ended, interrupted = asyncio.create_task(process.wait()), asyncio.create_task(stopped.wait())
+    exhausted = [asyncio.create_task(grant.exhausted.wait()) for grant in grants]
+    await asyncio.wait({ended, interrupted, *exhausted}, return_when=asyncio.FIRST_COMPLETED)
+    out_of_budget = any(grant.exhausted.is_set() for grant in grants) and not ended.done()
+    for task in (interrupted, *exhausted):
+        task.cancel()
     if not ended.done():
         await _end(process, ended)
     code = await ended
-    return OUT_OF_BUDGET if broke else code if code >= 0 else 128 - code
+    return OUT_OF_BUDGET if out_of_budget else code if code >= 0 else 128 - code
 
 
 async def _end(process: asyncio.subprocess.Process, ended: asyncio.Task[int]) -> None:
-    """Ask a program to end, and end it when it does not."""
+    """Terminate a program, and kill it if it does not end."""
     with contextlib.suppress(ProcessLookupError):
         process.terminate()
         await asyncio.wait({ended}, timeout=GRACE)
@@ -174,26 +175,26 @@ async def _end(process: asyncio.subprocess.Process, ended: asyncio.Task[int]) ->
 
 
 @asynccontextmanager
-async def _watched(grants: Sequence[Grant], watch: Watch | None) -> AsyncGenerator[None]:
-    """Tell how things stand whenever that has changed, and at the end."""
+async def _reporting(grants: Sequence[Grant], watch: Watch | None) -> AsyncGenerator[None]:
+    """Report the status whenever it has changed, and at the end."""
     if watch is None:
         yield
         return
 
-    async def look() -> None:
+    async def report() -> None:
         last: Standing | None = None
         while True:
-            now = _standing(grants)
-            if now != last:
-                watch(now)
-                last = now
+            current = _standing(grants)
+            if current != last:
+                watch(current)
+                last = current
             await asyncio.sleep(OFTEN)
 
-    looking = asyncio.create_task(look())
+    task = asyncio.create_task(report())
     try:
         yield
     finally:
-        looking.cancel()
+        task.cancel()
         watch(_standing(grants))
 
 
@@ -205,7 +206,7 @@ def _standing(grants: Sequence[Grant]) -> Standing:
     )
 
 
-def _chosen(config: Config, wanted: Sequence[str], *, alone: bool) -> list[PlayerConfig]:
+def _chosen_players(config: Config, wanted: Sequence[str], *, alone: bool) -> list[PlayerConfig]:
     names = [player.name for player in config.players]
     for name in wanted:
         if name not in names:
@@ -221,8 +222,8 @@ def _chosen(config: Config, wanted: Sequence[str], *, alone: bool) -> list[Playe
     return chosen
 
 
-def _priced(endpoints: Endpoints, players: Sequence[PlayerConfig], budget: Budget) -> None:
-    """A budget of what goes by a rate needs the rate of every model."""
+def _check_rates(endpoints: Endpoints, players: Sequence[PlayerConfig], budget: Budget) -> None:
+    """Raise ConfigError if a budget in a rated resource lacks the rate of a model."""
     for resource in (name for name, _ in budget.limits if name in RATED and name in BY_TOKENS):
         for player in players:
             if resource not in endpoints[player.model].rates:

@@ -1,4 +1,4 @@
-"""A plan as the document has it."""
+"""Convert a plan to its document."""
 
 from mashq.arena.plan import ASSUMED
 from mashq.arena.plan_costs import Cost
@@ -17,8 +17,8 @@ from mashq.report.documents.plan import (
 
 
 def documented(season: SeasonPlan) -> PlanDocument:
-    """A plan as the document has it."""
-    hours = [None if (seconds := _known(lasts)) is None else seconds / 3600 for lasts in season.lasts]
+    """The document of a plan."""
+    hours = [None if (seconds := _known(duration)) is None else seconds / 3600 for duration in season.lasts]
     return PlanDocument(
         season=season.kind,
         items=season.items,
@@ -27,14 +27,16 @@ def documented(season: SeasonPlan) -> PlanDocument:
         paired_later=season.paired_later,
         players=[
             PlannedPlayer(
-                name=own.name,
-                model=own.model,
-                matches=own.matches,
-                expected=_cost(own.expected),
-                worst=_cost(own.worst),
-                repeats=None if own.repeats is None else Repeats(asks=own.repeats[0], attempts=own.repeats[1]),
+                name=player.name,
+                model=player.model,
+                matches=player.matches,
+                expected=_cost(player.expected),
+                worst=_cost(player.worst),
+                repeats=None
+                if player.repeats is None
+                else Repeats(asks=player.repeats[0], attempts=player.repeats[1]),
             )
-            for own in season.players
+            for player in season.players
         ],
         referee=season.referee and PlannedReferee(expected=_cost(season.referee[0]), worst=_cost(season.referee[1])),
         parts=[
@@ -54,7 +56,7 @@ def documented(season: SeasonPlan) -> PlanDocument:
 
 
 def _cost(cost: Cost) -> PlannedCost:
-    """Tokens as whole numbers, other counts to a tenth; the rest as it is."""
+    """Tokens as whole numbers, other counts to one decimal; the rest unchanged."""
     known = {name: _known(cost[name]) for name in COSTS}
     counts = {
         name: _count(name, value) for name, value in known.items() if value is not None and not TABLE[name].digits
@@ -64,8 +66,8 @@ def _cost(cost: Cost) -> PlannedCost:
 
 
 def _count(name: str, value: float) -> float:
-    tenths = round(value, 0 if name == "tokens" else 1)
-    return int(tenths) if tenths == int(tenths) else tenths
+    rounded = round(value, 0 if name == "tokens" else 1)
+    return int(rounded) if rounded == int(rounded) else rounded
 
 
 def _known(amount: object) -> float | None:

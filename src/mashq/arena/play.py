@@ -1,8 +1,8 @@
 """Playing a match: the impure loop around the pure game.
 
-Each player goes through its turn at its own pace; a round ends when all have. A move is recorded before the state
-changes, so the record is always a prefix of what was played, and folding it rebuilds the state. One player's
-trouble becomes a value in its own record and never touches another's.
+Each player takes its turn at its own pace; a round ends when all have finished. A move is recorded before the state
+changes, so the record is always a prefix of what was played, and folding it rebuilds the state. One player's failure
+becomes a value in its own record and never affects another's.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ WANTED: dict[str, type[Draft]] = {"answer": Answer, "decide": Decision, "review"
 
 
 class Recorder(Protocol):
-    """Where the moves of a match are written; the store's MatchRecord."""
+    """Where the moves of a match are written: the store's MatchRecord."""
 
     def record(self, round_: int, player: str, item: str | None, move: Move, ruling: Ruling | None) -> None:
         """Append a move."""
@@ -41,8 +41,8 @@ class Recorder(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Contestant:
-    """A player with the model it plays on, the one its reviews are asked of when that is another, and which passages
-    of a question it is shown."""
+    """A player with the model it plays on, the model its reviews are sent to if different, and which passages of a
+    question it is shown."""
 
     player: Player
     endpoint: Endpoint
@@ -67,11 +67,11 @@ class Match:
     watch: Watcher
     ahead: int = 0
     documents: DocumentScores | None = None
-    _early: dict[tuple[int, int], asyncio.Task[Move]] = field(
+    _prefetched: dict[tuple[int, int], asyncio.Task[Move]] = field(
         default_factory=dict[tuple[int, int], "asyncio.Task[Move]"]
     )
-    _closing: "asyncio.Future[None]" = field(init=False)
-    _over: ProviderError | None = None
+    _round_closed: "asyncio.Future[None]" = field(init=False)
+    _provider_error: ProviderError | None = None
 
     async def play(self) -> MatchState:
         """Play to the end."""
@@ -79,57 +79,58 @@ class Match:
             if self.state.rules.shared_budget.is_set:
                 await self._in_order()
             else:
-                await self._together()
+                await self._concurrently()
         finally:
-            if self._over is None:
-                for task in self._early.values():
+            if self._provider_error is None:
+                for task in self._prefetched.values():
                     task.cancel()
-            await asyncio.gather(*self._early.values(), return_exceptions=True)
-        if self._over is not None:
-            raise self._over
+            await asyncio.gather(*self._prefetched.values(), return_exceptions=True)
+        if self._provider_error is not None:
+            raise self._provider_error
         return self.state
 
     async def _in_order(self) -> None:
-        """A shared budget is drawn on in seat order, whatever the speed of the players."""
+        """Play in seat order, so that a shared budget is drawn on in that order regardless of the players' speed."""
         while steps := to_move(self.state):
             round_ = self.state.round
             for seat in steps:
                 while self.state.round == round_ and seat in to_move(self.state):
                     await self._step(seat)
 
-    async def _together(self) -> None:
-        self._closing = asyncio.get_running_loop().create_future()
+    async def _concurrently(self) -> None:
+        self._round_closed = asyncio.get_running_loop().create_future()
         try:
             async with asyncio.TaskGroup() as group:
                 for seat in range(len(self.state.players)):
-                    group.create_task(self._seated(seat))
+                    group.create_task(self._play_seat(seat))
         except BaseExceptionGroup as errors:
             raise errors.exceptions[0] from None
 
-    async def _seated(self, seat: int) -> None:
-        """All turns of one seat; whoever makes the last move of a round wakes those who rest.
+    async def _play_seat(self, seat: int) -> None:
+        """Play all turns of one seat; the seat that makes the last move of a round wakes those that rest.
 
-        Where a provider will serve nobody, every seat ends after what it has sent: that is paid for, and recorded.
+        If a provider refuses to serve anyone, every seat ends after the requests it has sent: they are paid for and
+        recorded.
         """
-        while (phase := self.state.players[seat].phase) != "done" and self._over is None:
+        while (phase := self.state.players[seat].phase) != "done" and self._provider_error is None:
             if phase == "rest":
-                await self._closing
+                await self._round_closed
                 continue
             round_ = self.state.round
             try:
                 await self._step(seat)
-            except ProviderError as over:
-                self._over = over
-            if self.state.round != round_ or self._over is not None:
-                closed, self._closing = self._closing, asyncio.get_running_loop().create_future()
+            except ProviderError as error:
+                self._provider_error = error
+            if self.state.round != round_ or self._provider_error is not None:
+                closed, self._round_closed = self._round_closed, asyncio.get_running_loop().create_future()
                 closed.set_result(None)
 
     async def _step(self, seat: int) -> None:
         seen = observe(self.state, seat)
         if self.ahead:
-            self._look_ahead(seat, seen)
-        early = self._early.pop((seat, seen.position), None) if seen.step == "answer" else None
-        move = await (self._made(seat, seen) if early is None else early)
+            self._prefetch(seat, seen)
+        task = self._prefetched.pop((seat, seen.position), None) if seen.step == "answer" else None
+        move = await (self._make_move(seat, seen) if task is None else task)
         item = None if seen.item is None else seen.item.id
         if isinstance(move, Decision) and move.advised != (seen.recommended and seen.rules.version > 1):
             move = replaced(move, advised=not move.advised)
@@ -138,10 +139,10 @@ class Match:
         self.state = apply(self.state, {seat: move})
         self.watch(self.state, seat, move)
 
-    def _look_ahead(self, seat: int, seen: Observation) -> None:
-        """Ask for the next answers before their rounds: an answer depends on its item alone.
+    def _prefetch(self, seat: int, seen: Observation) -> None:
+        """Request the next answers before their rounds: an answer depends on its item alone.
 
-        Not where a budget could run out in between, nor where the round of an answer is not known beforehand.
+        Not done if a budget could run out in between, or if the round of an answer is not known in advance.
         """
         player, rules = self.state.players[seat], self.state.rules
         if rules.turn != "cycle" or player.budget.is_set or rules.shared_budget.is_set:
@@ -150,24 +151,24 @@ class Match:
             return
         last = min(player.position + self.ahead, len(self.state.items) - 1)
         for position in range(player.position + (seen.step == "answer"), last + 1):
-            if (seat, position) not in self._early:
+            if (seat, position) not in self._prefetched:
                 item = self.state.items[player.order[position]]
-                early = replaced(
+                observation = replaced(
                     seen, step="answer", round=position, item=item, position=position, answer="", h=None, reviews=0
                 )
-                self._early[seat, position] = asyncio.create_task(self._made(seat, early))
+                self._prefetched[seat, position] = asyncio.create_task(self._make_move(seat, observation))
 
-    async def _made(self, seat: int, seen: Observation) -> Move:
-        """The player's move, with what it cost."""
+    async def _make_move(self, seat: int, seen: Observation) -> Move:
+        """The player's move, with its cost."""
         model = self._model(seat, seen)
         move = await self._move(seat, seen, model)
-        model.endpoint.despair()  # a program that asks by itself, or an agent that caught it, cannot go on either
+        model.endpoint.despair()  # also stops external programs and agents that caught the error
         return replaced(move, spend=model.spend)
 
     async def _move(self, seat: int, seen: Observation, model: Model) -> Move:
-        """The player's move, scored; whatever goes wrong in the player is its own failed move."""
+        """The player's move, scored; any error in the player becomes its own failed move."""
         try:
-            draft = await self.contestants[seat].player.move(self._told(seat, seen), model)
+            draft = await self.contestants[seat].player.move(self._visible(seat, seen), model)
         except OutOfBudget as reason:
             return Stop(str(reason))
         except (StoreError, ProviderError):
@@ -177,26 +178,27 @@ class Match:
             if task is not None and task.cancelling():
                 raise
             return failed(seen, f"{type(error).__name__}: {error}")
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - foreign code: its fault costs it the move, no more
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - third-party code: an error costs it only the move
             return failed(seen, f"{type(error).__name__}: {error}")
         if model.exhausted is not None:
             return Stop(model.exhausted)
-        wrong = unusable(seen, draft)
-        if wrong:
-            return failed(seen, wrong)
+        problem = unusable(seen, draft)
+        if problem:
+            return failed(seen, problem)
         try:
-            return await self._scored(seat, seen, draft)
+            return await self._with_scores(seat, seen, draft)
         except NoVerdict as missing:
             return failed(seen, str(missing))
 
-    def _told(self, seat: int, seen: Observation) -> Observation:
-        """What a player is told: of a question with passages, neither the reference nor if there is an answer."""
+    def _visible(self, seat: int, seen: Observation) -> Observation:
+        """The observation a player gets: for a question with passages, without the reference and whether there is an
+        answer."""
         if seen.item is None or not seen.item.passages:
             return seen
         return replaced(seen, item=self.contestants[seat].selection.of(seen.item, self.seed))
 
-    async def _scored(self, seat: int, seen: Observation, draft: Draft) -> Move:
-        """The draft with the guide's score and, where it is another's, the judge's."""
+    async def _with_scores(self, seat: int, seen: Observation, draft: Draft) -> Move:
+        """The draft with the guide's score and, if it differs, the judge's."""
         if isinstance(draft, Decision):
             return draft
         if draft.status != "ok" or seen.item is None:
@@ -204,20 +206,20 @@ class Match:
         draft = replaced(draft, abstained=said_of(seen.item, draft.text, draft.abstained, drawn=draft.simulated))
         drawn = draft.simulated and self.contestants[seat].endpoint.backend.simulated and draft.h is not None
         if isinstance(draft, Answer) and draft.text_first is not None and not drawn:
-            said = said_of(seen.item, draft.text_first, draft.abstained_first)
-            first = await self._scores(seen, seen.item, Said(draft.text_first, draft.confidence, said), None)
-            draft = replaced(draft, h_first=first[0], judged_first=first[1], abstained_first=said)
-        told = draft.h if drawn else None
-        h, judged = await self._scores(seen, seen.item, Said(draft.text, draft.confidence, draft.abstained), told)
+            abstained = said_of(seen.item, draft.text_first, draft.abstained_first)
+            first = await self._scores(seen, seen.item, Said(draft.text_first, draft.confidence, abstained), None)
+            draft = replaced(draft, h_first=first[0], judged_first=first[1], abstained_first=abstained)
+        drawn_h = draft.h if drawn else None
+        h, judged = await self._scores(seen, seen.item, Said(draft.text, draft.confidence, draft.abstained), drawn_h)
         return replaced(draft, h=h, judged=judged, simulated=bool(drawn))
 
     async def _scores(
-        self, seen: Observation, item: Item, said: Said, drawn: float | None
+        self, seen: Observation, item: Item, answer: Said, drawn: float | None
     ) -> tuple[float, float | None]:
-        """The guide's score, and the judge's when the guide is not the judge. A drawn score needs no detector."""
+        """The guide's score, and the judge's if the guide is not the judge. A drawn score needs no detector."""
         if self.documents is not None and drawn is None:
-            return await self.documents.score(item, said, seen.round)
-        pair, confidence = pair_of(item, said.text), said.confidence
+            return await self.documents.score(item, answer, seen.round)
+        pair, confidence = pair_of(item, answer.text), answer.confidence
         judged = drawn if drawn is not None else await self.judge.score(pair, seen.round, item.id)
         if self.confidence:
             return UNSTATED if confidence is None else confidence, judged
@@ -229,10 +231,10 @@ class Match:
         rules, player = self.state.rules, self.state.players[seat]
         budget_states: list[BudgetState] = [("its", player.budget, player.spend)] if player.budget.is_set else []
         if rules.shared_budget.is_set:
-            everyone = Spend()
+            total = Spend()
             for other in self.state.players:
-                everyone += other.spend
-            budget_states.append(("the shared", rules.shared_budget, everyone))
+                total += other.spend
+            budget_states.append(("the shared", rules.shared_budget, total))
         item = None if seen.item is None else seen.item.id
         contestant = self.contestants[seat]
         endpoint = contestant.endpoint
@@ -244,17 +246,17 @@ class Match:
         async def guide(text: str, confidence: float | None, abstained: Abstained) -> float:
             if seen.item is None:
                 raise LookupError("there is no item to score against")
-            said = Said(text, confidence, said_of(seen.item, text, abstained))
-            return (await self._scores(seen, seen.item, said, None))[0]
+            answer = Said(text, confidence, said_of(seen.item, text, abstained))
+            return (await self._scores(seen, seen.item, answer, None))[0]
 
         return Model(endpoint, self.ledger, self.clock, call, self.seed, budget_states, guide=guide)
 
 
 def unusable(seen: Observation, draft: object) -> str:
-    """Why a player's return value cannot be its move, or nothing."""
-    if type(draft) is not WANTED[seen.step]:  # nor a class of its own making that only descends from it
+    """Why a player's return value cannot be its move, or an empty string."""
+    if type(draft) is not WANTED[seen.step]:  # subclasses are rejected too
         return f"the player returned {type(draft).__name__} when asked to {seen.step}"
-    given: Any = draft  # what its fields hold is anyone's guess: a player is foreign code
+    given: Any = draft  # its fields may hold anything: a player is third-party code
     if isinstance(draft, Decision):
         texts = (given.reason, given.question_id or "", given.previous_id or "")
         legal = given.choice in CHOICES and all(isinstance(text, str) for text in texts)

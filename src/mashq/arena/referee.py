@@ -1,6 +1,6 @@
 """The referee: scores answers with the detector, in batches, off the event loop.
 
-A detector that takes no more time than handing the answer to a thread would is called in place.
+A detector that takes less time than handing the answer to a thread is called directly.
 """
 
 import asyncio
@@ -13,35 +13,35 @@ from mashq.detectors.base import Detector, Pair
 from mashq.errors import DetectorError
 
 MAX_COST = 512
-QUICK = 0.0002  # seconds a call: less than it takes to wake a thread and come back
+QUICK = 0.0002  # seconds per call: less than a round trip to a thread takes
 
 
 class Scorer(Protocol):
-    """What judges and guides have in common."""
+    """The interface of judges and guides."""
 
     async def score(self, pair: Pair, round_: int = 0, item: str | None = None) -> float:
         """H of one answer."""
         ...
 
     def close(self) -> None:
-        """Let go of what it holds."""
+        """Release its resources."""
         ...
 
 
 class Referee:
-    """Scores for all players of a run; answers that arrive while a batch is scored make up the next one."""
+    """Scores for all players of a run; answers that arrive while a batch is scored form the next one."""
 
     def __init__(self, detector: Detector) -> None:
         self.detector = detector
         self._waiting: list[tuple[Pair, asyncio.Future[float]]] = []
         self._thread = ThreadPoolExecutor(1, "mashq-referee")
         self._busy: asyncio.Task[None] | None = None
-        self._took = math.inf
+        self._duration = math.inf
 
     async def score(self, pair: Pair, round_: int = 0, item: str | None = None) -> float:
-        """H of one answer; where it was given does not matter to a detector."""
-        if self._took < QUICK and self._busy is None:
-            return self._checked([pair])[0]
+        """H of one answer; a detector ignores the round and the item."""
+        if self._duration < QUICK and self._busy is None:
+            return self._score_all([pair])[0]
         future: asyncio.Future[float] = asyncio.get_running_loop().create_future()
         self._waiting.append((pair, future))
         if self._busy is None:
@@ -53,7 +53,7 @@ class Referee:
         while self._waiting:
             batch, self._waiting = self._waiting[:MAX_COST], self._waiting[MAX_COST:]
             try:
-                scores = await loop.run_in_executor(self._thread, self._checked, [pair for pair, _ in batch])
+                scores = await loop.run_in_executor(self._thread, self._score_all, [pair for pair, _ in batch])
             except DetectorError as error:
                 for _, future in batch:
                     if not future.done():
@@ -64,16 +64,16 @@ class Referee:
                     future.set_result(h)
         self._busy = None
 
-    def _checked(self, pairs: list[Pair]) -> list[float]:
+    def _score_all(self, pairs: list[Pair]) -> list[float]:
         name = self.detector.name
-        began = time.perf_counter()
+        start = time.perf_counter()
         try:
             scores = self.detector.score(pairs)
         except DetectorError:
             raise
         except Exception as error:
             raise DetectorError(f"the detector {name!r} failed ({type(error).__name__}: {error})") from error
-        self._took = time.perf_counter() - began
+        self._duration = time.perf_counter() - start
         if len(scores) != len(pairs):
             raise DetectorError(f"the detector {name!r} gave {len(scores)} scores for {len(pairs)} answers")
         for h in scores:
@@ -82,5 +82,5 @@ class Referee:
         return scores
 
     def close(self) -> None:
-        """Let the thread end."""
+        """Shut the thread down."""
         self._thread.shutdown(wait=True, cancel_futures=True)

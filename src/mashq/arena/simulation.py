@@ -1,6 +1,6 @@
-"""From a recorded run to simulated ones: what was recorded, a configuration of players like those, and matches of it.
+"""From a recorded run to simulated ones: the record, a configuration of similar players, and simulated matches.
 
-Nothing here asks a model: a simulated match draws its scores, costs and times, and everything it shows says so.
+Nothing here asks a model: a simulated match draws its scores, costs and times, and everything it displays says so.
 """
 
 import json
@@ -36,7 +36,7 @@ CHANGES: dict[str, tuple[float, ...]] = {"R": (0, 1, 2, 3, 5), "T": (0.7, 0.8, 0
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A recorded match with its trials: the players as they were (`config` names those kept), and their results."""
+    """A recorded match with its trials: the players as recorded (`config` lists those kept), and their results."""
 
     season: Season
     config: Config
@@ -46,24 +46,27 @@ class Record:
 
     @property
     def results(self) -> Results:
-        """The results by item and trial; a cost that no attempt of a player told is unknown, not its charge."""
-        untold = {
+        """The results by item and trial; a cost that no attempt of a player reported is unknown, rather than
+        charged."""
+        unreported = {
             (player.name, measure)
             for trial in self.trials
             for player in trial
             for measure in MEASURES
-            if not any(row.spend.measured(measure).known for own in self.trials for row in _rows(own, player.name))
+            if not any(
+                row.spend.measured(measure).known for other in self.trials for row in _rows(other, player.name)
+            )
         }
-        return from_matches(tuple(_told(player, untold) for player in trial) for trial in self.trials)
+        return from_matches(tuple(_without_charges(player, unreported) for player in trial) for trial in self.trials)
 
     @property
     def rules(self) -> ScoreRules:
         """How the match was scored."""
-        return replace(score_rules_of(self.config), h="faithful")  # drawn answers carry nothing
+        return replace(score_rules_of(self.config), h="faithful")  # drawn answers have no content
 
     @property
     def items(self) -> int:
-        """How many items it had."""
+        """The number of items."""
         return len(self.lengths)
 
 
@@ -71,9 +74,9 @@ def _rows(trial: Sequence[PlayerResult], name: str) -> Sequence[ItemResult]:
     return next(player.items for player in trial if player.name == name)
 
 
-def _told(player: PlayerResult, untold: Collection[tuple[str, str]]) -> PlayerResult:
-    """A player's results without the charges for what it never told."""
-    measures = [measure for name, measure in untold if name == player.name]
+def _without_charges(player: PlayerResult, unreported: Collection[tuple[str, str]]) -> PlayerResult:
+    """A player's results without charges for the measures it never reported."""
+    measures = [measure for name, measure in unreported if name == player.name]
 
     def charge(spend: Spend) -> Spend:
         for measure in measures if spend is not FREE else ():
@@ -85,11 +88,11 @@ def _told(player: PlayerResult, untold: Collection[tuple[str, str]]) -> PlayerRe
 
 
 def recorded(path: Path, without: Sequence[str] = ()) -> Record:
-    """What a run holds of each player, but for some; one that is not a match, or is only begun, is an error."""
+    """The record of a run, without some players; raises an error if it is not a match or has no answers yet."""
     season = load_season(path)
     if season.kind != "match":
         raise ConfigError(f"{path} is a {season.kind}, not one match: calibrate from a run of one match")
-    config = _kept(season.config, without)
+    config = _without_players(season.config, without)
     names = {player.name for player in config.players}
     played = list(season.fixtures_played())
     trials = tuple(tuple(result for result in match.results if result.name in names) for match in played)
@@ -97,19 +100,19 @@ def recorded(path: Path, without: Sequence[str] = ()) -> Record:
         raise DataError(f"{path} has no answers yet: play the match first")
     rule = score_rules_of(config).refusals
     scored = [frozenset(view(from_match(trial), rule, ()).items) for trial in trials]
-    seen = [
-        [one for one in _seen(path, match, own) if one.result.name in names]
-        for match, own in zip(played, scored, strict=True)
+    observed = [
+        [entry for entry in _observed(path, match, items) if entry.result.name in names]
+        for match, items in zip(played, scored, strict=True)
     ]
     players = tuple(
-        _recorded(config, player, [one[seat] for one in seen], trials[0][seat])
+        _recorded(config, player, [entry[seat] for entry in observed], trials[0][seat])
         for seat, player in enumerate(config.players)
     )
     lengths = tuple(len(item.shown.encode()) for item in played[0].state.items)
     return Record(season, config, players, trials, lengths)
 
 
-def _kept(config: Config, without: Sequence[str]) -> Config:
+def _without_players(config: Config, without: Sequence[str]) -> Config:
     names = [player.name for player in config.players]
     for name in without:
         if name not in names:
@@ -120,14 +123,14 @@ def _kept(config: Config, without: Sequence[str]) -> Config:
     return config.model_copy(update={"players": kept})
 
 
-def _seen(path: Path, match: Played, scored: frozenset[str]) -> list[Seen]:
+def _observed(path: Path, match: Played, scored: frozenset[str]) -> list[Seen]:
     """What each player did in one match."""
     with closing(connect(path / DATABASE, readonly=True)) as connection:
         attempts = entries(connection, "match = ?", (match.fixture.id,))
     players = recorded_moves([player.name for player in match.config.players], match.replay())
     return [
-        Seen(own, [(call, entry) for call, entry in attempts if call.player == result.name], result, scored)
-        for own, result in zip(players, match.results, strict=True)
+        Seen(moves, [(call, entry) for call, entry in attempts if call.player == result.name], result, scored)
+        for moves, result in zip(players, match.results, strict=True)
     ]
 
 
@@ -141,13 +144,13 @@ def _recorded(config: Config, player: PlayerConfig, seen: Sequence[Seen], result
         result.threshold,
         result.max_reviews,
         config.rules.keep == "better",
-        _guided_apart(config),
+        _has_separate_guide(config),
         seen,
     )
 
 
-def _guided_apart(config: Config) -> bool:
-    """Whether players are told other scores than the judge's, as they always are over documents."""
+def _has_separate_guide(config: Config) -> bool:
+    """Whether players see other scores than the judge's, as they always do over documents."""
     return config.guided_by != "judge" or config.task.kind == "rag"
 
 
@@ -155,150 +158,154 @@ def settings(record: Record, fitted: Sequence[Fitted], data: str, items: int) ->
     """The configuration of a match like the recorded one, as plain data; `data` names the file of its items."""
     config = record.config
     document: dict[str, Any] = {"task": {"kind": config.task.kind, "data": data, "limit": items}}
-    document["players"] = [_player(config, p, own) for p, own in zip(config.players, fitted, strict=True)]
-    document["guide"] = "confidence" if _guided_apart(config) else "judge"
+    document["players"] = [
+        _player(config, p, fit_of_player) for p, fit_of_player in zip(config.players, fitted, strict=True)
+    ]
+    document["guide"] = "confidence" if _has_separate_guide(config) else "judge"
     rules = config.rules.model_dump(mode="json", exclude_defaults=True)
     if rules:
         document["rules"] = rules
     document["score"] = _score(record)
     document["seed"] = config.seed
     document["models"] = {}
-    for player, own in zip(config.players, fitted, strict=True):
+    for player, fit_of_player in zip(config.players, fitted, strict=True):
         for name, real in _models(config, player):
-            document["models"][name] = _model(config, player, own, real)
+            document["models"][name] = _model(config, player, fit_of_player, real)
     return document
 
 
-def _player(config: Config, player: PlayerConfig, own: Fitted) -> dict[str, Any]:
-    said = player.model_dump(mode="json", exclude_defaults=True)
+def _player(config: Config, player: PlayerConfig, fitted: Fitted) -> dict[str, Any]:
+    given = player.model_dump(mode="json", exclude_defaults=True)
     names = [name for name, _ in _models(config, player)]
-    document = {"name": player.name, "agent": own.agent, "model": names[0]}
-    if own.agent == spec_of(player.agent).simulated_as:
-        document |= {key: value for key, value in said.items() if key not in REAL}
+    document = {"name": player.name, "agent": fitted.agent, "model": names[0]}
+    if fitted.agent == spec_of(player.agent).simulated_as:
+        document |= {key: value for key, value in given.items() if key not in REAL}
         document |= {"to": names[1]} if len(names) > 1 else {}
     return document
 
 
 def _models(config: Config, player: PlayerConfig) -> list[tuple[str, str]]:
-    """The simulated models of a player, each with the real one it stands for; no other player's has such a name."""
-    found = [(f"simulated/{player.name}", player.model)]
+    """The simulated models of a player, each with the real one it replaces; names are unique among players."""
+    models = [(f"simulated/{player.name}", player.model)]
     if player.to is not None:
         stronger = f"simulated/{player.name}, stronger"
         while any(stronger == f"simulated/{other.name}" for other in config.players):
             stronger += "'"
-        found.append((stronger, player.to))
-    return found
+        models.append((stronger, player.to))
+    return models
 
 
-def _model(config: Config, player: PlayerConfig, own: Fitted, real: str) -> dict[str, Any]:
-    """One model: what budgets reserve for its calls, its price, and what it draws from."""
+def _model(config: Config, player: PlayerConfig, fitted: Fitted, real: str) -> dict[str, Any]:
+    """One model: what budgets reserve for its calls, its price, and the parameters it draws from."""
     document: dict[str, Any] = {}
-    if _budgets(config):
+    if _has_budgets(config):
         document |= {name: getattr(config.model(real), name) for name in RESERVED}
-    if own.simulate.get("retry_rate"):
+    if fitted.simulate.get("retry_rate"):
         attempts = config.model(real).retry.attempts
         document["retry"] = {"attempts": attempts, "base": 0.0, "cap": 0.0}
-    if real in own.prices:
-        dollars_in, dollars_out = own.prices[real]
+    if real in fitted.prices:
+        dollars_in, dollars_out = fitted.prices[real]
         document["price"] = {"input": dollars_in, "output": dollars_out}
-    return document | {"simulate": dict(own.simulate)}
+    return document | {"simulate": dict(fitted.simulate)}
 
 
 def _score(record: Record) -> dict[str, Any]:
-    """The score's settings, with the resources that were known of every player."""
-    said = record.config.score.model_dump(mode="json", exclude_defaults=True)
+    """The score settings, with the resources that are known for every player."""
+    score_settings = record.config.score.model_dump(mode="json", exclude_defaults=True)
     known = tuple(with_known(record.results, record.rules, []).weights)
     if known != tuple(record.rules.weights):
-        said["resources"] = list(known)
-        if "weights" in said:
-            said["weights"] = {name: weight for name, weight in said["weights"].items() if name in known}
-    return said | {"beta": record.rules.beta}
+        score_settings["resources"] = list(known)
+        if "weights" in score_settings:
+            score_settings["weights"] = {
+                name: weight for name, weight in score_settings["weights"].items() if name in known
+            }
+    return score_settings | {"beta": record.rules.beta}
 
 
 def with_more(document: Mapping[str, Any], number: int) -> dict[str, Any]:
-    """The same match with `number` more players: variants of those there, in R, T and the cost of their calls.
+    """The same match with `number` more players: variants of the existing ones in R, T and the cost of their calls.
 
-    One change first, then two, then all three, taken from each player in turn. R and T change only where rewrites
-    were recorded: what another's would gain is not known.
+    Variants with one change come first, then two, then all three, taken from each player in turn. R and T vary only
+    if rewrites were recorded: otherwise their gain is unknown.
     """
-    whole = deepcopy(dict(document))
+    extended = deepcopy(dict(document))
     taken = {player["name"] for player in document["players"]}
-    ways = [
-        [(player, change) for change in _variants(player, document) if _named(player, change) not in taken]
+    variants = [
+        [(player, change) for change in _variants(player, document) if _variant_name(player, change) not in taken]
         for player in document["players"]
     ]
-    most = sum(map(len, ways))
-    if number > most:
-        raise ConfigError(f"--more {number}: there are {most} variants of these players: write further ones by hand")
-    in_turn = [one for round_ in zip_longest(*ways) for one in round_ if one is not None]
-    for player, change in in_turn[:number]:
-        _add(whole, player, change)
-    return whole
+    count = sum(map(len, variants))
+    if number > count:
+        raise ConfigError(f"--more {number}: there are {count} variants of these players: write further ones by hand")
+    ordered = [variant for round_ in zip_longest(*variants) for variant in round_ if variant is not None]
+    for player, change in ordered[:number]:
+        _add(extended, player, change)
+    return extended
 
 
 def _variants(player: Mapping[str, Any], document: Mapping[str, Any]) -> Iterator[dict[str, float]]:
-    """The ways in which a player could be another, fewest changes first."""
+    """The possible variants of a player, fewest changes first."""
     rules = document.get("rules", {})
     reviews = "rewrites" in document["models"][player["model"]]["simulate"]
-    own = {"R": player.get("R", rules.get("R", 3)), "T": player.get("T", rules.get("T", 0.85)), "scale": 1.0}
+    current = {"R": player.get("R", rules.get("R", 3)), "T": player.get("T", rules.get("T", 0.85)), "scale": 1.0}
     names = [name for name in CHANGES if reviews or name == "scale"]
-    choices = [[None, *(value for value in CHANGES[name] if value != own[name])] for name in names]
-    found = [dict(zip(names, values, strict=True)) for values in product(*choices)]
-    changes = [{name: value for name, value in one.items() if value is not None} for one in found]
-    useful = [one for one in changes if one and not (one.get("R", own["R"]) == 0 and "T" in one)]
+    choices = [[None, *(value for value in CHANGES[name] if value != current[name])] for name in names]
+    combinations = [dict(zip(names, values, strict=True)) for values in product(*choices)]
+    changes = [{name: value for name, value in change.items() if value is not None} for change in combinations]
+    useful = [change for change in changes if change and not (change.get("R", current["R"]) == 0 and "T" in change)]
     order = list(CHANGES)
-    yield from sorted(useful, key=lambda one: (len(one), [order.index(name) for name in one]))
+    yield from sorted(useful, key=lambda change: (len(change), [order.index(name) for name in change]))
 
 
-def _named(player: Mapping[str, Any], change: Mapping[str, float]) -> str:
+def _variant_name(player: Mapping[str, Any], change: Mapping[str, float]) -> str:
     label = " ".join(f"{'cost x' if name == 'scale' else name}{value:g}" for name, value in change.items())
     return f"{player['name'][: 79 - len(label)]} {label}"
 
 
 def _add(document: dict[str, Any], player: Mapping[str, Any], change: Mapping[str, float]) -> None:
-    other = dict(player) | {name: value for name, value in change.items() if name != "scale"}
-    other["name"] = _named(player, change)
+    variant = dict(player) | {name: value for name, value in change.items() if name != "scale"}
+    variant["name"] = _variant_name(player, change)
     if "R" in change:
-        other["R"] = int(change["R"])
+        variant["R"] = int(change["R"])
     if "scale" in change:
         for key in ("model", "to"):
             if key in player:
-                own = dict(document["models"][player[key]])
-                model = own | {"simulate": own["simulate"] | {"scale": change["scale"]}}
+                original = dict(document["models"][player[key]])
+                model = original | {"simulate": original["simulate"] | {"scale": change["scale"]}}
                 name = f"{player[key]} x{change['scale']:g}"
                 while document["models"].get(name, model) != model:
                     name += "'"
-                other[key] = name
+                variant[key] = name
                 document["models"][name] = model
-    document["players"].append(other)
+    document["players"].append(variant)
 
 
-def _budgets(config: Config) -> bool:
-    """Whether anyone has a budget, for which calls reserve what they could cost."""
+def _has_budgets(config: Config) -> bool:
+    """Whether anyone has a budget, for which calls reserve their possible cost."""
     limits = [config.rules.budget, config.rules.shared_budget, *(p.budget for p in config.players if p.budget)]
     return any(limit.model_dump(exclude_none=True) for limit in limits)
 
 
 def placeholders(record: Record, count: int) -> str:
-    """Items that stand for any, as JSON lines: a simulated player draws what an item is like from its id.
+    """Placeholder items as JSON lines: a simulated player draws an item's properties from its id.
 
-    With budgets they are as long as the recorded ones, because a call reserves a token a byte of its prompt.
+    With budgets they are as long as the recorded ones, because a call reserves one token per byte of its prompt.
     """
     kind = record.config.task.kind
     text = "text" if kind == "summarise" else "question"
-    padded = _budgets(record.config)
+    padded = _has_budgets(record.config)
     rows: list[str] = []
     for number in range(1, count + 1):
-        said = f"[simulated item {number}]"
+        label = f"[simulated item {number}]"
         length = record.lengths[(number - 1) % record.items] if padded else 0
-        row = {"id": f"simulated-{number}", text: said.ljust(length, "."), "answer": "[none]"}
+        row = {"id": f"simulated-{number}", text: label.ljust(length, "."), "answer": "[none]"}
         documents = {"passages": ["[none]"]} if kind == "rag" else {}
         rows.append(json.dumps(row | documents) + "\n")
     return "".join(rows)
 
 
 async def simulated(record: Record, *, items: int, trials: int) -> list[Results]:
-    """The results of simulated matches like the recorded one, in a directory that is gone afterwards."""
+    """The results of simulated matches like the recorded one, played in a temporary directory."""
     with TemporaryDirectory(prefix="mashq-") as folder:
         data = Path(folder) / "items.jsonl"
         data.write_text(placeholders(record, items), "utf-8")

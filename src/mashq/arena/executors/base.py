@@ -1,4 +1,5 @@
-"""What an executor is: a place where the matches of a season are played, and who is told how it goes."""
+"""What an executor is: a place where the matches of a season are played; and the observers that are told its
+progress."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
@@ -11,10 +12,10 @@ from mashq.runs.writer import Run
 
 
 class Shown(Protocol):
-    """Someone who is told how it goes."""
+    """An observer that is told the progress."""
 
     def batch(self, matches: int, done: int) -> None:
-        """So many matches come next, of which some were played before."""
+        """`matches` come next, of which `done` were played before."""
         ...
 
     def moved(self, fixture: Fixture, state: MatchState, seat: int | None, move: Move | None) -> None:
@@ -28,7 +29,7 @@ class Shown(Protocol):
 
 @runtime_checkable
 class Worried(Protocol):
-    """Someone who is also told, every few seconds, what is wrong with the models; nothing when all is well."""
+    """An observer that is also told, every few seconds, what is wrong with the models; empty when all is well."""
 
     def trouble(self, said: str) -> None:
         """What is wrong now."""
@@ -37,15 +38,15 @@ class Worried(Protocol):
 
 @runtime_checkable
 class Waiting(Protocol):
-    """Someone who is also told how far the check of a run is that was not closed: a long one takes minutes."""
+    """An observer that is also told the progress of checking a run that was not closed, which can take minutes."""
 
     def checked(self, done: int, whole: int) -> None:
-        """So much of it."""
+        """`done` of `whole` has been checked."""
         ...
 
 
 class Executor(Protocol):
-    """Plays matches to their end; what it wrote when it fails stays written."""
+    """Plays matches to their end; if it fails, what it wrote is kept."""
 
     async def play(
         self,
@@ -55,5 +56,5 @@ class Executor(Protocol):
         prompts: Mapping[str, Any],
         show: Shown | None,
     ) -> None:
-        """Play them all."""
+        """Play all of them."""
         ...

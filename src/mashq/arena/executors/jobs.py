@@ -1,7 +1,7 @@
-"""One match as a job for another process: what it needs goes there as plain data, what it writes comes back.
+"""One match as a job for another process: its input is sent as plain data, what it writes is sent back.
 
-The worker plays with a sink that sends statements home in groups; the one writer is where the run directory is. A
-worker that dies loses nothing that was acknowledged: the match is read from the store and goes on elsewhere.
+The worker plays with a sink that sends statements back in groups; the single writer is where the run directory is. A
+worker that dies loses nothing that was acknowledged: the match is read from the store and continues elsewhere.
 """
 
 from collections.abc import Mapping, Sequence
@@ -33,7 +33,7 @@ class WorkerSetup:
 
 @dataclass(frozen=True, slots=True)
 class MatchJob:
-    """One match to play, from where it stands."""
+    """One match to play, from its current state."""
 
     id: str
     position: int
@@ -47,24 +47,24 @@ class MatchJob:
         return cls(fixture.id, fixture.position, fixture.config.model_dump(mode="json"), fixture.trial, begun)
 
     def fixture(self) -> Fixture:
-        """The fixture again."""
+        """The fixture of the job."""
         return Fixture(self.id, self.position, Config.model_validate(self.config), self.trial)
 
 
 class Wire(Protocol):
-    """The way from a worker to the writer."""
+    """The connection from a worker to the writer."""
 
     def send(self, statements: list[Statement]) -> None:
-        """Send statements on their way, in order, without waiting."""
+        """Send statements in order, without waiting."""
         ...
 
     async def settled(self, *, synced: bool) -> None:
-        """Wait until all that was sent outlives both processes or, when `synced`, the machine."""
+        """Wait until all that was sent survives both processes or, if `synced`, the machine."""
         ...
 
 
 class RemoteSink:
-    """A sink whose statements go to the writer in another process; nobody waits for what need not be waited for."""
+    """A sink whose statements go to the writer in another process; it waits only where durability is required."""
 
     def __init__(self, wire: Wire) -> None:
         self._wire = wire
@@ -77,12 +77,12 @@ class RemoteSink:
             self._flush()
 
     async def durable(self) -> None:
-        """Wait until all that was queued outlives this process."""
+        """Wait until all that was queued survives this process."""
         self._flush()
         await self._wire.settled(synced=False)
 
     async def synced(self) -> None:
-        """Wait until all that was queued outlives the machine."""
+        """Wait until all that was queued survives the machine."""
         self._flush()
         await self._wire.settled(synced=True)
 

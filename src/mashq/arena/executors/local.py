@@ -1,4 +1,4 @@
-"""Where the matches of a season are played: in this process, several at once, by default."""
+"""The default executor: plays matches in this process, several at once."""
 
 import asyncio
 import gc
@@ -24,7 +24,7 @@ COLLECT = 20_000
 
 
 class LocalExecutor:
-    """In this process, `at_once` matches at a time, under the endpoints' common limits."""
+    """Plays in this process, `at_once` matches at a time, under the endpoints' shared limits."""
 
     def __init__(self, at_once: int | None = None) -> None:
         self._at_once = at_once
@@ -37,14 +37,14 @@ class LocalExecutor:
         prompts: Mapping[str, Any],
         show: Shown | None,
     ) -> None:
-        """Play them, the first to come the first to start."""
+        """Play them in order of submission."""
         slots = asyncio.Semaphore(self._at_once or most_at_once(fixtures))
-        there, over = read_matches(stored.path), list[ProviderError]()
-        learnt_before = learnt(stored, context.config) if there else NOTHING_YET
+        recorded, provider_errors = read_matches(stored.path), list[ProviderError]()
+        learnt_before = learnt(stored, context.config) if recorded else NOTHING_YET
 
-        async def one(fixture: Fixture) -> None:
+        async def play_one(fixture: Fixture) -> None:
             async with slots:
-                if over:
+                if provider_errors:
                     return
 
                 def watch(state: MatchState, seat: int | None, move: Move | None) -> None:
@@ -52,11 +52,11 @@ class LocalExecutor:
                         show.moved(fixture, state, seat, move)
 
                 record = stored.record(fixture.id, fixture.position)
-                known = begun(stored, fixture) if fixture.id in there else Begun(learnt=learnt_before)
+                progress = begun(stored, fixture) if fixture.id in recorded else Begun(learnt=learnt_before)
                 try:
-                    await context.play(fixture, record, prompts, known, watch)
-                except ProviderError as error:  # the others see it too, once what they have sent is back
-                    over.append(error)
+                    await context.play(fixture, record, prompts, progress, watch)
+                except ProviderError as error:  # the other matches see it too, after their pending requests
+                    provider_errors.append(error)
                     return
                 if show is not None:
                     show.ended(fixture)
@@ -65,17 +65,17 @@ class LocalExecutor:
             with rarely_collecting():
                 async with asyncio.TaskGroup() as group:
                     for fixture in fixtures:
-                        group.create_task(one(fixture))
+                        group.create_task(play_one(fixture))
         except BaseExceptionGroup as errors:
             raise errors.exceptions[0] from None
-        if over:
-            raise over[0]
+        if provider_errors:
+            raise provider_errors[0]
 
 
 @contextmanager
 def rarely_collecting() -> Generator[None]:
-    """While matches are played: they make many objects that live and hardly a cycle, and looking for cycles as often
-    as the interpreter does by itself takes a tenth of their time."""
+    """Collect garbage less often while matches are played: they make many long-lived objects and few cycles, and the
+    default thresholds cost a tenth of the time."""
     before = gc.get_threshold()
     gc.set_threshold(COLLECT, *before[1:])
     try:
@@ -85,19 +85,19 @@ def rarely_collecting() -> Generator[None]:
 
 
 def most_at_once(fixtures: Sequence[Fixture]) -> int:
-    """How many matches can go on side by side: one where players are programs or models of this machine."""
+    """How many matches can be played at once: one if players are programs or models on this machine."""
     players = [player for fixture in fixtures for player in fixture.config.players]
     alone = any(recorded_spec(player.agent).external or player.model.startswith("local/") for player in players)
     return 1 if alone else AT_ONCE
 
 
 def begun(stored: Run, fixture: Fixture) -> Begun:
-    """What is stored of a match that is to go on."""
+    """What is stored of a match that is to be continued."""
     moves, left = list(read_moves(stored.path, fixture.id)), read_left(stored.path, fixture.id)
     return Begun(moves, left, learnt(stored, fixture.config))
 
 
 def learnt(stored: Run, config: Config) -> Learnt:
-    """What is stored of the models of a match: what they do not take, and which have answered."""
-    asked = [name for name in models_of(config) if name.partition("/")[0] not in IN_PROCESS]
-    return Learnt(read_lessons(stored.path), read_answering(stored.path, asked)) if asked else NOTHING_YET
+    """What is stored about the models of a match: what they do not accept, and which have answered."""
+    models = [name for name in models_of(config) if name.partition("/")[0] not in IN_PROCESS]
+    return Learnt(read_lessons(stored.path), read_answering(stored.path, models)) if models else NOTHING_YET

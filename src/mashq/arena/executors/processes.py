@@ -1,7 +1,7 @@
-"""Matches in processes of their own: for players that cost computing, not waiting, such as simulated ones.
+"""Play matches in separate processes: for players that compute rather than wait, such as simulated ones.
 
-A worker gets a job, plays it and sends what it writes back through a pipe; a thread here hands it to the one writer.
-A worker that dies is replaced, and its match goes on from what is stored.
+A worker gets a job, plays it and sends what it writes back through a pipe; a thread here hands it to the single
+writer. A worker that dies is replaced, and its match continues from what is stored.
 """
 
 import asyncio
@@ -43,11 +43,11 @@ class Processes:
         prompts: Mapping[str, Any],
         show: Shown | None,
     ) -> None:
-        """Play them all; the first error ends it, and what was written stays."""
-        kit = WorkerSetup(
+        """Play all of them; the first error stops it, and what was written is kept."""
+        setup = WorkerSetup(
             context.config.model_dump(mode="json"), context.items, prompts, context.facilities.rules_of_play
         )
-        season = _Season(kit, stored, fixtures, show)
+        season = _Season(setup, stored, fixtures, show)
         loop = asyncio.get_running_loop()
         threads = [loop.run_in_executor(None, season.serve) for _ in range(min(self._workers, len(fixtures)))]
         try:
@@ -58,10 +58,10 @@ class Processes:
 
 
 class _Season:
-    """The jobs left to do, and the threads that see to them."""
+    """The remaining jobs, and the threads that serve them."""
 
-    def __init__(self, kit: WorkerSetup, stored: Run, fixtures: Sequence[Fixture], show: Shown | None) -> None:
-        self._kit, self._stored, self._show = kit, stored, show
+    def __init__(self, setup: WorkerSetup, stored: Run, fixtures: Sequence[Fixture], show: Shown | None) -> None:
+        self._setup, self._stored, self._show = setup, stored, show
         self._left: queue.SimpleQueue[Fixture] = queue.SimpleQueue()
         for fixture in fixtures:
             self._left.put(fixture)
@@ -70,19 +70,19 @@ class _Season:
         self._lock = threading.Lock()
 
     def serve(self) -> None:
-        """One thread: keep one worker busy until nothing is left."""
-        worker = self._hire()
+        """Run in one thread: keep one worker busy until nothing is left."""
+        worker = self._start_worker()
         try:
             while not self._stopped.is_set():
                 try:
                     fixture = self._left.get_nowait()
                 except queue.Empty:
                     return
-                worker = self._see_to(worker, fixture)
+                worker = self._play_fixture(worker, fixture)
                 if self._show is not None:
                     self._show.ended(fixture)
         finally:
-            self._dismiss(worker)
+            self._end_worker(worker)
 
     def stop(self) -> None:
         """End every worker now."""
@@ -91,25 +91,25 @@ class _Season:
             for worker in self._workers:
                 worker.end()
 
-    def _see_to(self, worker: "_Worker", fixture: Fixture) -> "_Worker":
+    def _play_fixture(self, worker: "_Worker", fixture: Fixture) -> "_Worker":
         for _ in range(DEATHS):
             try:
                 self._stored.writer.flush(synced=False)
                 worker.give(MatchJob.of(fixture, begun(self._stored, fixture)))
-                self._listen(worker)
+                self._receive(worker)
                 return worker
             except (EOFError, OSError):
                 if self._stopped.is_set():
                     return worker
-                self._dismiss(worker)
-                worker = self._hire()
+                self._end_worker(worker)
+                worker = self._start_worker()
         raise StoreError(
             f"the process that plays match {fixture.id} died {DEATHS} times: is there enough memory? What it wrote "
             f"is kept, continue with 'mashq resume {self._stored.path}'"
         )
 
-    def _listen(self, worker: "_Worker") -> None:
-        """Take what the worker writes until its match is over."""
+    def _receive(self, worker: "_Worker") -> None:
+        """Store what the worker writes until its match is over."""
         writer = self._stored.writer
         while True:
             kind, body = worker.hear()
@@ -126,13 +126,13 @@ class _Season:
             else:
                 return
 
-    def _hire(self) -> "_Worker":
-        worker = _Worker(self._kit)
+    def _start_worker(self) -> "_Worker":
+        worker = _Worker(self._setup)
         with self._lock:
             self._workers.add(worker)
         return worker
 
-    def _dismiss(self, worker: "_Worker") -> None:
+    def _end_worker(self, worker: "_Worker") -> None:
         worker.end()
         with self._lock:
             self._workers.discard(worker)
@@ -141,10 +141,10 @@ class _Season:
 class _Worker:
     """A process and the pipe to it."""
 
-    def __init__(self, kit: WorkerSetup) -> None:
+    def __init__(self, setup: WorkerSetup) -> None:
         context = multiprocessing.get_context("spawn")
         self._pipe, theirs = context.Pipe()
-        self._process = context.Process(target=_work, args=(theirs, kit), daemon=True, name="mashq-worker")
+        self._process = context.Process(target=_work, args=(theirs, setup), daemon=True, name="mashq-worker")
         self._process.start()
         theirs.close()
 
@@ -174,22 +174,24 @@ class _Pipe:
         self._pipe.recv()
 
 
-def _work(pipe: "Connection[Any, Any]", kit: WorkerSetup) -> None:
-    """The life of a worker: jobs until the pipe closes."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the one who reads the pipe decides
+def _work(pipe: "Connection[Any, Any]", setup: WorkerSetup) -> None:
+    """The main function of a worker: play jobs until the pipe closes."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent process decides
     try:
-        asyncio.run(_jobs(pipe, kit))
+        asyncio.run(_jobs(pipe, setup))
     except (EOFError, OSError):
         return
 
 
-async def _jobs(pipe: "Connection[Any, Any]", kit: WorkerSetup) -> None:
-    context = RunContext(Config.model_validate(kit.config), kit.items, RealClock(), rules_of_play=kit.rules_of_play)
+async def _jobs(pipe: "Connection[Any, Any]", setup: WorkerSetup) -> None:
+    context = RunContext(
+        Config.model_validate(setup.config), setup.items, RealClock(), rules_of_play=setup.rules_of_play
+    )
     try:
         while True:
             job: MatchJob = pipe.recv()
             try:
-                await do(context, job, kit, _Pipe(pipe))
+                await do(context, job, setup, _Pipe(pipe))
             except MashqError as error:
                 pipe.send(("error", error))
             else:

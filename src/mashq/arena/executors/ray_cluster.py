@@ -1,9 +1,11 @@
-"""Matches on a Ray cluster: each match a task, the detectors shared actors, one writer beside the driver.
+"""Play matches on a Ray cluster: each match is a task, the detectors are shared actors, one writer runs beside the
+driver.
 
-The run directory stays where the driver is. A worker sends what it writes to the desk, an actor on the driver's node
-that holds the one writer; a request leaves a worker only when the desk has its row in the file. A worker that is lost
-loses nothing acknowledged: its match is read from the store and goes on elsewhere. Limits of endpoints are shared out
-by the driver, so that all workers together keep them. Keys are read from the environment of the workers.
+The run directory stays on the driver's node. A worker sends what it writes to the desk, an actor on the driver's node
+that holds the single writer; a request leaves a worker only after the desk has its row in the file. A worker that is
+lost loses nothing acknowledged: its match is read from the store and continues elsewhere. The driver divides the
+endpoints' limits among the workers, so that all of them together keep to the limits. Keys are read from the workers'
+environment.
 """
 
 import asyncio
@@ -33,12 +35,12 @@ from mashq.runs.seasons import Fixture
 from mashq.runs.writer import Run
 
 DEATHS = 3
-WAITING = 0.25  # of a core for a match that mostly waits for its models
+WAITING = 0.25  # cores for a match that mostly waits for its models
 NEURAL = ("hhem", "minicheck")
 
 
 class Cluster:
-    """Plays matches as tasks of a Ray cluster; a local one is started when no address is given."""
+    """Plays matches as tasks of a Ray cluster; a local one is started if no address is given."""
 
     def __init__(self, address: str | None = None) -> None:
         self._address = address
@@ -51,10 +53,12 @@ class Cluster:
         prompts: Mapping[str, Any],
         show: Shown | None,
     ) -> None:
-        """Play them all; the first error ends it, and what was written stays."""
+        """Play all of them; the first error stops it, and what was written is kept."""
         if any(recorded_spec(player.agent).external for player in context.config.players):
             raise ConfigError("external agents play on this machine only: leave --executor ray out")
-        with contextlib.redirect_stdout(sys.stderr):  # Ray speaks of lost workers on standard output, which is ours
+        with contextlib.redirect_stdout(
+            sys.stderr
+        ):  # Ray prints lost workers to standard output, which is reserved for results
             ray = _ray(self._address)
             await stored.writer.durable()
             try:
@@ -70,15 +74,15 @@ class _Season:
         self, ray: Any, context: RunContext, stored: Run, prompts: Mapping[str, Any], show: Shown | None
     ) -> None:
         self._ray, self._stored, self._show = ray, stored, show
-        here = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(
+        driver_node = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(
             ray.get_runtime_context().get_node_id(), soft=False
         )
-        desk = ray.remote(_Desk).options(num_cpus=0, scheduling_strategy=here, max_concurrency=1000)
+        desk = ray.remote(_Desk).options(num_cpus=0, scheduling_strategy=driver_node, max_concurrency=1000)
         self._desk = desk.remote(str((stored.path / DATABASE).resolve()))
         config = context.config
         judges = {name for name in (config.judge, config.guided_by) if name not in OWN and model_of(name) is None}
         self._judges = {name: self._judge(name) for name in judges}
-        self._kit = ray.put(
+        self._setup = ray.put(
             WorkerSetup(config.model_dump(mode="json"), context.items, prompts, context.facilities.rules_of_play)
         )
         self._cores = 1.0 if all_drawn(config) else WAITING
@@ -93,33 +97,33 @@ class _Season:
         at_once = min(room, len(fixtures))
         slots = asyncio.Semaphore(at_once)
 
-        async def one(fixture: Fixture) -> None:
+        async def play_one(fixture: Fixture) -> None:
             async with slots:
-                await self._see_to(fixture, at_once)
+                await self._play_fixture(fixture, at_once)
                 if self._show is not None:
                     self._show.ended(fixture)
 
         try:
             async with asyncio.TaskGroup() as group:
                 for fixture in fixtures:
-                    group.create_task(one(fixture))
+                    group.create_task(play_one(fixture))
         except BaseExceptionGroup as errors:
             raise errors.exceptions[0] from None
         await self._desk.close.remote()
 
-    async def _see_to(self, fixture: Fixture, at_once: int) -> None:
-        lost = self._ray.exceptions
+    async def _play_fixture(self, fixture: Fixture, at_once: int) -> None:
+        exceptions = self._ray.exceptions
         play = self._ray.remote(_play).options(num_cpus=self._cores, max_retries=0, name="mashq-match")
         share = Fixture(fixture.id, fixture.position, allotted(fixture.config, at_once), fixture.trial)
         for _ in range(DEATHS):
             await self._desk.write.remote([], False)
             job = MatchJob.of(share, begun(self._stored, fixture))
             try:
-                await play.remote(self._kit, job, self._desk, self._judges)
+                await play.remote(self._setup, job, self._desk, self._judges)
                 return
-            except (lost.WorkerCrashedError, lost.NodeDiedError, lost.OutOfMemoryError):
+            except (exceptions.WorkerCrashedError, exceptions.NodeDiedError, exceptions.OutOfMemoryError):
                 continue
-            except lost.RayTaskError as error:
+            except exceptions.RayTaskError as error:
                 cause: object = getattr(error, "cause", None)
                 if isinstance(cause, MashqError):
                     raise cause from None
@@ -131,7 +135,7 @@ class _Season:
 
 
 def allotted(config: Config, at_once: int) -> Config:
-    """A match's share of the endpoints' limits when so many are played at once."""
+    """A match's configuration with its share of the endpoints' limits when `at_once` matches are played."""
     document = config.model_dump(mode="json")
     names = {name for player in config.players for name in (player.model, player.to) if name is not None}
     names |= {model for name in (config.judge, config.guided_by) if (model := model_of(name)) is not None}
@@ -146,24 +150,24 @@ def allotted(config: Config, at_once: int) -> Config:
 
 
 class _Desk:
-    """The one writer, on the driver's node."""
+    """The single writer, on the driver's node."""
 
     def __init__(self, database: str) -> None:
         self._writer = Writer(Path(database))
 
     async def write(self, statements: list[Statement], synced: bool) -> None:
-        """Take statements, and come back when they are in the file or, when `synced`, on the disk."""
+        """Queue statements and return once they are in the file or, if `synced`, on the disk."""
         for statement, values in statements:
             self._writer.put(statement, values)
         await (self._writer.synced() if synced else self._writer.durable())
 
     async def close(self) -> None:
-        """Write what is left and let go of the file."""
+        """Write what is left and close the file."""
         self._writer.close()
 
 
 class _Judge:
-    """A detector for everyone on the cluster; answers that come while a batch is scored make up the next one."""
+    """A detector shared by the cluster; answers that arrive while a batch is scored form the next one."""
 
     def __init__(self, name: str) -> None:
         self._referee = Referee(detectors.load(name))
@@ -173,8 +177,8 @@ class _Judge:
         return await self._referee.score(pair)
 
 
-class _Asked:
-    """The way from a worker to the judge."""
+class _RemoteScorer:
+    """A worker's connection to the judge."""
 
     def __init__(self, actor: Any) -> None:
         self._actor = actor
@@ -184,11 +188,11 @@ class _Asked:
         return await self._actor.score.remote(pair)
 
     def close(self) -> None:
-        """The driver owns the judge."""
+        """Do nothing: the driver owns the judge."""
 
 
 class _ToDesk:
-    """The wire of a worker. Calls of an asynchronous actor may overtake each other, so there is one at a time."""
+    """The wire of a worker. Calls to an asynchronous actor may overtake each other, so only one is made at a time."""
 
     def __init__(self, desk: Any) -> None:
         self._desk = desk
@@ -197,26 +201,28 @@ class _ToDesk:
         self._sending: asyncio.Task[None] | None = None
 
     def send(self, statements: list[Statement]) -> None:
-        """On their way, in order."""
+        """Send statements, in order."""
         self._queued += statements
         if self._sending is None or self._sending.done():
             self._sending = asyncio.create_task(self.settled(synced=False))
 
     async def settled(self, *, synced: bool) -> None:
-        """Wait until all of it is there."""
+        """Wait until all of them have arrived."""
         async with self._turn:
             queued, self._queued = self._queued, []
             await self._desk.write.remote(queued, synced)
 
 
-def _play(kit: WorkerSetup, job: MatchJob, desk: Any, judges: dict[str, Any]) -> None:
-    """One match, in a worker."""
+def _play(setup: WorkerSetup, job: MatchJob, desk: Any, judges: dict[str, Any]) -> None:
+    """Play one match, in a worker."""
 
     async def play() -> None:
-        referees = {name: _Asked(actor) for name, actor in judges.items()}
-        context = RunContext(job.fixture().config, kit.items, RealClock(), referees, rules_of_play=kit.rules_of_play)
+        referees = {name: _RemoteScorer(actor) for name, actor in judges.items()}
+        context = RunContext(
+            job.fixture().config, setup.items, RealClock(), referees, rules_of_play=setup.rules_of_play
+        )
         try:
-            await do(context, job, kit, _ToDesk(desk))
+            await do(context, job, setup, _ToDesk(desk))
         finally:
             await context.close()
 
@@ -224,16 +230,16 @@ def _play(kit: WorkerSetup, job: MatchJob, desk: Any, judges: dict[str, Any]) ->
 
 
 def _ray(address: str | None) -> Any:
-    """Ray, started or joined."""
+    """Start or join Ray."""
     try:
-        found: Any = import_module("ray")
+        ray: Any = import_module("ray")
         import_module("ray.util.scheduling_strategies")
     except ImportError:
         raise ConfigError("--executor ray needs Ray: pip install 'mashq[ray]'") from None
     try:
-        found.init(address=address, log_to_driver=False, logging_level="ERROR", include_dashboard=False)
+        ray.init(address=address, log_to_driver=False, logging_level="ERROR", include_dashboard=False)
     except (ConnectionError, RuntimeError, ValueError) as error:
         where = "" if address is None else f" at {address}"
         why = " ".join(str(error).split())[:200]
         raise ConfigError(f"the Ray cluster{where} cannot be reached ({why}): check --ray-address") from None
-    return found
+    return ray
