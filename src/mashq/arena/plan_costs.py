@@ -1,7 +1,7 @@
-"""Planned costs: an amount of every resource of the table, each known or not, and of time on the clock.
+"""Planned costs: an amount of every resource of the table, each known or unknown, and of elapsed time.
 
-What one attempt takes is worked out from its tokens and seconds, by the rows of the table of resources; costs add up,
-and an unknown part makes a sum unknown.
+The cost of one attempt is computed from its tokens and seconds by the rows of the resource table; costs add up, and
+an unknown part makes a sum unknown.
 """
 
 import math
@@ -17,7 +17,7 @@ from mashq.gateway.prices import Rate
 from mashq.protocol.resources import RESOURCES, TABLE, UNKNOWN, Unknown
 
 Planned = float | Unknown
-CLOCK = "clock"  # seconds that pass, if nothing else went on meanwhile: service, pauses and gaps between requests
+CLOCK = "clock"  # elapsed seconds without any concurrency: service, pauses and gaps between requests
 NAMES = (*RESOURCES, CLOCK)
 SECONDS_HTTP, SECONDS_LOCAL = 3.0, 4.5
 
@@ -35,15 +35,15 @@ class Cost:
         return Cost({name: added(self[name], other[name]) for name in NAMES})
 
     def times(self, factor: float) -> "Cost":
-        """So many times as much; nothing of an unknown is nothing."""
+        """The cost multiplied by a factor; zero times an unknown is zero."""
         return Cost({name: times(self[name], factor) for name in NAMES})
 
     def within(self, most: "Cost") -> "Cost":
-        """A bound that is no more than `most`, where that is known, even of what was not known."""
+        """A bound that is no more than `most`, where that is known; it also bounds unknown amounts."""
         return Cost({name: least(self[name], most[name]) for name in NAMES})
 
     def capped(self, most: "Cost") -> "Cost":
-        """The same of what to expect, of which nothing is learnt from a bound."""
+        """The same for expected costs, where a bound does not make an unknown amount known."""
         return Cost({name: UNKNOWN if self[name] is UNKNOWN else least(self[name], most[name]) for name in NAMES})
 
 
@@ -52,7 +52,7 @@ NOT_KNOWN = Cost(dict.fromkeys(NAMES, UNKNOWN))
 
 
 def added(a: Planned, b: Planned) -> Planned:
-    """A sum, unknown if a part of it is."""
+    """A sum; unknown if either part is."""
     return UNKNOWN if isinstance(a, Unknown) or isinstance(b, Unknown) else a + b
 
 
@@ -64,37 +64,37 @@ def times(a: Planned, factor: float) -> Planned:
 
 
 def least(a: Planned, limit: Planned) -> Planned:
-    """The smaller one, where a limit is known: it bounds what is unknown as well."""
+    """The smaller value, if the limit is known: a limit also bounds an unknown amount."""
     if isinstance(limit, Unknown):
         return a
     return limit if isinstance(a, Unknown) else min(a, limit)
 
 
 def most(a: Planned, b: Planned) -> Planned:
-    """The larger one, unknown if either is."""
+    """The larger value; unknown if either is."""
     return UNKNOWN if isinstance(a, Unknown) or isinstance(b, Unknown) else max(a, b)
 
 
 def largest(costs: Iterable[Cost]) -> Cost:
-    """The most of each resource."""
-    found = NOTHING
+    """The maximum of each resource."""
+    maximum = NOTHING
     for cost in costs:
-        found = Cost({name: most(found[name], cost[name]) for name in NAMES})
-    return found
+        maximum = Cost({name: most(maximum[name], cost[name]) for name in NAMES})
+    return maximum
 
 
 def smallest(costs: Sequence[Cost]) -> Cost:
-    """The least of each resource, as far as it is known: nothing of what is not."""
-    found: dict[str, Planned] = {}
+    """The minimum of each resource; zero where some are unknown."""
+    minima: dict[str, Planned] = {}
     for name in NAMES:
         known = [amount for cost in costs if not isinstance(amount := cost[name], Unknown)]
-        found[name] = min(known) if len(known) == len(costs) else 0.0
-    return Cost(found)
+        minima[name] = min(known) if len(known) == len(costs) else 0.0
+    return Cost(minima)
 
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """What one attempt takes; `pause` is how long is waited around it."""
+    """The amounts of one attempt; `pause` is the waiting time around it."""
 
     tokens_in: Planned
     tokens_out: Planned
@@ -104,7 +104,7 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What is asked at one place: so many seconds and calls, so many at once, so many a minute."""
+    """The load on one place: seconds and calls in total, how many at once, how many per minute."""
 
     seconds: float
     calls: float
@@ -115,12 +115,12 @@ class Load:
         return Load(self.seconds + other.seconds, self.calls + other.calls, self.at_once, self.per_minute)
 
     def times(self, factor: float) -> "Load":
-        """So many times as much."""
+        """The load multiplied by a factor."""
         return Load(self.seconds * factor, self.calls * factor, self.at_once, self.per_minute)
 
     @property
     def lasts(self) -> float:
-        """The time it takes at least."""
+        """The minimum time it takes."""
         return max(self.seconds / self.at_once, 60 * self.calls / self.per_minute if self.per_minute else 0.0)
 
 
@@ -128,16 +128,16 @@ Loads = Mapping[str, Load]
 
 
 def loaded(parts: Iterable[Loads]) -> dict[str, Load]:
-    """What is asked at each place in all."""
-    found: dict[str, Load] = {}
+    """The total load on each place."""
+    totals: dict[str, Load] = {}
     for part in parts:
         for place, load in part.items():
-            found[place] = found[place] + load if place in found else load
-    return found
+            totals[place] = totals[place] + load if place in totals else load
+    return totals
 
 
 class Priced:
-    """A model, what attempts at it can take, and what they come to."""
+    """A model, the possible amounts of an attempt at it, and their cost."""
 
     name: str
     settings: ModelConfig
@@ -156,17 +156,17 @@ class Priced:
 
     @property
     def attempts(self) -> int:
-        """How often an attempt is made at most, until one is answered."""
+        """The maximum number of attempts per request."""
         return self.settings.retry.attempts
 
     @cached_property
     def simulated(self) -> Parameters | None:
-        """What its replies are drawn from; None: it is real."""
+        """The parameters its replies are drawn from; None: it is a real model."""
         return Parameters(**self.settings.simulate.model_dump()) if self.provider == "simulated" else None
 
     @cached_property
     def pause(self) -> float:
-        """How long is waited before an attempt at most: what failed is tried again later, and requests keep apart."""
+        """The maximum wait before an attempt: retries back off, and requests are rate limited."""
         retry = self.settings.retry
         if self.provider in ("local", "recorded") or (self.simulated and retry.attempts == 1):
             return 0.0
@@ -177,7 +177,7 @@ class Priced:
         return backing_off + (60 / per_minute if per_minute else 0.0)
 
     def on_average(self, purpose: str, tokens_in: Planned, tokens_out: int) -> Attempt:
-        """An attempt as expected."""
+        """An expected attempt."""
         if self.simulated is not None:
             amounts = simulated.on_average(self.simulated, purpose)
             return Attempt(amounts.tokens_in, amounts.tokens_out, amounts.seconds)
@@ -187,7 +187,7 @@ class Priced:
         return Attempt(tokens_in, min(tokens_out, self.longest), seconds)
 
     def at_most(self, purpose: str, tokens_in: Planned) -> Attempt:
-        """An attempt at worst: draws and recordings keep to no limit, and a model in this process to no time-out."""
+        """A worst-case attempt: simulated and recorded models respect no limit, and in-process models no time-out."""
         if self.simulated is not None:
             amounts = simulated.at_most(self.simulated, purpose)
             return Attempt(amounts.tokens_in, amounts.tokens_out, amounts.seconds, self.pause)
@@ -197,22 +197,22 @@ class Priced:
         return Attempt(tokens_in, self.longest, seconds, self.pause)
 
     def overrun(self, most: Cost) -> Cost:
-        """By how much an attempt may exceed what a budget reserved for it, if it takes `most` at worst."""
-        over = dict(NOTHING.amounts)
+        """By how much an attempt may exceed what a budget reserved for it, if it costs `most` at worst."""
+        excess = dict(NOTHING.amounts)
         if self.simulated is not None or self.provider == "recorded":
-            over = {name: most[name] for name in NAMES}
+            excess = {name: most[name] for name in NAMES}
         elif self.provider == "local":
-            over["seconds"] = UNKNOWN
-        return Cost(over | {"calls": 0.0})
+            excess["seconds"] = UNKNOWN
+        return Cost(excess | {"calls": 0.0})
 
     def load(self, attempt: Attempt, count: float) -> Loads:
-        """What so many attempts ask of the place where the model is; one that is drawn or recorded takes no time."""
+        """The load of `count` attempts on the model's place; simulated and recorded models take no time."""
         if self.provider in ("simulated", "recorded") or isinstance(attempt.seconds, Unknown):
             return {}
         if self.provider == "local":
             return {"local": Load(attempt.seconds * count, count, 1, None)}
-        lanes = concurrency_of(self._config, self.name), per_minute_of(self._config, self.name)
-        return {place_of(self._config, self.name): Load(attempt.seconds * count, count, *lanes)}
+        limits = concurrency_of(self._config, self.name), per_minute_of(self._config, self.name)
+        return {place_of(self._config, self.name): Load(attempt.seconds * count, count, *limits)}
 
     def cost(self, attempt: Attempt, *, at_worst: bool) -> Cost:
         """One attempt as an amount of each resource."""
@@ -225,39 +225,39 @@ class Priced:
                 for measure in row.measures:
                     total = added(total, getattr(attempt, measure))
                 amounts[row.name] = total
-        passing = 0.0 if self.provider in ("simulated", "recorded") else attempt.seconds
-        return Cost(amounts | {CLOCK: added(passing, attempt.pause)})
+        elapsed = 0.0 if self.provider in ("simulated", "recorded") else attempt.seconds
+        return Cost(amounts | {CLOCK: added(elapsed, attempt.pause)})
 
     def _rated(self, name: str, attempt: Attempt, *, at_worst: bool) -> Planned:
-        """By the rate; at worst with all or none of the prompt read from a cache, whichever is dearer."""
-        rate, way_in, way_out = self._rates.get(name), attempt.tokens_in, attempt.tokens_out
-        if rate is None or isinstance(way_in, Unknown) or isinstance(way_out, Unknown):
+        """The amount by the rate; at worst with all or none of the prompt cached, whichever is more expensive."""
+        rate, tokens_in, tokens_out = self._rates.get(name), attempt.tokens_in, attempt.tokens_out
+        if rate is None or isinstance(tokens_in, Unknown) or isinstance(tokens_out, Unknown):
             return UNKNOWN
-        tokens = math.ceil(way_in), math.ceil(way_out)
+        tokens = math.ceil(tokens_in), math.ceil(tokens_out)
         plain = rate.of(*tokens, 0)
         return max(plain, rate.of(*tokens, tokens[0])) if at_worst else plain
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """So many attempts at a model, each of which takes as much."""
+    """A number of equal attempts at a model."""
 
     model: Priced
     count: float
     attempt: Attempt
 
     def cost(self, *, at_worst: bool) -> Cost:
-        """What they take together."""
+        """Their total cost."""
         return self.model.cost(self.attempt, at_worst=at_worst).times(self.count)
 
 
 def total(asked: Iterable[Asked], reviews: float, *, at_worst: bool) -> Cost:
-    """What all of it takes, with so many reviews."""
+    """The total cost of all attempts, with this many reviews."""
     counts: dict[tuple[str, Attempt], Asked] = {}
     for part in asked:
         key = part.model.name, part.attempt
         counts[key] = replace(part, count=part.count + (counts[key].count if key in counts else 0))
-    found = Cost(NOTHING.amounts | {"reviews": reviews})
+    cost = Cost(NOTHING.amounts | {"reviews": reviews})
     for part in counts.values():
-        found += part.cost(at_worst=at_worst)
-    return found
+        cost += part.cost(at_worst=at_worst)
+    return cost

@@ -1,6 +1,6 @@
-"""How long a player's prompts are: of each item as they begin, and by how much they can grow.
+"""The sizes of a player's prompts: per item as they start, and by how much they can grow.
 
-At worst a byte is a token, and a reply that is quoted is as many tokens as a reply may have.
+In the worst case a byte is a token, and a quoted reply has the maximum number of tokens of a reply.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,17 +15,17 @@ from mashq.protocol.resources import MEASURES, Amount, Spend
 from mashq.protocol.state import Observation, Snapshot
 from mashq.runs.setup import prompts_of, rules_of, selection_of
 
-FRAME = 500  # bytes around a prompt: the schema of the reply, roles, and what else a wire format adds
-HUGE = 1e15  # no number in a prompt is written with more digits than this one
-ROLES = 16  # bytes that say whose two messages are
+FRAME = 500  # bytes around a prompt: the reply's schema, roles, and other additions of a wire format
+HUGE = 1e15  # no number in a prompt has more digits than this one
+ROLES = 16  # bytes for the roles of two messages
 NONE = Item("", "")
-TOLD, KEYS = 200, 100  # bytes of an observation in a loop, and of the keys that are asked for again, at most
+TOLD, KEYS = 200, 100  # maximum bytes of an observation in a loop, and of the keys listed when asking again
 
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """Bytes of prompts: by item those of an answer and of a review, without what they quote; those of a decision, in
-    the middle of a match and at most; what asking again and a turn of a loop add, without what they quote. `quotes`
+    """Bytes of prompts: per item those of an answer and of a review, without quoted replies; those of a decision, in
+    the middle of a match and at most; what asking again and a turn of a loop add, without quoted replies. `quotes`
     is how often a review quotes the answer."""
 
     answers: tuple[int, ...]
@@ -41,26 +41,26 @@ def sizes_of(config: Config, player: PlayerConfig, spec: AgentSpec, items: Seque
     """The sizes of a player's prompts in a match."""
     texts, selection, task = prompts_of(config, player), selection_of(config, player), config.task.kind
     shown = [selection.of(item) for item in items]
-    middle = policy_fields(_middle(config, player, items, work), task)
-    longest = policy_fields(_longest(config, player, items, work), task)
+    middle = policy_fields(_middle_state(config, player, items, work), task)
+    longest = policy_fields(_longest_state(config, player, items, work), task)
     return Sizes(
-        tuple(_filled(texts, spec.answer_prompt, longest, item) for item in shown),
-        tuple(_filled(texts, spec.review_prompt, longest, item) for item in shown),
-        _filled(texts, "policy", middle),
-        _filled(texts, "policy", longest),
-        _filled(texts, "again", longest) + ROLES,
-        _filled(texts, "observe", longest) + ROLES,
+        tuple(_prompt_size(texts, spec.answer_prompt, longest, item) for item in shown),
+        tuple(_prompt_size(texts, spec.review_prompt, longest, item) for item in shown),
+        _prompt_size(texts, "policy", middle),
+        _prompt_size(texts, "policy", longest),
+        _prompt_size(texts, "again", longest) + ROLES,
+        _prompt_size(texts, "observe", longest) + ROLES,
         texts.texts[spec.review_prompt].count("${answer}"),
     )
 
 
-def _filled(texts: Prompts, name: str, state: Mapping[str, str], item: Item = NONE) -> int:
-    """Bytes of a prompt without the answer in it."""
+def _prompt_size(texts: Prompts, name: str, state: Mapping[str, str], item: Item = NONE) -> int:
+    """The bytes of a prompt without the answer in it."""
     values = {**item_fields(item), "answer": "", "h": "0.0000", "told": "." * TOLD, "keys": "." * KEYS}
     return len(texts.fill(name, {**state, **values}).encode("utf-8", "replace"))
 
 
-def _middle(config: Config, player: PlayerConfig, items: Sequence[Item], work: Workload) -> Observation:
+def _middle_state(config: Config, player: PlayerConfig, items: Sequence[Item], work: Workload) -> Observation:
     """A state in the middle of the match."""
     return Observation(
         step="decide",
@@ -85,13 +85,13 @@ def _middle(config: Config, player: PlayerConfig, items: Sequence[Item], work: W
     )
 
 
-def _longest(config: Config, player: PlayerConfig, items: Sequence[Item], work: Workload) -> Observation:
-    """A state of which every number is long, the ids are the longest, and every rival is shown."""
+def _longest_state(config: Config, player: PlayerConfig, items: Sequence[Item], work: Workload) -> Observation:
+    """A state with the longest possible numbers and ids, and with every rival shown."""
     item = max(items, key=lambda item: len(item.id.encode("utf-8", "replace")))
     vision, count = config.rules.vision, round(HUGE)
     fields = tuple((name, HUGE + 0.125) for name in vision.show)
     rivals = [rival.name for rival in config.players if rival is not player]
-    middle = _middle(config, player, items, work)
+    middle = _middle_state(config, player, items, work)
     return Observation(
         step="decide",
         round=count,

@@ -1,7 +1,8 @@
 """What a season would cost: the sum over its matches, each planned with its own configuration.
 
-The matches are those that `runs.seasons` says a run is made of. Who meets whom in a Swiss tournament is known only
-when it is played: a player is expected to meet all others alike, and at worst it always meets the dearest to meet.
+The matches are those that `runs.seasons` lists for a run. The pairings of a Swiss tournament are known only when it
+is played: a player is expected to meet all others equally often, and in the worst case always meets the most
+expensive one.
 """
 
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
@@ -29,7 +30,7 @@ ALONE: Mapping[str, Any] = {"kind": "match", "trials": 1}
 
 @dataclass(frozen=True, slots=True)
 class PlayerPlan:
-    """A player in all its matches, of which there are so many at most; asks and attempts as in PlayerInMatch."""
+    """A player in all its matches (`matches` is the maximum number); asks and attempts as in PlayerInMatch."""
 
     name: str
     model: str
@@ -41,8 +42,8 @@ class PlayerPlan:
 
 @dataclass(frozen=True, slots=True)
 class PartPlan:
-    """The matches of a season that are alike but for the trial and who sits where: those of a variation, a vision, a
-    condition, a pairing."""
+    """The matches of a season that differ only in the trial and the seating: those of a variation, a vision, a
+    condition or a pairing."""
 
     name: str
     matches: int
@@ -52,8 +53,8 @@ class PartPlan:
 
 @dataclass(frozen=True, slots=True)
 class SeasonPlan:
-    """What all of it takes, the judge's calls included, and how long: as expected and at worst. `paired_later`: who
-    meets whom depends on the results."""
+    """The total cost, including the judge's calls, and the duration: expected and worst case. `paired_later`: the
+    pairings depend on the results."""
 
     kind: str
     items: int
@@ -70,7 +71,7 @@ class SeasonPlan:
 
 @dataclass(frozen=True, slots=True)
 class _Planned:
-    """A match of a season that is played so many times."""
+    """A match of a season and how many times it is played."""
 
     fixture: Fixture
     match: MatchPlan
@@ -88,75 +89,78 @@ def plan(
     planner = _Planner(config, items)
     if season.get("system") == "swiss":
         return planner.swiss(season["rounds"], trials)
-    said = {**season, "items": len(items), "trials": trials if done else 1}
-    each = 1 if done else trials
-    found = [
-        planner.match(fixture, each)
-        for batch in batches(config, said, _unplayed)
+    described = {**season, "items": len(items), "trials": trials if done else 1}
+    repeats = 1 if done else trials
+    matches = [
+        planner.match(fixture, repeats)
+        for batch in batches(config, described, _unplayed)
         for fixture in batch
         if fixture.id not in done
     ]
-    return planner.season(str(season["kind"]), trials, found)
+    return planner.season(str(season["kind"]), trials, matches)
 
 
 class _Planner:
-    """Plans matches, each player once in each setting."""
+    """Plans matches, computing each player once per setting."""
 
     def __init__(self, config: Config, items: Sequence[Item]) -> None:
         self._config, self._items = config, items
         self._players: dict[tuple[object, ...], PlayerInMatch] = {}
 
     def match(self, fixture: Fixture, count: float) -> _Planned:
-        """One match, as often as it is played."""
+        """One match, repeated `count` times."""
         config = fixture.config
         players = [self._player(fixture, seat) for seat in range(len(config.players))]
         return _Planned(fixture, plan_match(config, players), count)
 
     def _player(self, fixture: Fixture, seat: int) -> PlayerInMatch:
-        """A player in its seat: of its rivals it matters how many they are and how long their names."""
+        """A player in its seat: only the number of its rivals and the length of their names matter."""
         config = fixture.config
         player = config.players[seat]
-        key = _settings(fixture.cell), player.name, len(config.players), _bytes(config.players)
+        key = _settings(fixture.cell), player.name, len(config.players), _name_bytes(config.players)
         if key not in self._players:
             self._players[key] = plan_player(config, player, self._items)
         return self._players[key]
 
-    def season(self, kind: str, trials: int, found: Sequence[_Planned]) -> SeasonPlan:
+    def season(self, kind: str, trials: int, planned: Sequence[_Planned]) -> SeasonPlan:
         """The sums over the matches of a season."""
         expected = worst = NOTHING
         parts: dict[str, list[_Planned]] = {}
-        for one in found:
-            expected, worst = expected + one.match.expected.times(one.count), worst + one.match.worst.times(one.count)
-            parts.setdefault(self._part(kind, one.fixture), []).append(one)
+        for entry in planned:
+            expected, worst = (
+                expected + entry.match.expected.times(entry.count),
+                worst + entry.match.worst.times(entry.count),
+            )
+            parts.setdefault(self._part(kind, entry.fixture), []).append(entry)
         return SeasonPlan(
             kind,
             len(self._items),
             trials,
-            round(sum(one.count for one in found)),
-            tuple(self._by_player(found)),
-            _referee(found),
-            tuple(_part_plan(name, own) for name, own in parts.items()) if len(parts) > 1 else (),
+            round(sum(entry.count for entry in planned)),
+            tuple(self._by_player(planned)),
+            _referee(planned),
+            tuple(_part_plan(name, entries) for name, entries in parts.items()) if len(parts) > 1 else (),
             expected,
             worst,
-            (_lasts(found), worst[CLOCK]),
+            (_duration(planned), worst[CLOCK]),
         )
 
     def _part(self, kind: str, fixture: Fixture) -> str:
-        """Which part of a season a match belongs to: its pairing, whoever sits first, or its settings."""
+        """The part of a season a match belongs to: its pairing in any order, or its settings."""
         if kind == "tournament":
-            return ", ".join(self._config.players[at].name for at in sorted(_seats(fixture)))
+            return ", ".join(self._config.players[seat].name for seat in sorted(_seats(fixture)))
         return " ".join(f"{name}={value}" for name, value in fixture.cell if name != "seats")
 
-    def _by_player(self, found: Sequence[_Planned]) -> Iterator[PlayerPlan]:
-        """Each player over the matches in which it sits; one that plays against itself sits there twice."""
+    def _by_player(self, planned: Sequence[_Planned]) -> Iterator[PlayerPlan]:
+        """Each player over the matches it plays in; a player that plays against itself counts twice."""
         names: dict[str, list[tuple[PlayerInMatch, str, float]]] = {}
-        for one in found:
-            fixture = one.fixture
+        for entry in planned:
+            fixture = entry.fixture
             seats = _seats(fixture)
-            for at, player in enumerate(fixture.config.players):
-                name = self._config.players[seats[at]].name if seats else player.name
-                names.setdefault(name, []).append((one.match.players[at], player.model, one.count))
-        order = {player.name: at for at, player in enumerate(self._config.players)}
+            for index, player in enumerate(fixture.config.players):
+                name = self._config.players[seats[index]].name if seats else player.name
+                names.setdefault(name, []).append((entry.match.players[index], player.model, entry.count))
+        order = {player.name: index for index, player in enumerate(self._config.players)}
         for name, rows in sorted(names.items(), key=lambda own: order.get(own[0], len(order))):
             expected = worst = NOTHING
             for own, _, count in rows:
@@ -171,36 +175,43 @@ class _Planner:
             )
 
     def swiss(self, rounds: int, trials: int) -> SeasonPlan:
-        """Rounds of pairs, each in both orders; with an odd number one sits out, at worst always the cheapest."""
+        """Rounds of pairs, each in both orders; with an odd number one player sits out, in the worst case always the
+        cheapest."""
         count = len(self._config.players)
         share = 2 * (count // 2) * trials / (count * (count - 1))
-        a_round = [self.match(self._seated(seats), share) for seats in permutations(range(count), 2)]
-        usual = self.season("tournament", trials, [replace(one, count=share * rounds) for one in a_round])
-        matches, players, bills, judged = 2 * rounds * trials, list[PlayerPlan](), list[Cost](), NOTHING
-        for at, own in enumerate(usual.players):
-            mine = [one.match.players[_seats(one.fixture).index(at)] for one in a_round if at in _seats(one.fixture)]
-            dearest = largest(seat.worst for seat in mine).times(matches)
-            verdicts = largest(seat.verdicts.worst for seat in mine).times(matches)
-            players.append(replace(own, matches=matches, worst=dearest))
-            bills.append(dearest + verdicts)
-            judged += verdicts
-        worst = reduce(Cost.__add__, bills if count % 2 == 0 else [*bills, smallest(bills).times(-1)])
+        pairings = [self.match(self._fixture_of(seats), share) for seats in permutations(range(count), 2)]
+        expected = self.season("tournament", trials, [replace(pairing, count=share * rounds) for pairing in pairings])
+        matches, players, worst_costs, judging = 2 * rounds * trials, list[PlayerPlan](), list[Cost](), NOTHING
+        for index, player in enumerate(expected.players):
+            appearances = [
+                pairing.match.players[_seats(pairing.fixture).index(index)]
+                for pairing in pairings
+                if index in _seats(pairing.fixture)
+            ]
+            dearest = largest(seat.worst for seat in appearances).times(matches)
+            verdicts = largest(seat.verdicts.worst for seat in appearances).times(matches)
+            players.append(replace(player, matches=matches, worst=dearest))
+            worst_costs.append(dearest + verdicts)
+            judging += verdicts
+        worst = reduce(
+            Cost.__add__, worst_costs if count % 2 == 0 else [*worst_costs, smallest(worst_costs).times(-1)]
+        )
         return replace(
-            usual,
+            expected,
             players=tuple(players),
-            referee=None if usual.referee is None else (usual.referee[0], judged),
+            referee=None if expected.referee is None else (expected.referee[0], judging),
             parts=(),
             worst=worst,
-            lasts=(times(_lasts(a_round), rounds), worst[CLOCK]),
+            lasts=(times(_duration(pairings), rounds), worst[CLOCK]),
             paired_later=True,
         )
 
-    def _seated(self, seats: tuple[int, ...]) -> Fixture:
-        players = [self._config.players[at] for at in seats]
+    def _fixture_of(self, seats: tuple[int, ...]) -> Fixture:
+        players = [self._config.players[seat] for seat in seats]
         return Fixture("", 0, self._config.model_copy(update={"players": players}), cell=(("seats", seats),))
 
 
-def _bytes(players: Sequence[PlayerConfig]) -> int:
+def _name_bytes(players: Sequence[PlayerConfig]) -> int:
     return sum(len(player.name.encode("utf-8", "replace")) for player in players)
 
 
@@ -209,12 +220,12 @@ def _unplayed(match: str) -> NoReturn:
 
 
 def _seats(fixture: Fixture) -> tuple[int, ...]:
-    """Which players of the season sit in a match; nothing where it is all of them."""
+    """The indices of the season's players in a match; empty if all of them play."""
     return dict(fixture.cell).get("seats", ())
 
 
 def _settings(cell: Cell) -> Cell:
-    """What sets a match apart but for who sits where."""
+    """What distinguishes a match apart from the seating."""
     return tuple((name, _hashable(value)) for name, value in cell if name != "seats")
 
 
@@ -222,42 +233,49 @@ def _hashable(value: object) -> object:
     return value if isinstance(value, Hashable) else repr(value)
 
 
-def _part_plan(name: str, found: Sequence[_Planned]) -> PartPlan:
+def _part_plan(name: str, planned: Sequence[_Planned]) -> PartPlan:
     expected = worst = NOTHING
-    for one in found:
-        expected, worst = expected + one.match.expected.times(one.count), worst + one.match.worst.times(one.count)
-    return PartPlan(name, round(sum(one.count for one in found)), expected, worst)
+    for entry in planned:
+        expected, worst = (
+            expected + entry.match.expected.times(entry.count),
+            worst + entry.match.worst.times(entry.count),
+        )
+    return PartPlan(name, round(sum(entry.count for entry in planned)), expected, worst)
 
 
-def _referee(found: Sequence[_Planned]) -> tuple[Cost, Cost] | None:
-    """What judges and guides that are models take, where there are any."""
-    if not any(model_of(name) for one in found for name in (one.fixture.config.judge, one.fixture.config.guided_by)):
+def _referee(planned: Sequence[_Planned]) -> tuple[Cost, Cost] | None:
+    """The cost of judges and guides that are models, if any."""
+    if not any(
+        model_of(name) for entry in planned for name in (entry.fixture.config.judge, entry.fixture.config.guided_by)
+    ):
         return None
     expected = worst = NOTHING
-    for one in found:
-        for own in one.match.players:
-            expected += own.verdicts.expected.times(one.count)
-            worst += own.verdicts.worst.times(one.count)
+    for entry in planned:
+        for player in entry.match.players:
+            expected += player.verdicts.expected.times(entry.count)
+            worst += player.verdicts.worst.times(entry.count)
     return expected, worst
 
 
 def _repeats(players: Sequence[PlayerInMatch]) -> tuple[int, int] | None:
-    """How often a call is sent at most; None where that is known only when it plays."""
-    if not all(own.known for own in players):
+    """How often a call is sent at most; None if that is not known in advance."""
+    if not all(player.known for player in players):
         return None
-    return max(own.asks for own in players), max(own.attempts for own in players)
+    return max(player.asks for player in players), max(player.attempts for player in players)
 
 
-def _lasts(found: Sequence[_Planned]) -> Planned:
-    """How long matches are expected to last that are played side by side here: as the longest, as all of them so many
-    at a time, or as the busiest place that they ask."""
+def _duration(planned: Sequence[_Planned]) -> Planned:
+    """The expected duration of matches that are played concurrently here: the maximum of the longest match, the total
+    divided by the concurrency, and the busiest place."""
     lengths: list[tuple[float, float]] = []
-    for one in found:
-        if isinstance(one.match.lasts, Unknown):
+    for entry in planned:
+        if isinstance(entry.match.lasts, Unknown):
             return UNKNOWN
-        lengths.append((one.match.lasts, one.count))
-    at_once = most_at_once([one.fixture for one in found])
-    places = loaded({place: load.times(one.count) for place, load in one.match.loads.items()} for one in found)
+        lengths.append((entry.match.lasts, entry.count))
+    at_once = most_at_once([entry.fixture for entry in planned])
+    places = loaded(
+        {place: load.times(entry.count) for place, load in entry.match.loads.items()} for entry in planned
+    )
     together = sum(length * count for length, count in lengths) / at_once
     return max(
         [max((length for length, _ in lengths), default=0.0), together, *(load.lasts for load in places.values())]
