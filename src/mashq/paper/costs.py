@@ -1,4 +1,4 @@
-"""What an experiment takes at full size: the calls and tokens that the paper prints, at today's list prices."""
+"""What an experiment costs at full size: the calls and tokens that the paper prints, at current list prices."""
 
 from collections.abc import Mapping
 
@@ -9,64 +9,67 @@ from mashq.paper.simulated import model_of, tokens_in_and_out
 
 
 def plan(models: Mapping[str, str] = MODELS) -> PaperPlan:
-    """Every experiment, and all of them; `models` are the names under which models are asked."""
-    found = [cost(one, models) for one in experiments().values()]
-    own = [one for one in found if not one.shares]
+    """The cost of every experiment and of all together; `models` maps the paper's model names to those asked."""
+    costs = [cost(entry, models) for entry in experiments().values()]
+    played = [entry for entry in costs if not entry.shares]
     return PaperPlan(
-        experiments=found,
-        calls=sum(one.calls for one in own),
-        tokens=sum(one.tokens_in + one.tokens_out for one in own),
-        dollars=sum(one.dollars for one in own),
-        unpriced=sorted({name for one in own for name in one.unpriced}),
+        experiments=costs,
+        calls=sum(entry.calls for entry in played),
+        tokens=sum(entry.tokens_in + entry.tokens_out for entry in played),
+        dollars=sum(entry.dollars for entry in played),
+        unpriced=sorted({name for entry in played for name in entry.unpriced}),
     )
 
 
-def cost(found: Experiment, models: Mapping[str, str] = MODELS) -> PaperCost:
-    """What one experiment takes; nothing where it shows the matches of others."""
+def cost(experiment: Experiment, models: Mapping[str, str] = MODELS) -> PaperCost:
+    """The cost of one experiment; zero if it only shows the matches of others."""
     calls = tokens_in = tokens_out = dollars = 0.0
     unpriced: set[str] = set()
     assumed = False
-    for group in () if found.of else found.groups:
-        for at, label in enumerate(group.labels):
-            row = group.printed[at] if group.printed else None
-            made, into, out, guessed = _taken(found, label, {} if row is None else row.figures)
-            assumed = assumed or guessed
-            calls, tokens_in, tokens_out = calls + made, tokens_in + into, tokens_out + out
+    for group in () if experiment.of else experiment.groups:
+        for index, label in enumerate(group.labels):
+            row = group.printed[index] if group.printed else None
+            row_calls, row_in, row_out, estimated = _row_cost(experiment, label, {} if row is None else row.figures)
+            assumed = assumed or estimated
+            calls, tokens_in, tokens_out = calls + row_calls, tokens_in + row_in, tokens_out + row_out
             model = models[model_of(label, row)]
-            price = _dollars(model, into, out)
+            price = _dollars(model, row_in, row_out)
             dollars += price or 0.0
             unpriced |= {model} if price is None else set()
-    times = found.trials
+    trials = experiment.trials
     return PaperCost(
-        name=found.name,
-        kind=found.what,
-        title=found.title,
-        command=f"mashq paper play {found.name}",
-        shares=list(found.of),
-        matches=0 if found.of else len(found.groups) * times,
-        items=found.items,
-        calls=calls * times,
-        tokens_in=tokens_in * times,
-        tokens_out=tokens_out * times,
-        dollars=dollars * times,
+        name=experiment.name,
+        kind=experiment.what,
+        title=experiment.title,
+        command=f"mashq paper play {experiment.name}",
+        shares=list(experiment.of),
+        matches=0 if experiment.of else len(experiment.groups) * trials,
+        items=experiment.items,
+        calls=calls * trials,
+        tokens_in=tokens_in * trials,
+        tokens_out=tokens_out * trials,
+        dollars=dollars * trials,
         unpriced=sorted(unpriced),
         assumed=assumed,
     )
 
 
-def _taken(found: Experiment, label: str, figures: Mapping[str, float | None]) -> tuple[float, float, float, bool]:
-    """Calls, tokens in and out of a row; what it does not print goes by GPT-4o-mini's calls of the main table."""
+def _row_cost(
+    experiment: Experiment, label: str, figures: Mapping[str, float | None]
+) -> tuple[float, float, float, bool]:
+    """Calls, input and output tokens of a row; what it does not print is estimated from GPT-4o-mini's calls in the
+    main table."""
     main = main_figures(label)
     main_calls = main["calls"] or 1.0
     reviews = figures.get("reviews")
     calls = figures.get("calls")
     if calls is None:
-        a_review = (main["reviews"] or 0.0) / (main_calls - (main["reviews"] or 0.0)) * 2
+        reviews_per_item = (main["reviews"] or 0.0) / (main_calls - (main["reviews"] or 0.0)) * 2
         steps = 1 if label.startswith("ReAct") else 2
-        calls = steps * found.items + (found.items * a_review if reviews is None else reviews)
-    both = tokens_in_and_out(figures, label)
-    if both is not None:
-        return calls, *both, figures.get("tokens_in") is None
+        calls = steps * experiment.items + (experiment.items * reviews_per_item if reviews is None else reviews)
+    tokens = tokens_in_and_out(figures, label)
+    if tokens is not None:
+        return calls, *tokens, figures.get("tokens_in") is None
     return (
         calls,
         calls * (main["tokens_in"] or 0.0) / main_calls,
@@ -76,7 +79,7 @@ def _taken(found: Experiment, label: str, figures: Mapping[str, float | None]) -
 
 
 def _dollars(model: str, tokens_in: float, tokens_out: float) -> float | None:
-    """What tokens cost at a model's list price; nothing at one that runs here; None where it has no price."""
+    """The cost of tokens at a model's list price; zero for local models; None if it has no price."""
     provider, _, name = model.partition("/")
     if provider in ("local", "simulated", "recorded", "ollama", "vllm"):
         return 0.0

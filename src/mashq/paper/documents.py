@@ -1,4 +1,4 @@
-"""What `mashq paper list`, `plan`, `play` and `show` say with --json."""
+"""The documents that `mashq paper list`, `plan`, `play` and `show` print with --json."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field

@@ -1,6 +1,6 @@
-"""Which experiments the paper has, what each of them plays, and what it prints.
+"""The experiments of the paper, what each of them plays, and its printed figures.
 
-The table is `experiments.toml`, the configurations are `configs/*.yaml`, and the printed figures those of
+The table is `experiments.toml`, the configurations are `configs/*.yaml`, and the printed figures are those of
 `mashq paper`: `analysis/paper_figures.json`.
 """
 
@@ -16,7 +16,7 @@ from mashq.config import Config, nearest, parse
 from mashq.errors import ConfigError
 
 What = Literal["table", "figure", "ablation", "validation"]
-ITEMS = 813  # passages of a match, at most: those that a bracket of models all answered
+ITEMS = 813  # maximum passages of a match: those that all models of a bracket answered
 FIGURES = ("h_before_review", "h", "calls", "tokens", "tokens_in", "tokens_out", "reviews", "seconds", "penalty", "q")
 MODELS: Mapping[str, str] = {
     "GPT-4o-mini": "openai/gpt-4o-mini",
@@ -29,12 +29,12 @@ MODELS: Mapping[str, str] = {
     "Grok-3-beta": "xai/grok-3-beta",
 }
 AGENTS = ("q-agent", "react")
-MAIN = "gpt-4o-mini"  # the match whose figures stand for GPT-4o-mini where a table does not print them
+MAIN = "gpt-4o-mini"  # the match whose figures are used for GPT-4o-mini if a table does not print them
 
 
 @dataclass(frozen=True, slots=True)
 class Printed:
-    """A row as the paper prints it; what it leaves out is None. `sd` are standard deviations over trials."""
+    """A row as printed in the paper; missing values are None. `sd` are standard deviations over trials."""
 
     player: str
     figures: Mapping[str, float | None]
@@ -43,14 +43,14 @@ class Printed:
 
     @property
     def items(self) -> float | None:
-        """How many items the match had: calls = 2 x items + reviews."""
+        """The number of items of the match: calls = 2 x items + reviews."""
         calls, reviews = self.figures["calls"], self.figures["reviews"]
         return None if calls is None or reviews is None else (calls - reviews) / 2
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """One match: the labels of its rows and, where the paper prints any, its printed rows."""
+    """One match: the labels of its rows and, if the paper prints any, its printed rows."""
 
     labels: Sequence[str]
     printed: Sequence[Printed]
@@ -60,8 +60,8 @@ class Group:
 class Experiment:
     """A table, figure or ablation of the paper.
 
-    `over` are the settings that it sweeps, by the paper's names of models; `of` the experiments whose matches it
-    shows instead of playing any. `mean`: its rows are means over the players of a match.
+    `over` are the settings it sweeps, using the paper's model names; `of` are the experiments whose matches it shows
+    instead of playing any. `mean`: its rows are means over the players of a match.
     """
 
     name: str
@@ -84,18 +84,18 @@ class Experiment:
 
     @property
     def configuration(self) -> str:
-        """Its configuration, as it stands in the package."""
+        """The text of its configuration file in the package."""
         return files("mashq.paper").joinpath("configs", f"{self.name}.yaml").read_text("utf-8")
 
     def config(self, overrides: Sequence[str] = ()) -> Config:
-        """The same, read, with `key=value` overrides."""
+        """The parsed configuration, with `key=value` overrides."""
         return parse(self.configuration, f"the configuration of {self.name}", overrides)
 
     def season(self, models: Mapping[str, str] = MODELS) -> dict[str, Any]:
-        """What is played, as a run's manifest says it; `models` are the names under which models are asked."""
+        """What is played, in the form of a run's manifest; `models` maps the paper's model names to those asked."""
         if not self.over:
             return {"kind": "match", "trials": self.trials}
-        named = [[key, [_named(value, models) for value in values]] for key, values in self.over]
+        named = [[key, [_with_models(value, models) for value in values]] for key, values in self.over]
         return {"kind": "sweep", "trials": self.trials, "over": named}
 
     @property
@@ -103,19 +103,21 @@ class Experiment:
         """The command that plays its configuration."""
         if not self.over:
             return f"run {self.name}.yaml" + (f" --trials {self.trials}" if self.trials > 1 else "")
-        said: list[str] = []
+        arguments: list[str] = []
         for key, values in self.season()["over"]:
             if "," in key:
-                said.append(f"--with '{key}={','.join('[' + ','.join(map(str, value)) + ']' for value in values)}'")
+                arguments.append(
+                    f"--with '{key}={','.join('[' + ','.join(map(str, value)) + ']' for value in values)}'"
+                )
             else:
-                said.append(f"--over {key}={','.join(map(str, values))}")
-        return " ".join([f"sweep {self.name}.yaml", *said])
+                arguments.append(f"--over {key}={','.join(map(str, values))}")
+        return " ".join([f"sweep {self.name}.yaml", *arguments])
 
 
-def _named(value: Any, models: Mapping[str, str]) -> Any:
-    """A value of a setting, with models under the names by which they are asked."""
+def _with_models(value: Any, models: Mapping[str, str]) -> Any:
+    """A setting's value with the paper's model names replaced by those asked."""
     if isinstance(value, list):
-        return [_named(one, models) for one in cast(list[Any], value)]
+        return [_with_models(element, models) for element in cast(list[Any], value)]
     return models.get(value, value) if isinstance(value, str) else value
 
 
@@ -127,30 +129,30 @@ def experiments() -> Mapping[str, Experiment]:
 
 
 def experiment(name: str) -> Experiment:
-    """The experiment with a name."""
-    found = experiments()
-    if name not in found:
-        raise ConfigError(f"the paper has no {name!r}{nearest(name, list(found))}")
-    return found[name]
+    """The experiment with this name; raises ConfigError if there is none."""
+    known = experiments()
+    if name not in known:
+        raise ConfigError(f"the paper has no {name!r}{nearest(name, list(known))}")
+    return known[name]
 
 
 def named(names: Sequence[str]) -> list[Experiment]:
-    """The experiments with these names; `all` is every one."""
+    """The experiments with these names; `all` selects every one."""
     return list(experiments().values()) if "all" in names else [experiment(name) for name in dict.fromkeys(names)]
 
 
 def _experiment(row: Mapping[str, Any]) -> Experiment:
-    rest = {key: value for key, value in row.items() if key not in ("with", "over", "groups")}
+    fields = {key: value for key, value in row.items() if key not in ("with", "over", "groups")}
     groups = tuple(
         Group(group["labels"], _rows(group["printed"]) if "printed" in group else ()) for group in row["groups"]
     )
     over = [(key, [_pair(value) for value in values]) for key, values in row.get("with", [])]
     over += [(key, values) for key, values in row.get("over", [])]
-    return Experiment(**rest, groups=groups, over=over)
+    return Experiment(**fields, groups=groups, over=over)
 
 
 def _pair(value: str | list[str]) -> list[str]:
-    """What two players have; one value is that of both."""
+    """The values of two players; a single value applies to both."""
     return value if isinstance(value, list) else [value, value]
 
 
@@ -161,16 +163,16 @@ def figures() -> Mapping[str, Any]:
 
 
 def _rows(matches: str | Sequence[str]) -> tuple[Printed, ...]:
-    """The printed rows of a match, or of several that stand in one table."""
+    """The printed rows of a match, or of several that share a table."""
     wanted = [matches] if isinstance(matches, str) else matches
-    found = figures()
-    places = ("counts", "penalties", "trials", "not_recomputable")
+    printed = figures()
+    sections = ("counts", "penalties", "trials", "not_recomputable")
     rows: list[Printed] = []
     for match in wanted:
-        for place in places:
-            own = [_printed(row) for row in found[place] if row["match"] == match]
-            if own:
-                rows += own
+        for section in sections:
+            match_rows = [_printed(row) for row in printed[section] if row["match"] == match]
+            if match_rows:
+                rows += match_rows
                 break
     return tuple(rows)
 
@@ -182,6 +184,6 @@ def _printed(row: Mapping[str, Any]) -> Printed:
 
 
 def main_figures(player: str) -> Mapping[str, float | None]:
-    """What the paper prints of GPT-4o-mini in its main table, for players of which it prints less."""
+    """What the paper prints for GPT-4o-mini in its main table, for players it prints less about."""
     first, second = _rows(MAIN)
     return second.figures if player.endswith("B") else first.figures

@@ -1,4 +1,4 @@
-"""Playing an experiment: with the paper's models, with one's own, or simulated. Each has a run of its own."""
+"""Play an experiment: with the paper's models, with other models, or simulated. Each has its own run."""
 
 import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -21,7 +21,7 @@ Player = Callable[[Path, Config, Callable[[Any], Awaitable[Season]]], Season]
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """How experiments are played: how many items, by which models, scored by what, on which data."""
+    """How experiments are played: number of items, models, detector and data."""
 
     limit: int | None = None
     trials: int | None = None
@@ -34,12 +34,12 @@ class Choices:
 
 
 def models_named(options: Sequence[str]) -> dict[str, str]:
-    """`--model` options as the models to ask: `gpt-4o-mini=local/…` for one of the paper's, `local/…` for all."""
-    found = dict(MODELS)
+    """Parse `--model` options: `gpt-4o-mini=local/…` replaces one of the paper's models, `local/…` all of them."""
+    models = dict(MODELS)
     for option in options:
         theirs, equals, ours = option.partition("=")
         if not equals:
-            found = dict.fromkeys(found, option)
+            models = dict.fromkeys(models, option)
             continue
         by_name = {name.lower(): name for name in MODELS}
         if theirs.lower() not in by_name or not ours:
@@ -47,55 +47,57 @@ def models_named(options: Sequence[str]) -> dict[str, str]:
                 f"--model {option!r}: write it as MODEL for all, or as one of the paper's with yours, for example "
                 f"gpt-4o-mini=ollama/llama3{nearest(theirs.lower(), list(by_name))}"
             )
-        found[by_name[theirs.lower()]] = ours
-    return found
+        models[by_name[theirs.lower()]] = ours
+    return models
 
 
-def play(found: Experiment, out: Path, choices: Choices, player: Player) -> list[Season]:
-    """The runs of an experiment, below `out`; one that is there is gone on with."""
-    return [_played(experiment(name), out / name, choices, player) for name in found.plays]
+def play(selected: Experiment, out: Path, choices: Choices, player: Player) -> list[Season]:
+    """The runs of an experiment, under `out`; an existing run is continued."""
+    return [_play_one(experiment(name), out / name, choices, player) for name in selected.plays]
 
 
-def played(found: Experiment, out: Path) -> list[Season]:
-    """The runs of an experiment that are there; none where one is missing."""
-    paths = [out / name for name in found.plays]
+def played(selected: Experiment, out: Path) -> list[Season]:
+    """The existing runs of an experiment; empty if one is missing."""
+    paths = [out / name for name in selected.plays]
     return [load_season(path) for path in paths] if all(os.path.exists(path / MANIFEST) for path in paths) else []
 
 
-def _played(found: Experiment, out: Path, choices: Choices, player: Player) -> Season:
+def _play_one(selected: Experiment, out: Path, choices: Choices, player: Player) -> Season:
     with TemporaryDirectory(prefix="mashq-") as folder:
-        config, season = chosen(found, choices, Path(folder))
+        config, season = chosen(selected, choices, Path(folder))
         if not os.path.exists(out / MANIFEST):
             return player(out, config, lambda show: run(config, out, season=season, show=show))
-        _same(out, config, season)
+        _check_same(out, config, season)
         return player(out, config, lambda show: resume(out, show=show))
 
 
-def _same(out: Path, config: Config, season: Mapping[str, Any]) -> None:
-    """Refuse to go on with a run of other settings; where its items were drawn up does not matter."""
-    before = load_season(out)
-    known = [dumped["task"].pop("data") and dumped for dumped in (before.config.model_dump(), config.model_dump())]
-    said = {key: value for key, value in before.manifest.get("season", {}).items() if key != "items"}
-    if known[0] != known[1] or said != season:
+def _check_same(out: Path, config: Config, season: Mapping[str, Any]) -> None:
+    """Refuse to continue a run with other settings; the path of its items does not matter."""
+    previous = load_season(out)
+    configs = [
+        dumped["task"].pop("data") and dumped for dumped in (previous.config.model_dump(), config.model_dump())
+    ]
+    recorded = {key: value for key, value in previous.manifest.get("season", {}).items() if key != "items"}
+    if configs[0] != configs[1] or recorded != season:
         raise ConfigError(
             f"{out} was played with other settings: choose another folder with --out, or give the same options"
         )
 
 
-def chosen(found: Experiment, choices: Choices, folder: Path) -> tuple[Config, dict[str, Any]]:
-    """The configuration and season of an experiment; `folder` is for items that stand for any."""
-    questions = found.config().task.kind == "qa"
+def chosen(entry: Experiment, choices: Choices, folder: Path) -> tuple[Config, dict[str, Any]]:
+    """The configuration and season of an experiment; `folder` is for placeholder items."""
+    questions = entry.config().task.kind == "qa"
     if choices.simulated:
-        items = choices.limit or found.items
-        document, season = with_simulated_players(found, items)
+        items = choices.limit or entry.items
+        document, season = with_simulated_players(entry, items)
         path = folder / "items.jsonl"
         path.write_text(placeholders(items, document["task"]["kind"]), "utf-8")
         document["task"]["data"] = str(path)
     else:
-        document = found.config(choices.overrides).model_dump(mode="json")
-        season = found.season(choices.models)
-        for one in document["players"]:
-            one["model"] = choices.models.get(_paper_name(one["model"]), one["model"])
+        document = entry.config(choices.overrides).model_dump(mode="json")
+        season = entry.season(choices.models)
+        for player in document["players"]:
+            player["model"] = choices.models.get(_paper_name(player["model"]), player["model"])
         data = choices.questions if questions else choices.data
         if data is not None:
             document["task"]["data"] = data
@@ -105,12 +107,12 @@ def chosen(found: Experiment, choices: Choices, folder: Path) -> tuple[Config, d
             document["detector"] = choices.detector
         if questions and data is None:
             raise ConfigError(
-                f"{found.name} needs questions, which are not part of mashq: name a file with --questions (columns "
+                f"{entry.name} needs questions, which are not part of mashq: name a file with --questions (columns "
                 "problem and answer), or play it with --simulated"
             )
-    if choices.trials is not None and found.trials > 1:
+    if choices.trials is not None and entry.trials > 1:
         season["trials"] = choices.trials
-    return located(check(document, f"the configuration of {found.name}"), Path.cwd()), season
+    return located(check(document, f"the configuration of {entry.name}"), Path.cwd()), season
 
 
 def _paper_name(model: str) -> str:

@@ -1,7 +1,7 @@
-"""Experiments for a person: in the terminal, in Markdown, as LaTeX for a paper and as one HTML page.
+"""Display experiments: in the terminal, in Markdown, as LaTeX for a paper and as one HTML page.
 
-Under each row of ours stands the printed one, and under that the difference: of scores as it is, of counts per item
-and relative to the printed, for the two are seldom over as many items.
+Below each of our rows is the printed one, and below that the difference: absolute for scores, relative and per item
+for counts, because the two seldom have the same number of items.
 """
 
 from collections.abc import Iterator, Sequence
@@ -32,22 +32,22 @@ PRINTED, APART = "  printed", "  difference"
 
 
 def text(document: PaperTables, form: Format) -> str:
-    """Every experiment: its table, then what must be said with it."""
-    return "\n\n\n".join(_one(table, form) for table in document.experiments)
+    """Every experiment: its table, then its notes."""
+    return "\n\n\n".join(_table_text(table, form) for table in document.experiments)
 
 
-def _one(table: PaperTable, form: Format) -> str:
+def _table_text(table: PaperTable, form: Format) -> str:
     body = written(grid(table), form)
     if form == "latex":
         body = floating(body, latex(f"{title(table)}."), f"tab:{table.name}")
     parts = [body]
     if table.along_beta:
-        parts.append(written(_betas(table), form))
+        parts.append(written(_beta_grid(table), form))
     return "\n\n".join([*parts, prose(sentences(table), form)])
 
 
 def title(table: PaperTable) -> str:
-    """What stands over a table."""
+    """The title of a table."""
     head = HEAD if table.from_print else "simulated" if table.simulated else ""
     if not head and len(table.models) == 1:
         head = f"ours: {safe(table.models[0], 60)} in every row"
@@ -55,7 +55,7 @@ def title(table: PaperTable) -> str:
 
 
 def grid(table: PaperTable) -> Grid:
-    """The paper's columns; ours with the printed row and the difference under it."""
+    """The paper's columns; each of our rows followed by the printed row and the difference."""
     columns = [name for name in table.columns if name != BEFORE]
     arrow = BEFORE in table.columns
     ours = bool(table.rows)
@@ -63,54 +63,54 @@ def grid(table: PaperTable) -> Grid:
     bold: set[tuple[int, int]] = set()
     shaded: set[int] = set()
     main = table.rows if ours else table.printed
-    places: list[int] = []
-    for at, row in enumerate(main):
-        places.append(len(rows))
+    positions: list[int] = []
+    for index, row in enumerate(main):
+        positions.append(len(rows))
         if row.winner:
             shaded.add(len(rows))
         rows.append([row.label + (" ★" if row.winner else ""), *_values(row, columns, arrow)])
         if ours and len(table.printed) == len(table.rows):
-            rows.append([PRINTED, *_values(table.printed[at], columns, arrow)])
-            rows.append([APART, *(_apart(table.differences[at], name) for name in columns)])
+            rows.append([PRINTED, *_values(table.printed[index], columns, arrow)])
+            rows.append([APART, *(_difference(table.differences[index], name) for name in columns)])
     for group in sorted({row.group for row in main}):
-        own = [at for at, row in enumerate(main) if row.group == group]
-        values = [[getattr(main[at].figures, name) for at in own] for name in columns]
-        found = best(values, [name in HIGHEST for name in columns])
-        bold |= {(places[own[row]], column) for row, column in found}
+        members = [index for index, row in enumerate(main) if row.group == group]
+        values = [[getattr(main[index].figures, name) for index in members] for name in columns]
+        winners = best(values, [name in HIGHEST for name in columns])
+        bold |= {(positions[members[row]], column) for row, column in winners}
     headings = ["", *("H before → after" if arrow and name == "h" else HEADINGS[name] for name in columns)]
     return Grid(headings, rows, title=title(table), bold=frozenset(bold), shaded=frozenset(shaded))
 
 
 def _values(row: PaperTableRow, columns: Sequence[str], arrow: bool) -> list[str]:
-    found: list[str] = []
+    cells: list[str] = []
     for name in columns:
         value = getattr(row.figures, name)
         spread = None if row.sd is None else getattr(row.sd, name, None)
         shown = "" if value is None else number(value, 4) if name in SCORES else cost(name, value)
         if arrow and name == "h":
             shown = f"{number(row.figures.h_before_review, 4)} → {shown}"
-        found.append(shown if spread is None else f"{shown}±{_spread(name, spread)}")
-    return found
+        cells.append(shown if spread is None else f"{shown}±{_spread(name, spread)}")
+    return cells
 
 
 def _spread(name: str, value: float) -> str:
     return number(value, 4) if name in SCORES else cost(name, value)
 
 
-def _apart(difference: PaperFigures | None, name: str) -> str:
+def _difference(difference: PaperFigures | None, name: str) -> str:
     value = None if difference is None else getattr(difference, name)
     if value is None:
         return ""
     return f"{value:+z.4f}" if name in SCORES else f"{100 * value:+z.1f}%"
 
 
-def _betas(table: PaperTable) -> Grid:
-    rows = [[one.label, f"{one.beta:g}", number(one.q, 4)] for one in table.along_beta]
+def _beta_grid(table: PaperTable) -> Grid:
+    rows = [[row.label, f"{row.beta:g}", number(row.q, 4)] for row in table.along_beta]
     return Grid(["", "beta", "Q"], rows, title="Q of the same moves under other weights of cost")
 
 
 def sentences(table: PaperTable) -> Iterator[str]:
-    """What a table alone would hide."""
+    """What a table alone would not show."""
     if not table.rows:
         yield f"As printed. Play it with: mashq paper play {table.name}"
     elif table.printed:
@@ -122,49 +122,49 @@ def sentences(table: PaperTable) -> Iterator[str]:
         yield "NOT FINISHED: play it again to go on."
     items = sorted({row.items for row in table.rows if row.items})
     if items:
-        many = ", ".join(f"{one:g}" for one in items)
-        yield f"Ours: {many} items per match, {table.trials} trial(s), judged by {', '.join(table.detectors)}."
-        who = (
+        counts = ", ".join(f"{count:g}" for count in items)
+        yield f"Ours: {counts} items per match, {table.trials} trial(s), judged by {', '.join(table.detectors)}."
+        players = (
             f"Every row of ours is {table.models[0]}"
             if len(table.models) == 1
             else f"Ours are {', '.join(table.models)}"
         )
-        yield f"{safe(who, 400)}; the names of the rows are the paper's."
-    won = [row for row in table.rows if row.winner]
-    if won:
-        clear = sum(row.clear for row in won)
+        yield f"{safe(players, 400)}; the names of the rows are the paper's."
+    winners = [row for row in table.rows if row.winner]
+    if winners:
+        clear = sum(row.clear for row in winners)
         yield f"★ has the best Q of its match; clearly (95%) in {clear} of {len({row.group for row in table.rows})}."
     yield from (safe(line, 400) for line in table.exchange)
     yield from (f"Note: {safe(note, 600)}" for note in table.notes)
 
 
 def html(document: PaperTables) -> str:
-    """Every experiment as one page that needs nothing but itself."""
+    """Every experiment as one self-contained page."""
     from mashq.report.html.page import render
 
     chapters = [_chapter(table) for table in document.experiments]
     rows = [[table.name, table.kind, table.title, str(len(table.rows))] for table in document.experiments]
     contents = Table("contents", Grid(["name", "kind", "shows", "rows of ours"], rows, left=3))
-    several = Section("contents", "What is here", [contents]) if len(chapters) > 1 else None
-    return render("The MAS-HQ paper, table by table", chapters, several)
+    overview = Section("contents", "What is here", [contents]) if len(chapters) > 1 else None
+    return render("The MAS-HQ paper, table by table", chapters, overview)
 
 
 def _chapter(table: PaperTable) -> Chapter:
-    more = f"{HEAD}; no real model answered." if table.from_print else "some players were not real models."
-    said = [f"SIMULATED: {more}"] if table.simulated else []
+    explanation = f"{HEAD}; no real model answered." if table.from_print else "some players were not real models."
+    warnings = [f"SIMULATED: {explanation}"] if table.simulated else []
     blocks: list[Block] = [Table("table", grid(table), title(table))]
     blocks += _charts(table)
     if table.along_beta:
-        blocks.append(Table("betas", _betas(table), "Q of the same moves under other weights of cost."))
+        blocks.append(Table("betas", _beta_grid(table), "Q of the same moves under other weights of cost."))
     blocks.append(Prose(list(sentences(table)), listed=True))
     played = f"{len(table.runs)} run(s)" if table.runs else "as printed"
     verdict = Verdict(table.title, [f"{table.kind.capitalize()} {table.name} of the paper, {played}."])
     section = Section("rows", "Ours beside the printed", blocks)
-    return Chapter(table.name.replace("_", "-"), table.name, table.title, said, verdict, [section])
+    return Chapter(table.name.replace("_", "-"), table.name, table.title, warnings, verdict, [section])
 
 
 def _charts(table: PaperTable) -> Iterator[Figure]:
-    """H before and after review, and Q, by row: where the paper draws them, or compares models."""
+    """H before and after review, and Q, by row: for tables that the paper charts, or that compare models."""
     if not table.rows or table.name not in CHARTED:
         return
     from mashq.report.html.charts import paper_bars
@@ -174,9 +174,9 @@ def _charts(table: PaperTable) -> Iterator[Figure]:
         ("scores", ("q",), "Q."),
     ):
         rows = [
-            {"row": row.label, "of": HEADINGS[column] + whose, "value": value}
-            for whose, made in ((", ours", table.rows), (", printed", table.printed))
-            for row in made
+            {"row": row.label, "of": HEADINGS[column] + suffix, "value": value}
+            for suffix, group in ((", ours", table.rows), (", printed", table.printed))
+            for row in group
             for column in columns
             if (value := getattr(row.figures, column)) is not None
         ]
@@ -185,34 +185,34 @@ def _charts(table: PaperTable) -> Iterator[Figure]:
 
 
 def planned(document: PaperPlan, form: Format) -> str:
-    """What every experiment takes at full size, and what it shows."""
+    """What every experiment costs at full size, and what it shows."""
     rows = [
         [
-            one.name,
-            one.kind,
-            number(one.matches),
-            number(one.calls),
-            number(one.tokens_in + one.tokens_out),
-            _dollars(one.dollars, one.unpriced),
+            experiment.name,
+            experiment.kind,
+            number(experiment.matches),
+            number(experiment.calls),
+            number(experiment.tokens_in + experiment.tokens_out),
+            _dollars(experiment.dollars, experiment.unpriced),
         ]
-        for one in document.experiments
+        for experiment in document.experiments
     ]
-    whole = [number(document.calls), number(document.tokens), _dollars(document.dollars, document.unpriced)]
-    rows.append(["all", "", number(sum(one.matches for one in document.experiments)), *whole])
+    totals = [number(document.calls), number(document.tokens), _dollars(document.dollars, document.unpriced)]
+    rows.append(["all", "", number(sum(experiment.matches for experiment in document.experiments)), *totals])
     table = Grid(["name", "kind", "matches", "calls", "tokens", "dollars"], rows, left=2)
-    return written(table, form) + "\n\n" + prose(_said(document), form)
+    return written(table, form) + "\n\n" + prose(_plan_notes(document), form)
 
 
-def _said(document: PaperPlan) -> Iterator[str]:
+def _plan_notes(document: PaperPlan) -> Iterator[str]:
     yield (
         "At full size, by the calls and tokens that the paper prints, at today's list prices; where it prints none, "
         "by those of GPT-4o-mini's main match. What a detector costs is not in it."
     )
     if document.unpriced:
         yield f"+ without {', '.join(document.unpriced)}, for which no price is listed."
-    for one in document.experiments:
-        shares = f" (the matches of {' and '.join(one.shares)})" if one.shares else ""
-        yield f"{one.command}: {one.title}{shares}"
+    for experiment in document.experiments:
+        shares = f" (the matches of {' and '.join(experiment.shares)})" if experiment.shares else ""
+        yield f"{experiment.command}: {experiment.title}{shares}"
 
 
 def _dollars(value: float, unpriced: Sequence[str]) -> str:

@@ -1,4 +1,4 @@
-"""An experiment as a table: its runs' results row by row, beside what the paper prints."""
+"""An experiment as a table: its runs' results row by row, beside the printed figures."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -33,32 +33,34 @@ class Bracket:
     rows: Sequence[PaperTableRow]
 
 
-def table(found: Experiment, seasons: Sequence[Season]) -> PaperTable:
-    """The experiment as these runs of it stand; without any, what the paper prints."""
-    printed = [row for number, group in enumerate(found.groups) for row in _as_printed(number, found, group.printed)]
+def table(selected: Experiment, seasons: Sequence[Season]) -> PaperTable:
+    """The experiment with the results of these runs; without any, only the printed figures."""
+    printed = [
+        row for number, group in enumerate(selected.groups) for row in _as_printed(number, selected, group.printed)
+    ]
     brackets = [bracket for season in seasons for bracket in _brackets(season)]
-    if seasons and len(brackets) != len(found.groups):
+    if seasons and len(brackets) != len(selected.groups):
         raise ConfigError(
-            f"{seasons[0].path} is not {found.name} of the paper: it has {len(brackets)} match(es), "
-            f"and the paper {len(found.groups)}"
+            f"{seasons[0].path} is not {selected.name} of the paper: it has {len(brackets)} match(es), "
+            f"and the paper {len(selected.groups)}"
         )
     rows = [
         row
-        for number, (bracket, group) in enumerate(zip(brackets, found.groups, strict=bool(seasons)))
-        for row in _labelled(number, found, bracket.rows, group.labels)
+        for number, (bracket, group) in enumerate(zip(brackets, selected.groups, strict=bool(seasons)))
+        for row in _labelled(number, selected, bracket.rows, group.labels)
     ]
     drawn = [
         note
-        for name, season in zip(found.plays, seasons)
+        for name, season in zip(selected.plays, seasons)
         if is_drawn_from_print(experiment(name), season.config)
         for note in said_of_drawn(experiment(name))
     ]
-    beside = printed if len(printed) == len(rows) else []
+    matching = printed if len(printed) == len(rows) else []
     return PaperTable(
-        name=found.name,
-        kind=found.what,
-        title=found.title,
-        columns=list(found.columns),
+        name=selected.name,
+        kind=selected.what,
+        title=selected.title,
+        columns=list(selected.columns),
         runs=[str(season.path) for season in seasons],
         simulated=any(season.manifest["simulated"] for season in seasons),
         from_print=bool(drawn),
@@ -67,28 +69,28 @@ def table(found: Experiment, seasons: Sequence[Season]) -> PaperTable:
         ),
         detectors=list(dict.fromkeys(season.config.judge for season in seasons)),
         finished=bool(seasons) and all(season.finished for season in seasons),
-        trials=max((len(bracket.trials) for bracket in brackets), default=found.trials),
+        trials=max((len(bracket.trials) for bracket in brackets), default=selected.trials),
         rows=rows,
         printed=printed,
-        differences=[_difference(ours, theirs) for ours, theirs in zip(rows, beside)],
-        along_beta=list(_along_beta(found, brackets)),
-        exchange=_exchange(brackets) if found.name == "case" else [],
-        notes=list(dict.fromkeys([*([found.note] if found.note else []), *drawn, *_run_notes(seasons)])),
+        differences=[_difference(ours, theirs) for ours, theirs in zip(rows, matching)],
+        along_beta=list(_along_beta(selected, brackets)),
+        exchange=_exchange(brackets) if selected.name == "case" else [],
+        notes=list(dict.fromkeys([*([selected.note] if selected.note else []), *drawn, *_run_notes(seasons)])),
     )
 
 
 def _brackets(season: Season) -> Iterator[Bracket]:
-    """The matches of a run that are alike but for the trial, in order."""
+    """The matches of a run, in order, with their trials grouped."""
     for _, fixtures in groupby(season.fixtures(), key=lambda fixture: fixture.number):
         trials = [season.played(fixture) for fixture in fixtures]
         config = trials[0].config
         rules = score_rules_of(config)
-        matches = [results_of(one) for one in trials]
+        matches = [results_of(played) for played in trials]
         report = judge(from_matches(matches), Options(rules, finished=season.finished))
-        each = [score(from_match(match), rules).players for match in matches] if len(matches) > 1 else []
+        trial_scores = [score(from_match(match), rules).players for match in matches] if len(matches) > 1 else []
         rows: list[PaperTableRow] = []
-        for at, (player, row) in enumerate(zip(config.players, report.players, strict=True)):
-            spread = _spread([_figures(trial[at], rules) for trial in each]) if each else None
+        for index, (player, row) in enumerate(zip(config.players, report.players, strict=True)):
+            spread = _spread([_figures(trial[index], rules) for trial in trial_scores]) if trial_scores else None
             rows.append(
                 PaperTableRow(
                     group=0,
@@ -117,18 +119,18 @@ def _figures(row: ScoredPlayer | PlayerScore, rules: ScoreRules) -> PaperFigures
 
 
 def _spread(trials: Sequence[PaperFigures]) -> Spread:
-    def over(name: str) -> float | None:
+    def deviation(name: str) -> float | None:
         known = [value for trial in trials if (value := getattr(trial, name)) is not None]
         return stdev(known) if len(known) == len(trials) > 1 else None
 
-    return Spread(**{name: over(name) for name in ("h", "calls", "tokens", "reviews", "seconds", "q")})
+    return Spread(**{name: deviation(name) for name in ("h", "calls", "tokens", "reviews", "seconds", "q")})
 
 
 def _labelled(
-    number: int, found: Experiment, rows: Sequence[PaperTableRow], labels: Sequence[str]
+    number: int, selected: Experiment, rows: Sequence[PaperTableRow], labels: Sequence[str]
 ) -> Iterator[PaperTableRow]:
-    """Rows under the paper's labels; one of their means, where it shows that."""
-    if found.mean:
+    """Rows under the paper's labels; a single row of their means, if the experiment shows that."""
+    if selected.mean:
         rows = [
             replace(rows[0], player="mean", figures=_mean([row.figures for row in rows]), winner=False, clear=False)
         ]
@@ -137,65 +139,69 @@ def _labelled(
 
 
 def _mean(rows: Sequence[PaperFigures]) -> PaperFigures:
-    def over(name: str) -> float | None:
+    def mean_of(name: str) -> float | None:
         values = [getattr(row, name) for row in rows]
         return None if None in values else fmean(values)
 
-    return PaperFigures(**{name: over(name) for name in FIGURES})
+    return PaperFigures(**{name: mean_of(name) for name in FIGURES})
 
 
-def _as_printed(number: int, found: Experiment, rows: Sequence[Printed]) -> list[PaperTableRow]:
-    labels = found.groups[number].labels
+def _as_printed(number: int, selected: Experiment, rows: Sequence[Printed]) -> list[PaperTableRow]:
+    labels = selected.groups[number].labels
     figures = [PaperFigures(**row.figures) for row in rows]
-    best = max((one.q for one in figures if one.q is not None), default=None)
-    several = [one.q for one in figures].count(best) > 1
-    made = [
+    best = max((row_figures.q for row_figures in figures if row_figures.q is not None), default=None)
+    tied = [row_figures.q for row_figures in figures].count(best) > 1
+    table_rows = [
         PaperTableRow(
             group=number,
             label=label,
             player=row.player,
             model=row.model,
-            items=_items(row, found),
-            figures=own,
+            items=_items(row, selected),
+            figures=figures_of_row,
             sd=Spread(**row.sd) if row.sd else None,
-            winner=own.q == best and best is not None and not several and len(rows) > 1,
+            winner=figures_of_row.q == best and best is not None and not tied and len(rows) > 1,
             clear=False,
         )
-        for row, own, label in zip(rows, figures, labels if not found.mean else [labels[0]] * len(rows))
+        for row, figures_of_row, label in zip(rows, figures, labels if not selected.mean else [labels[0]] * len(rows))
     ]
-    if found.mean and made:
-        return [replace(made[0], player="mean", figures=_mean(figures), winner=False, clear=False)]
-    return made
+    if selected.mean and table_rows:
+        return [replace(table_rows[0], player="mean", figures=_mean(figures), winner=False, clear=False)]
+    return table_rows
 
 
-def _items(row: Printed, found: Experiment) -> float:
-    """How many items a printed row is over: as its counts tell, or about as many as the paper says."""
-    told = row.items
-    return told if told is not None and told == round(told) and abs(told - found.items) < NEARLY else found.items
+def _items(row: Printed, selected: Experiment) -> float:
+    """The number of items of a printed row: derived from its counts, or else as the paper states."""
+    count = row.items
+    return (
+        count
+        if count is not None and count == round(count) and abs(count - selected.items) < NEARLY
+        else selected.items
+    )
 
 
 def _difference(ours: PaperTableRow, theirs: PaperTableRow) -> PaperFigures:
-    """Ours less the printed: scores as they are, counts per item, relative to the printed."""
+    """Ours minus the printed: absolute for scores, relative and per item for counts."""
 
-    def of(name: str) -> float | None:
-        own, printed = getattr(ours.figures, name), getattr(theirs.figures, name)
-        if own is None or printed is None:
+    def difference(name: str) -> float | None:
+        value, printed = getattr(ours.figures, name), getattr(theirs.figures, name)
+        if value is None or printed is None:
             return None
         if name in AS_THEY_ARE:
-            return own - printed
+            return value - printed
         if not ours.items or not theirs.items or not printed:
             return None
-        return (own / ours.items) / (printed / theirs.items) - 1
+        return (value / ours.items) / (printed / theirs.items) - 1
 
-    return PaperFigures(**{name: of(name) for name in FIGURES})
+    return PaperFigures(**{name: difference(name) for name in FIGURES})
 
 
-def _along_beta(found: Experiment, brackets: Sequence[Bracket]) -> Iterator[QAtBeta]:
+def _along_beta(selected: Experiment, brackets: Sequence[Bracket]) -> Iterator[QAtBeta]:
     """Q of the first match under other betas: the moves are the same, only the score changes."""
-    if not found.betas or not brackets:
+    if not selected.betas or not brackets:
         return
     bracket = brackets[0]
-    for beta in found.betas:
+    for beta in selected.betas:
         values = [
             None
             if h is None or penalty is None or not bracket.rules.beta
@@ -204,14 +210,16 @@ def _along_beta(found: Experiment, brackets: Sequence[Bracket]) -> Iterator[QAtB
         ]
         known = [value for value in values if value is not None]
         q = fmean(known) if len(known) == len(values) else None
-        yield QAtBeta(label=found.groups[0].labels[0], beta=beta, q=q)
+        yield QAtBeta(label=selected.groups[0].labels[0], beta=beta, q=q)
 
 
 def _exchange(brackets: Sequence[Bracket]) -> list[str]:
-    """The story of a match, as its report tells it."""
+    """The story of a match, as in its report."""
     if not brackets:
         return []
-    return [f"Round {one.round}: {one.sentence}" for one in course_of(brackets[0].trials[0]).highlights]
+    return [
+        f"Round {highlight.round}: {highlight.sentence}" for highlight in course_of(brackets[0].trials[0]).highlights
+    ]
 
 
 def _run_notes(seasons: Sequence[Season]) -> list[str]:
