@@ -1,4 +1,4 @@
-"""The command line: one small file a command, imported when it is asked for; heavy modules when it runs."""
+"""The command line: one small file per command, imported on first use; heavy modules only when it runs."""
 
 import gc
 import os
@@ -14,7 +14,7 @@ from mashq.errors import MashqError, Stopped
 from mashq.version import __version__
 
 BAD_INPUT, STOPPED = 2, 3
-YOUNG = 50_000  # objects between looks for garbage: what imports make stays
+YOUNG = 50_000  # objects between garbage collections: what imports create stays alive
 WINDOWS = "mashq needs Linux, macOS or WSL: on Windows, install WSL (wsl --install) and run it there"
 
 
@@ -26,39 +26,39 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "Score and check": ("score", "rescore", "detect", "detectors", "verify", "power", "validate", "calibrate"),
     "Exchange": ("export", "import", "schema", "paper"),
 }
-# Where a command is, if not in the module of its name.
+# The location of commands that are not in the module of their name.
 PLACES = {"import": "import_.import_", **{name: f"seasons.{name}" for name in ("tournament", "game", "vision")}}
 
 
 class Commands(MutableMapping[str, click.Command]):
-    """The commands by name, each imported when it is asked for."""
+    """The commands by name, each imported on first use."""
 
     def __init__(self) -> None:
-        self._found: dict[str, click.Command | None] = {name: None for names in GROUPS.values() for name in names}
+        self._commands: dict[str, click.Command | None] = {name: None for names in GROUPS.values() for name in names}
 
     def __getitem__(self, name: str) -> click.Command:
-        found = self._found[name]
-        if found is None:
+        command = self._commands[name]
+        if command is None:
             module, _, attribute = PLACES.get(name, f"{name}.{name}").partition(".")
-            found = self._found[name] = getattr(import_module(f"mashq.cli.{module}"), attribute)
-        assert found is not None
-        return found
+            command = self._commands[name] = getattr(import_module(f"mashq.cli.{module}"), attribute)
+        assert command is not None
+        return command
 
     def __setitem__(self, name: str, command: click.Command) -> None:
-        self._found[name] = command
+        self._commands[name] = command
 
     def __delitem__(self, name: str) -> None:
-        del self._found[name]
+        del self._commands[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._found)
+        return iter(self._commands)
 
     def __len__(self) -> int:
-        return len(self._found)
+        return len(self._commands)
 
 
 class Grouped(click.Group):
-    """Commands in groups, each with its whole first sentence."""
+    """A group that lists its commands in sections, each with its whole first sentence."""
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands by group."""
@@ -91,7 +91,7 @@ def cli() -> None:
 
 
 def main() -> None:
-    """Run a command; errors are one sentence and an exit code, never a traceback."""
+    """Run a command; errors become one sentence and an exit code, never a traceback."""
     if sys.platform == "win32":
         click.echo(f"mashq: {WINDOWS}", err=True)
         sys.exit(BAD_INPUT)
@@ -101,30 +101,30 @@ def main() -> None:
         code: object = cli.main(prog_name="mashq", standalone_mode=False)
         sys.exit(code if isinstance(code, int) else 0)
     except MashqError as error:
-        click.echo(f"mashq: {_shown(str(error))}", err=True)
+        click.echo(f"mashq: {_one_line(str(error))}", err=True)
         sys.exit(BAD_INPUT)
     except Stopped as stopped:
-        click.echo(f"mashq: {_shown(str(stopped))}", err=True)
+        click.echo(f"mashq: {_one_line(str(stopped))}", err=True)
         sys.exit(STOPPED)
     except click.ClickException as error:
         error.show()
         sys.exit(BAD_INPUT)
     except (click.Abort, KeyboardInterrupt):
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # it stops already: a second one changes nothing
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # already stopping: ignore a second interrupt
         click.echo("mashq: stopped", err=True)
         sys.exit(STOPPED)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
     finally:
-        gc.freeze()  # all of it goes with the process: nothing is looked through once more
+        gc.freeze()  # skip the final garbage collection: the process is ending
 
 
 def _interrupt(_signal: int, _frame: FrameType | None) -> None:
     raise KeyboardInterrupt
 
 
-def _shown(text: str) -> str:
+def _one_line(text: str) -> str:
     from mashq.report.text.formatting import safe
 
     return safe(" ".join(text.split()), 1000)

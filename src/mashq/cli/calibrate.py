@@ -59,21 +59,21 @@ def calibrate(
     record = recorded(run, without)
     fitted = fit(record.players)
     if out is not None:
-        data = _written(record, fitted, out, items or record.items, more)
+        data = _write(record, fitted, out, items or record.items, more)
         click.echo(f"{out} and {data} are written: 'mashq run {out}' plays the simulated match", err=as_json)
-    if checked and not _compared(record, fitted, matches, form, as_json):
+    if checked and not _compare(record, fitted, matches, form, as_json):
         sys.exit(UNLIKE)
 
 
-def _written(record: "Record", fitted: "Sequence[Fitted]", out: Path, items: int, more: int) -> Path:
-    """Write the configuration and, beside it, the items that stand for any."""
+def _write(record: "Record", fitted: "Sequence[Fitted]", out: Path, items: int, more: int) -> Path:
+    """Write the configuration and, beside it, the placeholder items."""
     from mashq.arena.simulation import placeholders, settings, with_more
     from mashq.config import parse
     from mashq.report.text.calibrated_config import calibrated_yaml
 
     data = out.with_name(f"{out.stem}.items.jsonl")
     document = with_more(settings(record, fitted, data.name, items), more)
-    notes = {f"simulated/{one.name}": one.notes for one in fitted}
+    notes = {f"simulated/{player.name}": player.notes for player in fitted}
     text = calibrated_yaml(document, _header(record, out, data, items), notes)
     parse(text, str(out))
     for path, body in ((out, text), (data, placeholders(record, max(items, AT_HAND)))):
@@ -103,10 +103,10 @@ def _header(record: "Record", out: Path, data: Path, items: int) -> list[str]:
     ]
 
 
-def _compared(
+def _compare(
     record: "Record", fitted: "Sequence[Fitted]", matches: int, form: Literal["table", "md", "latex"], as_json: bool
 ) -> bool:
-    """Simulate, print the comparison, and say whether nothing is outside."""
+    """Simulate, print the comparison, and return whether no figure is outside its interval."""
     from mashq.analysis.calibration.fit_check import likeness
     from mashq.arena.simulation import simulated
     from mashq.report.documents.base import as_json as json_of
@@ -114,8 +114,8 @@ def _compared(
     from mashq.report.text.calibrate import likeness_text
 
     drawn = asyncio.run(simulated(record, items=record.items, trials=matches))
-    found = likeness(record.results, drawn, record.rules, {player.name: player.unfitted for player in fitted})
+    comparison = likeness(record.results, drawn, record.rules, {player.name: player.unfitted for player in fitted})
     notes = {player.name: list(player.notes) for player in fitted if player.notes}
-    document = Calibration(found=found, notes=notes, run=str(record.season.path))
+    document = Calibration(found=comparison, notes=notes, run=str(record.season.path))
     click.echo(json_of(document) if as_json else likeness_text(document, form))
-    return found.like is not False
+    return comparison.like is not False

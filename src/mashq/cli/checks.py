@@ -1,4 +1,4 @@
-"""What `run` and `score` share for use in CI: conditions that fail the command, JUnit XML and a Markdown summary."""
+"""Shared by `run` and `score` for use in CI: conditions that fail the command, JUnit XML and a Markdown summary."""
 
 import sys
 from collections.abc import Callable, Sequence
@@ -40,49 +40,49 @@ _OPTIONS = (
 
 @dataclass(frozen=True, slots=True)
 class Checks:
-    """The conditions of a command line, and where they are told."""
+    """The conditions of a command line, and the files they are reported in."""
 
     conditions: tuple[str, ...] = ()
     junit: Path | None = None
     summary: Path | None = None
 
     def __bool__(self) -> bool:
-        """Whether anything is asked for."""
+        """Whether any check is requested."""
         return bool(self.conditions or self.junit or self.summary)
 
     def read(self) -> "list[Condition]":
-        """The conditions; ConfigError at the first that cannot be read."""
+        """The parsed conditions; raises ConfigError at the first that cannot be parsed."""
         from mashq.analysis.conditions import parse
 
         return [parse(text) for text in self.conditions]
 
     def decide(self, conditions: "Sequence[Condition]", score: "ScoreReport", source: str) -> None:
-        """Say of each condition what it was decided by, write the files, and exit with 1 if one is true."""
+        """Report the basis of each condition, write the files, and exit with 1 if one is true."""
         if not self:
             return
         from mashq.analysis.conditions import check
         from mashq.report.text.checks import junit, said, summary
 
-        found = [check(condition, score) for condition in conditions]
-        for one in found:
-            click.echo(said(one), err=True)
+        outcomes = [check(condition, score) for condition in conditions]
+        for outcome in outcomes:
+            click.echo(said(outcome), err=True)
         if self.junit is not None:
-            _write(self.junit, junit(score, found, source))
+            _write(self.junit, junit(score, outcomes, source))
         if self.summary is not None:
-            _write(self.summary, summary(score, found, source), append=True)
-        if any(one.true for one in found):
+            _write(self.summary, summary(score, outcomes, source), append=True)
+        if any(outcome.true for outcome in outcomes):
             sys.exit(FAILED)
 
 
 def check_options(command: "Callable[..., None]") -> "Callable[..., None]":
-    """Give a command these options, handed over as one `checks`."""
+    """Add these options to a command, passed as one `checks`."""
 
     @wraps(command)
-    def gathered(*arguments: Any, **options: Any) -> None:
-        own = {name: options.pop(name) for name in Checks.__slots__ if name in options}
-        return command(*arguments, checks=Checks(**own), **options)
+    def with_checks(*arguments: Any, **options: Any) -> None:
+        values = {name: options.pop(name) for name in Checks.__slots__ if name in options}
+        return command(*arguments, checks=Checks(**values), **options)
 
-    wrapped: Callable[..., None] = gathered
+    wrapped: Callable[..., None] = with_checks
     for option in reversed(_OPTIONS):
         wrapped = option(wrapped)
     return wrapped

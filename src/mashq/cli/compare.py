@@ -44,17 +44,17 @@ def compare(
     from mashq.runs.open import load_season
 
     seasons: list[Season] = []
-    wrong: list[MashqError] = []
+    errors: list[MashqError] = []
     for path in runs:
         try:
             seasons.append(load_season(path))
         except MashqError as error:
-            wrong.append(error)
+            errors.append(error)
             if not os.path.exists(path / MANIFEST):
                 raise
-    if wrong and len(seasons) < 2:
-        raise wrong[0]
-    for error in wrong:
+    if errors and len(seasons) < 2:
+        raise errors[0]
+    for error in errors:
         click.echo(f"Passed over: {safe(str(error), 300)}", err=True)
-    found = document(seasons, h)
-    click.echo(json_of(found) if as_json else text(found, form))
+    comparison = document(seasons, h)
+    click.echo(json_of(comparison) if as_json else text(comparison, form))

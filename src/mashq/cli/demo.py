@@ -27,17 +27,17 @@ def demo(out: Path | None, as_json: bool) -> None:
 
     text = files("mashq.cli").joinpath("demo.yaml").read_text("utf-8")
     settings = configuration.parse(text, "the demo")
-    place = out or default_out(RealClock())
+    directory = out or default_out(RealClock())
     if not as_json:
         click.echo("A match of two Q-Agents on SmolLM2-135M, on this machine; about two minutes.", err=True)
-    result = played(place, settings, lambda show: match.run(settings, place, show=show))
+    result = played(directory, settings, lambda show: match.run(settings, directory, show=show))
     if not as_json:
-        click.echo(f"run: {place}", err=True)
+        click.echo(f"run: {directory}", err=True)
     show_result(result, as_json=as_json)
-    show_head(place, as_json=as_json)
+    show_head(directory, as_json=as_json)
     if not as_json:
-        click.echo(next_step(result.kind, place), err=True)
+        click.echo(next_step(result.kind, directory), err=True)
         click.echo(
-            f"The judge compared wording; to have meaning read instead: mashq rescore {place} --detector reader",
+            f"The judge compared wording; to have meaning read instead: mashq rescore {directory} --detector reader",
             err=True,
         )

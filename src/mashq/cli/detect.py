@@ -31,9 +31,9 @@ def detect(pairs: Path, detector: str, cache: bool) -> None:
     from mashq.detectors.base import Pair, load
     from mashq.runs.score_cache import Cached
 
-    found = load(detector)
-    scorer = Cached(found, _cache_file()) if cache else found
-    spans = getattr(found, "spans", None)
+    loaded = load(detector)
+    scorer = Cached(loaded, _cache_file()) if cache else loaded
+    spans = getattr(loaded, "spans", None)
     batch: list[Pair] = []
     for pair in _read(pairs):
         batch.append(pair)

@@ -1,4 +1,4 @@
-"""`mashq detectors`: which detectors there are, and whether they work."""
+"""`mashq detectors`: list the available detectors, and whether they work."""
 
 from pathlib import Path
 
@@ -29,17 +29,17 @@ def _list() -> None:
     from mashq.report.text.tables import listed
     from mashq.testing.conformance import check_detector
 
-    os.environ["HF_HUB_OFFLINE"] = "1"  # to list what is here, nothing is fetched
+    os.environ["HF_HUB_OFFLINE"] = "1"  # listing must not download anything
     for name in DETECTORS.names():
         try:
-            found = load(name)
-            check_detector(found, quick=True)
+            detector = load(name)
+            check_detector(detector, quick=True)
         except MashqError as error:
             click.echo(listed(" no", f"{name}  ({error})"))
         except AssertionError as error:
             click.echo(listed("BAD", f"{name}  ({error})"))
         else:
-            click.echo(listed("yes", f"{name} {found.version}"))
+            click.echo(listed("yes", f"{name} {detector.version}"))
     click.echo("  -  llm-judge:PROVIDER/MODEL asks a model, in a match")
 
 

@@ -1,4 +1,4 @@
-"""`mashq doctor`: what is here and what would run."""
+"""`mashq doctor`: what is installed and what would run."""
 
 import re
 from collections.abc import Iterator
@@ -46,10 +46,10 @@ def doctor(config: Path | None) -> None:
         if provider.key_env is None:
             _line(None, f"{name}/… would be asked at {provider.base_url}, no key needed")
         else:
-            there = bool(os.environ.get(provider.key_env, "").strip())
-            _line(there, f"{name}/… with a key in {provider.key_env}", f"set {provider.key_env}")
-    own = [name for name in DETECTORS.names() if name not in DETECTORS.built_in]
-    _line(True, f"detectors: {', '.join(['grounding', 'exact-match', 'simpleqa', 'llm-judge:MODEL', *own])}")
+            present = bool(os.environ.get(provider.key_env, "").strip())
+            _line(present, f"{name}/… with a key in {provider.key_env}", f"set {provider.key_env}")
+    installed = [name for name in DETECTORS.names() if name not in DETECTORS.built_in]
+    _line(True, f"detectors: {', '.join(['grounding', 'exact-match', 'simpleqa', 'llm-judge:MODEL', *installed])}")
     neural = find_spec("torch") is not None
     _line(neural, "neural detectors: hhem, minicheck (weights from the hub or a folder)", "pip install 'mashq[hhem]'")
     _line(True, f"agents: {', '.join(agents.names())}")
@@ -59,19 +59,19 @@ def doctor(config: Path | None) -> None:
         from mashq.config import load
 
         settings = located(load(config), config.parent.resolve())
-    named = {provider.key_env for provider in PROVIDERS.values()}
-    named |= {model.api_key_env for model in settings.models.values()} if settings is not None else set()
-    for there, what, fix in (
+    key_variables = {provider.key_env for provider in PROVIDERS.values()}
+    key_variables |= {model.api_key_env for model in settings.models.values()} if settings is not None else set()
+    for present, what, fix in (
         *isolation(settings),
         *key_files(settings),
-        *env_file(Path(ENV_FILE), named),
+        *env_file(Path(ENV_FILE), key_variables),
         *runs(Path(RUNS)),
     ):
-        _line(there, what, fix)
+        _line(present, what, fix)
 
 
 def isolation(config: "Config | None") -> Iterator[Said]:
-    """Whether external agents can be isolated here, and those of a configuration as it asks."""
+    """Whether external agents can be isolated here, and those of a configuration as it requires."""
     import asyncio
     import os
 
@@ -93,41 +93,41 @@ def isolation(config: "Config | None") -> Iterator[Said]:
 
 
 def key_files(config: "Config | None") -> Iterator[Said]:
-    """Whether each key file of a configuration is there, holds something, and is its owner's alone."""
+    """Whether each key file of a configuration exists, is not empty, and is readable only by its owner."""
     for name, model in config.models.items() if config is not None else ():
         if model.api_key_file is None:
             continue
         path = Path(model.api_key_file)
         what = f"the key file {path} of {name}"
         try:
-            held, mode = path.stat().st_size, path.stat().st_mode
+            length, mode = path.stat().st_size, path.stat().st_mode
         except OSError as error:
             yield False, what, f"it cannot be read: {error.strerror}"
             continue
         if mode & OTHERS:
             yield False, f"{what} can be read by others", f"chmod 600 {path}"
         else:
-            yield held > 0, what, "it is empty: write the key into it"
+            yield length > 0, what, "it is empty: write the key into it"
 
 
 def env_file(path: Path, named: set[str | None]) -> Iterator[Said]:
-    """Whether a `.env` file here holds keys that others can read; names only, never what they hold."""
+    """Whether a local `.env` file holds keys that others can read; reports names only, never values."""
     from mashq.bounds import TEXT, TooMuch, read_bytes
 
     if not path.is_file() or not path.stat().st_mode & OTHERS:
         return
     try:
         text = read_bytes(path, TEXT).decode("utf-8", "replace")
-    except (OSError, TooMuch):  # what cannot be read here is no way to a key for this user; its owner is told
+    except (OSError, TooMuch):  # this user cannot read it, so it exposes no key here; its owner is told
         return
-    there: list[str] = re.findall(r"^\s*(?:export\s+)?(\w+)\s*=\s*\S", text, re.MULTILINE)
-    found = [name for name in dict.fromkeys(there) if name in named]
-    if found:
-        yield False, f"{path} holds {', '.join(found)} and can be read by others", f"chmod 600 {path}"
+    names: list[str] = re.findall(r"^\s*(?:export\s+)?(\w+)\s*=\s*\S", text, re.MULTILINE)
+    exposed = [name for name in dict.fromkeys(names) if name in named]
+    if exposed:
+        yield False, f"{path} holds {', '.join(exposed)} and can be read by others", f"chmod 600 {path}"
 
 
 def runs(path: Path) -> Iterator[Said]:
-    """That run directories hold prompts and answers, where others can read them."""
+    """Report that run directories hold prompts and answers, if others can read them."""
     if path.is_dir() and path.stat().st_mode & OTHERS & 0o055:
         yield (
             None,
@@ -136,8 +136,8 @@ def runs(path: Path) -> Iterator[Said]:
         )
 
 
-def _line(there: bool | None, what: str, fix: str = "") -> None:
+def _line(present: bool | None, what: str, fix: str = "") -> None:
     from mashq.report.text.tables import listed
 
-    mark = {True: "yes", False: " no", None: "  -"}[there]
-    click.echo(listed(mark, what + (f"  ({fix})" if there is False and fix else "")))
+    mark = {True: "yes", False: " no", None: "  -"}[present]
+    click.echo(listed(mark, what + (f"  ({fix})" if present is False and fix else "")))

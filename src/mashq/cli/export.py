@@ -47,7 +47,7 @@ def export(
     from mashq.export.base import Options
     from mashq.extensions import EXPORTS
 
-    name = form or _named_by(out)
+    name = form or _format_of(out)
     chosen = EXPORTS.create(name)
     if what is not None and what not in chosen.holds:
         raise ConfigError(f"--what {what} is for csv, jsonl and parquet, not for {name}")
@@ -55,8 +55,8 @@ def export(
         click.echo(note, err=True)
 
 
-def _named_by(out: Path | None) -> str:
-    """The first format whose files end as `out` does."""
+def _format_of(out: Path | None) -> str:
+    """The first format whose file suffix matches `out`."""
     from mashq.extensions import EXPORTS
 
     for name in EXPORTS.names():

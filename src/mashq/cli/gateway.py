@@ -55,22 +55,22 @@ def gateway(
     else:
         settings = configuration.check({"players": [{"name": name, "model": name} for name in models]})
     clock = RealClock()
-    place = out or default_out(clock)
+    directory = out or default_out(clock)
     line = _Line(live=not command and sys.stderr.isatty())
 
     def ready(variables: Mapping[str, Mapping[str, str]]) -> None:
-        for player, own in variables.items() if not command else ():
+        for player, player_variables in variables.items() if not command else ():
             if len(variables) > 1:
                 click.echo(f"# {player}")
-            for name, value in own.items():
+            for name, value in player_variables.items():
                 click.echo(f"export {name}={value}")
-        click.echo(f"metering into {place}" + ("" if command else "; stop with Ctrl-C"), err=True)
+        click.echo(f"metering into {directory}" + ("" if command else "; stop with Ctrl-C"), err=True)
 
     try:
         code = asyncio.run(
             metering.meter(
                 settings,
-                place,
+                directory,
                 players,
                 command,
                 ready,
@@ -81,33 +81,33 @@ def gateway(
             )
         )
     finally:
-        if os.path.exists(place):
+        if os.path.exists(directory):
             line.end()
-            click.echo(f"see what was spent: mashq show {place}", err=True)
+            click.echo(f"see what was spent: mashq show {directory}", err=True)
     return code
 
 
 class _Line:
-    """One line about how things stand: written over itself while it is live, and once more at the end."""
+    """One status line: overwritten while it is live, and printed once more at the end."""
 
     def __init__(self, *, live: bool) -> None:
         self._live, self._last, self._stopped = live, "", ""
 
     def show(self, standing: "Standing") -> None:
-        """Tell it."""
-        self._last, self._stopped = _told(standing), standing.stopped or ""
+        """Update the line."""
+        self._last, self._stopped = _status_text(standing), standing.stopped or ""
         if self._live:
             click.echo(f"\r\x1b[K{self._last[:160]}", err=True, nl=False)
 
     def end(self) -> None:
-        """The last word."""
+        """Print the final line."""
         if self._last:
             click.echo(f"\r\x1b[K{self._last}" if self._live else self._last, err=True)
         if self._stopped:
             click.echo(f"stopped: {self._stopped}", err=True)
 
 
-def _told(standing: "Standing") -> str:
+def _status_text(standing: "Standing") -> str:
     from mashq.report.text.formatting import cost, number, safe
 
     spend = standing.spend
@@ -123,12 +123,12 @@ def _told(standing: "Standing") -> str:
     return " · ".join(parts)
 
 
-def _budget(given: tuple[str, ...]) -> dict[str, float]:
-    """Limits by resource, as they were given: dollars=2."""
+def _budget(options: tuple[str, ...]) -> dict[str, float]:
+    """Parse limits by resource, such as dollars=2."""
     from mashq.protocol.resources import TABLE
 
     limits: dict[str, float] = {}
-    for text in given:
+    for text in options:
         name, _, amount = text.partition("=")
         try:
             limits[name] = float(amount)

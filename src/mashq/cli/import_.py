@@ -43,8 +43,8 @@ def import_(
     from mashq.export.imports import Reading, table
 
     form = written.form_of(out)
-    how = Reading(scorer, player, usage, pairs("--map", renames))
-    found = written.write(table(files, how), form, out)
-    for note in how.notes:
+    reading = Reading(scorer, player, usage, pairs("--map", renames))
+    result = written.write(table(files, reading), form, out)
+    for note in reading.notes:
         click.echo(f"Note: {note}", err=True)
-    click.echo(f"{found.rows:,} rows in {out}.", err=True)
+    click.echo(f"{result.rows:,} rows in {out}.", err=True)

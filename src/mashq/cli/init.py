@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
 
 MAIN = "mashq.yaml"
-# By template, what it is and the command that plays it; its files are in the folder of its name.
+# Each template's description and the command that plays it; its files are in the folder of the same name.
 TEMPLATES = {
     "match": ("summaries, every setting explained", "run"),
     "qa": ("questions with reference answers", "run"),
@@ -48,30 +48,30 @@ def init(path: Path, template: str) -> None:
     from mashq.errors import ConfigError
 
     folder = files("mashq.cli").joinpath("templates", template)
-    found = {path if name == MAIN else path.parent / name: text for name, text in _files(folder)}
-    for place in found:
-        if os.path.exists(place):
-            raise ConfigError(f"{place} is already there: name another file")
-    for place, text in found.items():
+    contents = {path if name == MAIN else path.parent / name: text for name, text in _files(folder)}
+    for target in contents:
+        if os.path.exists(target):
+            raise ConfigError(f"{target} is already there: name another file")
+    for target, text in contents.items():
         try:
-            place.parent.mkdir(parents=True, exist_ok=True)
-            with place.open("x", encoding="utf-8") as file:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with target.open("x", encoding="utf-8") as file:
                 file.write(text)
         except OSError as error:
-            raise ConfigError(f"{place} cannot be written ({error.strerror}): choose another place") from None
-    beside = [str(place) for place in found if place != path]
-    if beside:
-        click.echo(f"{', '.join(beside)} {'is' if len(beside) == 1 else 'are'} written")
+            raise ConfigError(f"{target} cannot be written ({error.strerror}): choose another place") from None
+    others = [str(target) for target in contents if target != path]
+    if others:
+        click.echo(f"{', '.join(others)} {'is' if len(others) == 1 else 'are'} written")
     command = TEMPLATES[template][1]
     planned = f"mashq plan {path}" if command == "run" else f"mashq plan {command} {path}"
     click.echo(f"{path} is written: edit it, then '{planned}' and 'mashq {command} {path}'")
 
 
-def _files(folder: "Traversable", before: str = "") -> Iterator[tuple[str, str]]:
-    """The files of a template, by their names in it."""
+def _files(folder: "Traversable", prefix: str = "") -> Iterator[tuple[str, str]]:
+    """The files of a template, by their relative names."""
     for entry in sorted(folder.iterdir(), key=lambda entry: entry.name):
         if entry.is_dir():
             if entry.name != "__pycache__":
-                yield from _files(entry, f"{before}{entry.name}/")
+                yield from _files(entry, f"{prefix}{entry.name}/")
         else:
-            yield before + entry.name, entry.read_text("utf-8")
+            yield prefix + entry.name, entry.read_text("utf-8")

@@ -1,4 +1,4 @@
-"""`mashq paper`: the paper's printed scores beside what its figures give, and its experiments, one command each."""
+"""`mashq paper`: the paper's printed scores beside the recomputed ones, and its experiments, one command each."""
 
 import json
 from collections.abc import Sequence
@@ -99,11 +99,11 @@ def config(name: str) -> None:
     """
     from mashq.paper.experiments import experiment
 
-    found = experiment(name)
-    if found.of:
-        raise ConfigError(f"{name} shows the matches of {' and '.join(found.of)}: take the configuration of those")
-    click.echo(f"# {found.name} of the MAS-HQ paper: {found.title}.\n# mashq {found.options}")
-    click.echo(found.configuration, nl=False)
+    selected = experiment(name)
+    if selected.of:
+        raise ConfigError(f"{name} shows the matches of {' and '.join(selected.of)}: take the configuration of those")
+    click.echo(f"# {selected.name} of the MAS-HQ paper: {selected.title}.\n# mashq {selected.options}")
+    click.echo(selected.configuration, nl=False)
 
 
 @paper.command()
@@ -153,8 +153,8 @@ def play(
     if simulated and (models or detector or data or questions or overrides):
         raise ConfigError("--simulated asks no model: leave out --model, --detector, --data, --questions and --set")
     choices = Choices(limit, trials, models_named(models), simulated, detector, data, questions, overrides)
-    found = named(names)
-    tables = [table(one, play_one(one, out, choices, played)) for one in found]
+    selected = named(names)
+    tables = [table(entry, play_one(entry, out, choices, played)) for entry in selected]
     _print(PaperTables(experiments=tables), form, as_json)
 
 
@@ -176,7 +176,7 @@ def show(names: tuple[str, ...], out: Path, form: Form, as_json: bool) -> None:
     from mashq.paper.play import played
     from mashq.paper.tables import table
 
-    tables = [table(one, played(one, out)) for one in named(names)]
+    tables = [table(entry, played(entry, out)) for entry in named(names)]
     _print(PaperTables(experiments=tables), form, as_json)
 
 

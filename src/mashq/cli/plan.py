@@ -19,7 +19,7 @@ PLAYING_ONLY = ("out", "executor", "ray_address", "conditions", "junit", "summar
 
 
 class Planning(Playing):
-    """The options of a command that plays, to plan with instead."""
+    """The options of a command that plays, used to plan instead."""
 
     __slots__ = ()
 
@@ -49,16 +49,16 @@ class Planning(Playing):
 
 
 class Plans(click.Group):
-    """Commands to plan for; the first is meant where none is named."""
+    """The commands to plan for; the first one is the default."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Without the name of a command, its first."""
+        """Insert the first command if none is named."""
         if args and args[0] not in self.commands and args[0] not in ctx.help_option_names:
             args = [next(iter(self.commands)), *args]
         return super().parse_args(ctx, args)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """In their own order."""
+        """List the commands in definition order."""
         return list(self.commands)
 
 

@@ -1,4 +1,4 @@
-"""What the commands that play share: their options, playing with progress, printing the result."""
+"""Shared by the commands that play: their options, playing with a progress display, and printing the result."""
 
 import os
 import signal
@@ -46,7 +46,7 @@ OPTIONS = (
     address_option,
     json_option,
 )
-PLAYING = "mashq.playing"  # where a command's context says what is done with a season: it is played, or planned
+PLAYING = "mashq.playing"  # the context key for what is done with a season: play it, or plan it
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,29 +71,29 @@ class Playing:
         return configuration.load(self.config, (*self.overrides, *fields))
 
     def play(self, settings: "Config", season: "Mapping[str, Any]") -> Path | None:
-        """Play a season under a progress display and print its result; where it is."""
+        """Play a season under a progress display, print its result, and return its directory."""
         from mashq.arena import match
         from mashq.gateway.clock import RealClock
         from mashq.runs.manifest import default_out
 
         executor = executor_of(self.executor, self.ray_address)
-        place, base = self.out or default_out(RealClock()), self.config.parent
+        directory, base = self.out or default_out(RealClock()), self.config.parent
         trials = {**season, "trials": self.trials}
         result = played(
-            place,
+            directory,
             settings,
-            lambda show: match.run(settings, place, season=trials, base=base, show=show, executor=executor),
+            lambda show: match.run(settings, directory, season=trials, base=base, show=show, executor=executor),
         )
         if not self.as_json:
-            click.echo(f"run: {place}", err=True)
+            click.echo(f"run: {directory}", err=True)
         show_result(result, as_json=self.as_json)
-        show_head(place, as_json=self.as_json)
+        show_head(directory, as_json=self.as_json)
         if not self.as_json:
-            click.echo(next_step(result.kind, place), err=True)
-        return place
+            click.echo(next_step(result.kind, directory), err=True)
+        return directory
 
     def join(self, settings: "Config", tournament: Path) -> None:
-        """Let the new players of the configuration into a tournament and print its result."""
+        """Add the new players of the configuration to a tournament and print its result."""
         from mashq.arena import match
 
         base = self.config.parent
@@ -109,25 +109,25 @@ def next_step(kind: str, place: Path) -> str:
 
 
 def play_options(command: "Callable[..., None]") -> "Callable[..., None]":
-    """Give a command CONFIG and the options of playing, handed over as one `playing`.
+    """Add CONFIG and the options of playing to a command, passed as one `playing`.
 
-    Under `mashq plan` that is one that plans: see PLAYING.
+    Under `mashq plan` it plans instead: see PLAYING.
     """
 
     @wraps(command)
-    def gathered(**options: Any) -> None:
+    def with_playing(**options: Any) -> None:
         kind: type[Playing] = click.get_current_context().meta.get(PLAYING, Playing)
-        own = {name: value for name, value in options.items() if name not in Playing.__slots__}
-        return command(kind(**{name: value for name, value in options.items() if name not in own}), **own)
+        others = {name: value for name, value in options.items() if name not in Playing.__slots__}
+        return command(kind(**{name: value for name, value in options.items() if name not in others}), **others)
 
-    wrapped: Callable[..., None] = gathered
+    wrapped: Callable[..., None] = with_playing
     for option in reversed(OPTIONS):
         wrapped = option(wrapped)
     return wrapped
 
 
 def executor_of(name: str | None, address: str | None) -> "Executor | None":
-    """Where matches are played; None leaves the choice to the arena."""
+    """The executor for matches; None leaves the choice to the arena."""
     if address is not None and name != "ray":
         raise ConfigError("--ray-address goes with --executor ray")
     if name is None:
@@ -138,7 +138,7 @@ def executor_of(name: str | None, address: str | None) -> "Executor | None":
 
 
 def played(out: Path, config: "Config", start: "Callable[[Progress], Awaitable[Season]]") -> "Season":
-    """Play under a progress display; an interrupt says how to go on."""
+    """Play under a progress display; an interrupt reports how to continue."""
     import asyncio
 
     from rich.console import Console
@@ -149,14 +149,14 @@ def played(out: Path, config: "Config", start: "Callable[[Progress], Awaitable[S
     simulated = any(player.model.startswith("simulated/") for player in config.players)
     progress = Progress(Console(stderr=True), score_rules_of(config), simulated=simulated)
 
-    async def go() -> "Season":
+    async def run_season() -> "Season":
         return await start(progress)
 
     try:
         with progress:
-            return asyncio.run(go())
+            return asyncio.run(run_season())
     except (KeyboardInterrupt, asyncio.CancelledError):
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # it stops already: a second one changes nothing
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # already stopping: ignore a second interrupt
         raise Stopped(f"stopped; what was paid for is kept: continue with 'mashq resume {out}'") from None
 
 
@@ -167,17 +167,17 @@ def show_result(season: "Season", *, as_json: bool) -> None:
     from mashq.report.documents.seasons import document
     from mashq.report.text.seasons import text
 
-    found = document(season)
+    result = document(season)
     if as_json:
-        click.echo(json_of(found))
-    elif isinstance(found, Match):
-        print_table(found, review_spend(next(season.fixtures_played())))
+        click.echo(json_of(result))
+    elif isinstance(result, Match):
+        print_table(result, review_spend(next(season.fixtures_played())))
     else:
-        say(text(found))
+        say(text(result))
 
 
 def show_head(run: Path, *, as_json: bool) -> None:
-    """Say what to publish with a result, so that nobody can change the run unnoticed."""
+    """Print the hash to publish with a result, so that the run cannot be changed unnoticed."""
     from mashq.runs.reading import read_head
 
     head = None if as_json else read_head(run)
@@ -185,31 +185,33 @@ def show_head(run: Path, *, as_json: bool) -> None:
         click.echo(f"head: {head}", err=True)
 
 
-def print_table(found: "Match", reviews: "Mapping[str, ReviewSpend]") -> None:
-    """The result for a person."""
+def print_table(result: "Match", reviews: "Mapping[str, ReviewSpend]") -> None:
+    """Print the result as a table."""
     from mashq.report.text.match import text
 
-    say(text(found, reviews))
+    say(text(result, reviews))
 
 
 def show_metered(run: Path, *, as_json: bool) -> None:
-    """What was spent through a gateway."""
+    """Print what was spent through a gateway."""
     from mashq.report.documents.base import as_json as json_of
     from mashq.report.documents.metered import document
     from mashq.report.text.metered import text
 
-    found = document(run)
+    result = document(run)
     if as_json:
-        click.echo(json_of(found))
+        click.echo(json_of(result))
     else:
-        say(text(found))
+        say(text(result))
 
 
 def say(text: str) -> None:
-    """Print a result: in a terminal, unless NO_COLOR is set, the winner's line is bold and a warning yellow."""
+    """Print a result; in a terminal, unless NO_COLOR is set, the winner's line is bold and a warning yellow."""
     if os.environ.get("NO_COLOR") or not sys.stdout.isatty():
         click.echo(text)
         return
     for line in text.split("\n"):
-        warned = line.startswith("SIMULATED")
-        click.secho(line, bold=True if warned or " ★ " in f"{line} " else None, fg="yellow" if warned else None)
+        is_warning = line.startswith("SIMULATED")
+        click.secho(
+            line, bold=True if is_warning or " ★ " in f"{line} " else None, fg="yellow" if is_warning else None
+        )

@@ -75,30 +75,30 @@ def power(
     notes = [note for note in notes if not note.startswith("SIMULATED")]
     config = rules_said(given.rules, {"alpha": None, "weights": None, "normalise": None} | rules)
     pair = None if players is None else _pair(players, results.players)
-    found = analysed(results, config, pair, options, notes)
-    document = Power(found=found, simulated=drawn_already, drawn=False, recorded_needed=None, source=str(source))
+    result = analysed(results, config, pair, options, notes)
+    document = Power(found=result, simulated=drawn_already, drawn=False, recorded_needed=None, source=str(source))
     if simulate:
-        effect, best = Effect(found.dq, found.low, found.high), (found.players[0], found.players[1])
+        effect, best = Effect(result.dq, result.low, result.high), (result.players[0], result.players[1])
         drawn = analysed(_simulated(source, without), config, best, options, notes, effect)
-        document = replace(document, found=drawn, simulated=True, drawn=True, recorded_needed=found.needed)
+        document = replace(document, found=drawn, simulated=True, drawn=True, recorded_needed=result.needed)
     click.echo(json_of(document) if as_json else power_text(document, form))
 
 
-def _pair(said: str, players: tuple[str, ...]) -> tuple[str, str]:
-    """Two names with a comma between them; names may hold commas, too."""
+def _pair(text: str, players: tuple[str, ...]) -> tuple[str, str]:
+    """Split two names at a comma; names may contain commas themselves."""
     from mashq.config import nearest
 
-    parts = said.split(",")
-    ways = [(",".join(parts[:at]).strip(), ",".join(parts[at:]).strip()) for at in range(1, len(parts))]
-    for a, b in ways:
+    parts = text.split(",")
+    splits = [(",".join(parts[:index]).strip(), ",".join(parts[index:]).strip()) for index in range(1, len(parts))]
+    for a, b in splits:
         if a in players and b in players and a != b:
             return a, b
-    if len(ways) != 1:
-        raise ConfigError(f"--players {said!r}: write two of {', '.join(players)} with a comma between them")
-    wrong = next((name for name in ways[0] if name not in players), None)
-    if wrong is None:
-        raise ConfigError(f"--players {said!r}: name two different players")
-    raise ConfigError(f"--players {said!r}: there is no player {wrong!r}{nearest(wrong, players)}")
+    if len(splits) != 1:
+        raise ConfigError(f"--players {text!r}: write two of {', '.join(players)} with a comma between them")
+    unknown = next((name for name in splits[0] if name not in players), None)
+    if unknown is None:
+        raise ConfigError(f"--players {text!r}: name two different players")
+    raise ConfigError(f"--players {text!r}: there is no player {unknown!r}{nearest(unknown, players)}")
 
 
 def _simulated(source: Path, without: tuple[str, ...]) -> "Results":

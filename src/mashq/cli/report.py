@@ -36,17 +36,17 @@ def report(
     from mashq.report.html.figures import write_figures, write_tables
     from mashq.report.html.report import report as made
 
-    found = made(runs, detectors)
-    place = out or Path("report.html")
-    text = found.html().encode("utf-8", "replace")
+    result = made(runs, detectors)
+    path = out or Path("report.html")
+    text = result.html().encode("utf-8", "replace")
     try:
-        outputs.write(place, text)
+        outputs.write(path, text)
     except OSError as error:
-        raise StoreError(f"{place} cannot be written ({error.strerror}): choose another -o") from None
-    click.echo(f"{place} ({len(text) / 1e6:.1f} MB)", err=True)
+        raise StoreError(f"{path} cannot be written ({error.strerror}): choose another -o") from None
+    click.echo(f"{path} ({len(text) / 1e6:.1f} MB)", err=True)
     if figures is not None:
-        count = len(write_figures(figures, found.chapters, found.comparison))
+        count = len(write_figures(figures, result.chapters, result.comparison))
         click.echo(f"{count} files in {figures}", err=True)
     if tables is not None:
-        count = len(write_tables(tables, found.chapters, found.comparison))
+        count = len(write_tables(tables, result.chapters, result.comparison))
         click.echo(f"{count} files in {tables}", err=True)

@@ -38,8 +38,8 @@ def rescore(run: Path, names: tuple[str, ...], form: Literal["table", "md", "lat
         return trials.document(season, played) if several else match.document(played[0])
 
     before = trials_of(season)
-    found = [document(before)]
+    documents = [document(before)]
     for name in names:
         judge = Cached(base.load(name), cache_file(cache_dir()))
-        found.append(document([rescored(played, judge) for played in before]))
-    click.echo(json_of(found) if as_json else text(found, form))
+        documents.append(document([rescored(played, judge) for played in before]))
+    click.echo(json_of(documents) if as_json else text(documents, form))

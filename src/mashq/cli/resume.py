@@ -1,4 +1,4 @@
-"""`mashq resume`: go on with a match that stopped."""
+"""`mashq resume`: continue a match that was interrupted."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -40,9 +40,9 @@ def resume(run: Path, executor: str | None, ray_address: str | None, accept_chan
     settings = check(read_manifest(run)["config"], f"{run}/manifest.json")
     where = executor_of(executor, ray_address)
 
-    def go_on(show: "Progress") -> "Coroutine[None, None, Season]":
+    def start(show: "Progress") -> "Coroutine[None, None, Season]":
         return match.resume(run, show=show, executor=where, accept_change=accept_change)
 
-    result = played(run, settings, go_on)
+    result = played(run, settings, start)
     show_result(result, as_json=as_json)
     show_head(run, as_json=as_json)

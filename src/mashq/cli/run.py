@@ -21,12 +21,12 @@ def run(playing: Playing, checks: Checks) -> None:
     """
     from mashq.analysis.conditions import check_names
 
-    settings, wanted = playing.settings(), checks.read()
-    check_names(wanted, [player.name for player in settings.players])
-    place = playing.play(settings, {"kind": "match"})
-    if checks and place is not None:
+    settings, conditions = playing.settings(), checks.read()
+    check_names(conditions, [player.name for player in settings.players])
+    directory = playing.play(settings, {"kind": "match"})
+    if checks and directory is not None:
         from mashq.cli.score import RESAMPLES
         from mashq.report.documents.source import read_source
 
-        given = read_source(place, {})
-        checks.decide(wanted, given.scored(given.rules, RESAMPLES, 0), str(place))
+        results = read_source(directory, {})
+        checks.decide(conditions, results.scored(results.rules, RESAMPLES, 0), str(directory))

@@ -1,4 +1,4 @@
-"""`mashq schema`: what the documents of --json hold."""
+"""`mashq schema`: the fields of the --json documents."""
 
 import json
 

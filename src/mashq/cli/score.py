@@ -1,4 +1,4 @@
-"""`mashq score`: results from a run or from anywhere, with intervals, flips and views."""
+"""`mashq score`: score a run or results from other sources, with intervals, flips and views."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,7 +12,7 @@ from mashq.errors import ConfigError
 if TYPE_CHECKING:
     from mashq.protocol.score import ScoreRules
 
-RESAMPLES = 10_000  # as everywhere: `analysis.intervals`, which is too slow to load for --help
+RESAMPLES = 10_000  # same as in `analysis.intervals`, which is too slow to import for --help
 
 
 @click.command()
@@ -88,7 +88,7 @@ def score(
 
 
 def rules_said(given: "ScoreRules", said: dict[str, Any]) -> "ScoreRules":
-    """The rules with what the command line says in their place."""
+    """The rules with the settings of the command line applied."""
     from mashq.report.documents.source import changed_rules
 
     weights = pairs("--weights", said["weights"].split(",") if said["weights"] else ())
@@ -103,7 +103,7 @@ def rules_said(given: "ScoreRules", said: dict[str, Any]) -> "ScoreRules":
 
 
 def _number(text: str) -> Any:
-    """The number that a text is; the text where it is none, which the rules then refuse."""
+    """The text as a number, or unchanged if it is none: the rules then reject it."""
     try:
         return float(text)
     except ValueError:
@@ -120,10 +120,10 @@ def _reference(text: str) -> tuple[dict[str, float] | None, bool]:
     if kind != "reference" or not name:
         raise ConfigError(f"--normalise {text!r}: write match, or reference:FILE")
     try:
-        document = found = _mapping(read_json(Path(name)))
+        document = totals = _mapping(read_json(Path(name)))
         per_item = "per_item" in document
         if per_item:
-            found = _mapping(document["per_item"])
+            totals = _mapping(document["per_item"])
             if len(document) > 1:
                 raise ValueError("per_item stands beside totals")
     except (OSError, ValueError) as error:
@@ -131,7 +131,7 @@ def _reference(text: str) -> tuple[dict[str, float] | None, bool]:
             f'the reference {name} cannot be read ({error}): it is JSON such as {{"tokens": 1e6}} for totals, or '
             '{"per_item": {"tokens": 600}}'
         ) from None
-    return found, per_item
+    return totals, per_item
 
 
 def _mapping(document: object) -> dict[str, Any]:
@@ -141,13 +141,13 @@ def _mapping(document: object) -> dict[str, Any]:
 
 
 def pairs(option: str, texts: Sequence[str]) -> dict[str, str]:
-    """Texts such as name=value by their names."""
-    found: dict[str, str] = {}
+    """Parse texts of the form name=value into a mapping."""
+    values_by_name: dict[str, str] = {}
     for text in texts:
         key, equals, value = text.partition("=")
         if not equals or not key.strip() or not value.strip():
             raise ConfigError(f"{option} {text!r}: write it as name=value")
-        if key.strip() in found:
+        if key.strip() in values_by_name:
             raise ConfigError(f"{option} names {key.strip()} twice: keep one")
-        found[key.strip()] = value.strip()
-    return found
+        values_by_name[key.strip()] = value.strip()
+    return values_by_name

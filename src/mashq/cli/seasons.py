@@ -128,7 +128,7 @@ def vision(
 
 
 def _with_policies(settings: "Config", names: str) -> "Config":
-    """The first player under each of the policies named."""
+    """The first player under each of the given policies."""
     from mashq.config import check, nearest
 
     base = settings.players[0].model_dump(mode="json")

@@ -36,5 +36,5 @@ def sweep(playing: Playing, overs: tuple[str, ...], withs: tuple[str, ...]) -> N
     if not overs and not withs:
         raise ConfigError("a sweep needs settings: name them with --over rules.T=0.8,0.9 or with --with")
     settings = playing.settings()
-    over = [list(together_of(one)) for one in withs] + [list(values_of(one)) for one in overs]
+    over = [list(together_of(text)) for text in withs] + [list(values_of(text)) for text in overs]
     playing.play(settings, {"kind": "sweep", "over": over})

@@ -1,4 +1,4 @@
-"""`mashq validate`: does the detector agree with people?"""
+"""`mashq validate`: compare the detector with human ratings."""
 
 import json
 import math
@@ -53,7 +53,7 @@ def sample(run: Path, number: int, seed: int, out: Path) -> None:
     if os.path.exists(out):
         raise ConfigError(f"{out} exists already: choose a new folder with -o")
     season = load_season(run)
-    rows, key = _sampled(season, number, seed)
+    rows, key = _sample(season, number, seed)
     files = {
         "sheet.csv": "\ufeff" + sheet_csv(rows),
         "sheet.html": sheet_html(rows, season.config.task.kind),
@@ -113,16 +113,20 @@ def report(
     from mashq.report.text.validate import validation_text
     from mashq.runs.annotations import read_key, read_ratings
 
-    known = read_key(key)
-    rows: dict[str, dict[str, Any]] = known["rows"]
-    given = {name: read_ratings(path, rows, key, partial) for name, path in _annotators(ratings).items()}
-    columns = {name: np.array([own.get(row, math.nan) for row in rows]) for name, own in given.items()}
+    key_document = read_key(key)
+    rows: dict[str, dict[str, Any]] = key_document["rows"]
+    ratings_by_annotator = {
+        name: read_ratings(path, rows, key, partial) for name, path in _annotators(ratings).items()
+    }
+    columns = {
+        name: np.array([scores.get(row, math.nan) for row in rows]) for name, scores in ratings_by_annotator.items()
+    }
     base = np.array([float(row["weight"]) for row in rows.values()])
-    how = Resampling([row["item"] for row in rows.values()], resamples, seed, base)
-    found = validate(np.array([float(row["h"]) for row in rows.values()]), columns, how, positive)
-    detector = DetectorVersion(**known["detector"])
-    notes = _notes(found, len(rows), simulated=bool(known.get("simulated")))
-    document = ValidationReport(run=known["run"], detector=detector, rows=len(rows), found=found, notes=notes)
+    resampling = Resampling([row["item"] for row in rows.values()], resamples, seed, base)
+    result = validate(np.array([float(row["h"]) for row in rows.values()]), columns, resampling, positive)
+    detector = DetectorVersion(**key_document["detector"])
+    notes = _notes(result, len(rows), simulated=bool(key_document.get("simulated")))
+    document = ValidationReport(run=key_document["run"], detector=detector, rows=len(rows), found=result, notes=notes)
     if plot is not None:
         try:
             outputs.write(plot, drawn(document))
@@ -131,8 +135,8 @@ def report(
     click.echo(json_of(document) if as_json else validation_text(document, form))
 
 
-def _sampled(season: "Season", number: int, seed: int) -> "tuple[list[SheetRow], dict[str, Any]]":
-    """The rows of the sheet in their order, and the key to them: answers of all matches that the run is made of."""
+def _sample(season: "Season", number: int, seed: int) -> "tuple[list[SheetRow], dict[str, Any]]":
+    """The rows of the sheet in order, and the key to them: answers of all matches of the run."""
     import numpy as np
 
     from mashq.analysis.validation.sampling import spread
@@ -140,10 +144,14 @@ def _sampled(season: "Season", number: int, seed: int) -> "tuple[list[SheetRow],
     from mashq.runs.annotations import FORMAT, KIND
 
     played = list(season.fixtures_played())
-    answers = [(one.fixture.id, *answer) for one in played for answer in _answers(one)]
+    answers = [(match_played.fixture.id, *answer) for match_played in played for answer in _answers(match_played)]
     if not answers:
         raise DataError(f"{season.path} has no answer with a score: play it, or sample another run")
-    players, items, scores = [a[1] for a in answers], [a[2].id for a in answers], [a[4] for a in answers]
+    players, items, scores = (
+        [entry[1] for entry in answers],
+        [entry[2].id for entry in answers],
+        [entry[4] for entry in answers],
+    )
     digest = json.dumps([season.manifest["started"], season.manifest["digests"]["items"]])
     rows: list[SheetRow] = []
     key: dict[str, Any] = {}
@@ -152,36 +160,36 @@ def _sampled(season: "Season", number: int, seed: int) -> "tuple[list[SheetRow],
         name = opaque(seed, digest, item.id, player if len(played) == 1 else json.dumps([match, player]))
         rows.append(SheetRow(name, item.shown, answer, None if item.passages else item.reference))
         key[name] = {"match": match, "item": item.id, "player": player, "h": h, "weight": picked.weight}
-    about = {name: season.manifest[name] for name in ("detector", "simulated")}
-    whole = {"kind": KIND, "format": FORMAT, "run": str(season.path), "seed": seed, "answers": len(answers)}
-    return rows, whole | about | {"rows": key}
+    details = {name: season.manifest[name] for name in ("detector", "simulated")}
+    document = {"kind": KIND, "format": FORMAT, "run": str(season.path), "seed": seed, "answers": len(answers)}
+    return rows, document | details | {"rows": key}
 
 
 def _answers(played: "Played") -> "Iterator[tuple[str, Item, str, float]]":
     """Every answer with a score: player, item, text, and the judge's score."""
     for player in played.state.players:
-        for at, work in zip(player.order, player.items, strict=True):
+        for index, work in zip(player.order, player.items, strict=True):
             h = work.judge_h
             if work.status == "ok" and h is not None:
-                yield player.name, played.state.items[at], work.text, h
+                yield player.name, played.state.items[index], work.text, h
 
 
 def _annotators(paths: tuple[Path, ...]) -> dict[str, Path]:
-    """Each file under a name of its own."""
+    """The files by a unique annotator name."""
     if len({os.path.realpath(path) for path in paths}) < len(paths):
         raise ConfigError("the same ratings file is given twice: each file is one annotator")
     stems = [path.stem for path in paths]
     return {path.stem if stems.count(path.stem) == 1 else str(path): path for path in paths}
 
 
-def _notes(found: "Validation", rows: int, *, simulated: bool) -> list[str]:
+def _notes(result: "Validation", rows: int, *, simulated: bool) -> list[str]:
     notes: list[str] = []
     if simulated:
         notes.append("SIMULATED: no real model answered some of this; those scores are drawn.")
-    if found.n < rows:
-        notes.append(f"{rows - found.n} of {rows} rows have no rating.")
-    if found.sources < 30:
-        notes.append(f"Only {found.sources} sources: the intervals are wide, and rightly so.")
-    if found.mean.good in (0, found.mean.n):
+    if result.n < rows:
+        notes.append(f"{rows - result.n} of {rows} rows have no rating.")
+    if result.sources < 30:
+        notes.append(f"Only {result.sources} sources: the intervals are wide, and rightly so.")
+    if result.mean.good in (0, result.mean.n):
         notes.append("All ratings fall on one side of --positive: there is no AUC.")
     return notes

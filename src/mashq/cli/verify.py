@@ -1,4 +1,4 @@
-"""`mashq verify`: does a run's record agree with itself?"""
+"""`mashq verify`: check whether a run's record is consistent."""
 
 import sys
 from pathlib import Path
@@ -33,13 +33,13 @@ def verify(run: Path, head: str | None, rescore: bool, as_json: bool) -> None:
     from mashq.runs import verify as checks
 
     with told("verifying", hidden=as_json) as progress:
-        found = document(list(checks.verify(run, head=head, rescore=rescore, progress=progress)))
+        result = document(list(checks.verify(run, head=head, rescore=rescore, progress=progress)))
     if as_json:
-        click.echo(json_of(found))
+        click.echo(json_of(result))
     else:
-        for finding in found.wrong:
+        for finding in result.wrong:
             click.echo(prose([f"{safe(finding.check)}: {safe(finding.wrong, 400)}"], "table"))
-        wrong = f"{len(found.wrong)} wrong" if found.wrong else "all hold"
-        click.echo(f"{found.checks} checks, {wrong}.")
-    if found.wrong:
+        wrong = f"{len(result.wrong)} wrong" if result.wrong else "all hold"
+        click.echo(f"{result.checks} checks, {wrong}.")
+    if result.wrong:
         sys.exit(WRONG)
