@@ -156,15 +156,13 @@ def main(arguments: Sequence[str], root: Path = ROOT) -> int:
     """Run the command; return the exit status."""
     options = parsed(arguments)
     listed = equivalents(root / LIST)
-    equal = {equivalent.key for equivalent in listed}
+    equal = {listing.key for listing in listed}
     drawn = samples(root, options.folder or list(FLOORS), options.count, options.seed)
     sources, tests = digest(root, "src"), digest(root, *TESTED) + "-" + "+".join(options.tests).replace("/", ".")
     cache: Path = options.cache or root / CACHE
     results = Results(cache / "results.jsonl", sources, tests)
-    for equivalent in unknown(listed, root):
-        print(
-            f"{LIST.name} names a fault that is no more: {equivalent.file}, {equivalent.function}: {equivalent.mutated}"
-        )
+    for listing in unknown(listed, root):
+        print(f"{LIST.name} names a fault that is no more: {listing.file}, {listing.function}: {listing.mutated}")
     if options.draw:
         print(
             "\n".join(f"{each.file}:{each.line} {each.function}: {each.original} -> {each.mutated}" for each in drawn)
