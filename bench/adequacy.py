@@ -2,8 +2,8 @@
 
 Needs the judgements in ../shared. For each set of judged summaries: Spearman's rank correlation with people's
 judgements within documents (the mean over documents) and between systems (of their means), for the number of words,
-the H of `grounding` and `coverage`; then `coverage` with the part of a source's words that counts chosen on the other
-sets; and how long an answer to a source of 600 words takes.
+the H of `grounding` and `coverage`; then `coverage` with the share of a source's words that counts, chosen on the
+other sets; and how long an answer to a source of 600 words takes.
 """
 
 import gzip
@@ -35,75 +35,75 @@ def spearman(x: Floats, y: Floats) -> float:
 
 
 def correlations(rows: Sequence[Row], scores: Scores) -> tuple[float, float]:
-    """Within documents, and between systems."""
+    """Return the correlations within documents, and between systems."""
     documents: dict[str, list[tuple[float, float]]] = defaultdict(list)
     systems: dict[str, list[tuple[float, float]]] = defaultdict(list)
     for row, value in zip(rows, scores, strict=True):
         documents[row["document"]].append((value, row["human"]))
         systems[row["system"]].append((value, row["human"]))
-    each: list[float] = []
+    per_document: list[float] = []
     for pairs in documents.values():
-        found, human = np.array(pairs).T
-        if len(set(human)) > 1:  # people who say the same of all rank nothing
-            each.append(spearman(found, human) if len(set(found)) > 1 else 0.0)
+        values, human = np.array(pairs).T
+        if len(set(human)) > 1:  # equal ratings rank nothing
+            per_document.append(spearman(values, human) if len(set(values)) > 1 else 0.0)
     means = np.array([np.mean(pairs, axis=0) for pairs in systems.values()])
-    return float(np.mean(each)), spearman(means[:, 0], means[:, 1])
+    return float(np.mean(per_document)), spearman(means[:, 0], means[:, 1])
 
 
 def covered(rows: Sequence[Row], part: float) -> list[float]:
-    """Coverage with another part of the words."""
-    wanted = {source: matters(source, part) for source in {row["source"] for row in rows}}
-    return [carried(wanted[row["source"]], row["answer"]) for row in rows]
+    """Return the coverage with another share of the words."""
+    key_words = {source: matters(source, part) for source in {row["source"] for row in rows}}
+    return [carried(key_words[row["source"]], row["answer"]) for row in rows]
 
 
 def milliseconds(rows: Sequence[Row]) -> float:
-    """What an answer takes, source and all, at 600 words of source."""
+    """Return the time per answer, including its source, for a source of 600 words."""
     source = " ".join(row["source"] for row in rows[:2]).split(" ")
-    pairs = [Pair(" ".join([str(at), *source])[:3600], row["answer"]) for at, row in enumerate(rows[:200])]
-    began = time.process_time()
+    pairs = [Pair(" ".join([str(number), *source])[:3600], row["answer"]) for number, row in enumerate(rows[:200])]
+    started = time.process_time()
     Coverage().score(pairs)
-    spent = 1000 * (time.process_time() - began) / len(pairs)
+    spent = 1000 * (time.process_time() - started) / len(pairs)
     return spent * 600 / float(np.mean([len(words(pair.source)) for pair in pairs]))
 
 
 def judged() -> dict[str, list[Row]]:
-    """The judgements, by set."""
+    """Return the judgements, by set."""
     with gzip.open(DATA, "rt", encoding="utf-8") as file:
-        every: list[Row] = [json.loads(line) for line in file]
-    return {name: [row for row in every if row["set"] == name] for name in dict.fromkeys(r["set"] for r in every)}
+        rows: list[Row] = [json.loads(line) for line in file]
+    return {name: [row for row in rows if row["set"] == name] for name in dict.fromkeys(r["set"] for r in rows)}
 
 
 def table(sets: Mapping[str, Sequence[Row]]) -> dict[str, dict[str, tuple[float, float]]]:
-    """By measure and set, the correlations; "left out" is coverage with its part chosen on the other sets."""
+    """Return the correlations by measure and set; "left out" is coverage with its share chosen on the other sets."""
     measures: dict[str, Callable[[Sequence[Row]], Scores]] = {
         "words": lambda rows: [len(words(row["answer"])) for row in rows],
         "coverage": lambda rows: Coverage().score([Pair(row["source"], row["answer"]) for row in rows]),
     }
-    found = {
+    by_measure = {
         measure: {name: correlations(rows, scores(rows)) for name, rows in sets.items()}
         for measure, scores in measures.items()
     }
     grid = {name: {part: correlations(rows, covered(rows, part)) for part in PARTS} for name, rows in sets.items()}
-    found["left out"] = {
+    by_measure["left out"] = {
         name: grid[name][max(PARTS, key=lambda part: sum(sum(grid[other][part]) for other in sets if other != name))]
         for name in sets
     }
-    return found
+    return by_measure
 
 
 def main() -> None:
     """Print the table."""
     sets = judged()
-    found = table(sets)
-    found["grounding"] = {
+    by_measure = table(sets)
+    by_measure["grounding"] = {
         name: correlations(rows, Grounding().score([Pair(row["source"], row["answer"]) for row in rows]))
         for name, rows in sets.items()
     }
     print(f"{'within / between':20}" + "".join(f"{name:>16}" for name in sets))
-    for name, cells in found.items():
+    for name, cells in by_measure.items():
         print(f"{name:20}" + "".join(f"{within:9.3f} /{between:5.2f}" for within, between in cells.values()))
-    every = [row for rows in sets.values() for row in rows]
-    print(f"milliseconds for an answer to 600 words: {milliseconds(every):.2f}")
+    all_rows = [row for rows in sets.values() for row in rows]
+    print(f"milliseconds for an answer to 600 words: {milliseconds(all_rows):.2f}")
 
 
 if __name__ == "__main__":

@@ -52,7 +52,7 @@ SEATS: dict[str, dict[str, Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How the first seat did: means over the trials, and its Q and its margin by trial."""
+    """Results of the first seat: means over the trials, and its Q and its margin by trial."""
 
     h: float
     reviews: float
@@ -64,7 +64,7 @@ class Outcome:
 def config(
     world: Mapping[str, float], first: str, rival: str, vision: str, args: argparse.Namespace
 ) -> dict[str, Any]:
-    """A match as a configuration."""
+    """Return the configuration of a match."""
     players = [
         {"name": "A", "model": "simulated/a", **SEATS[first]},
         {"name": "B", "model": "simulated/b", **RIVALS[rival]},
@@ -81,51 +81,51 @@ def config(
 
 
 def outcome(document: Mapping[str, Any], trials: int, *, own: bool) -> Outcome:
-    """Play it."""
+    """Play the matches and return the first seat's results."""
     assumed = bayes_policy.Assumed(rivalry=0.0 if own else 1.0)
     q_agent.bayes_policy.ASSUMED = assumed
-    made = check(dict(document), "the benchmark")
-    rules = score_rules_of(made)
+    settings = check(dict(document), "the benchmark")
+    rules = score_rules_of(settings)
     with tempfile.TemporaryDirectory() as folder:
         season = {"kind": "match", "trials": trials}
-        played = asyncio.run(run(made, Path(folder) / "run", season=season, executor=LocalExecutor()))
+        played = asyncio.run(run(settings, Path(folder) / "run", season=season, executor=LocalExecutor()))
         matches = [match.results for match in played.fixtures_played()]
     scores = [score(results, rules) for results in matches]
-    ours, theirs = [s.players[0] for s in scores], [s.players[1] for s in scores]
-    q = np.array([row.q or 0.0 for row in ours])
+    first_seat, rivals = [s.players[0] for s in scores], [s.players[1] for s in scores]
+    q = np.array([row.q or 0.0 for row in first_seat])
     return Outcome(
-        float(np.mean([row.h or 0.0 for row in ours])),
-        float(np.mean([row.costs["reviews"] for row in ours])) / scores[0].items,
+        float(np.mean([row.h or 0.0 for row in first_seat])),
+        float(np.mean([row.costs["reviews"] for row in first_seat])) / scores[0].items,
         float(np.mean([s.winner == "A" for s in scores])),
         q,
-        q - np.array([row.q or 0.0 for row in theirs]),
+        q - np.array([row.q or 0.0 for row in rivals]),
     )
 
 
-def shown(found: Difference) -> str:
-    """A difference with its interval, marked where that leaves zero out."""
-    if found.low is None or found.high is None:
-        return f"{found.value:+.4f}"
-    return f"{found.value:+.4f} [{found.low:+.4f}, {found.high:+.4f}]{'*' if found.sure else ' '}"
+def shown(difference: Difference) -> str:
+    """Format a difference with its interval, marked with * where the interval excludes 0."""
+    if difference.low is None or difference.high is None:
+        return f"{difference.value:+.4f}"
+    return f"{difference.value:+.4f} [{difference.low:+.4f}, {difference.high:+.4f}]{'*' if difference.sure else ' '}"
 
 
 def table(args: argparse.Namespace) -> None:
-    """Every setting in turn."""
+    """Play every setting and print its results."""
     names = ["bayes", *(["own"] if args.own else []), "rule", "never"]
     for world in [name for name in WORLDS if args.world in name]:
         print(f"\n{world}: {WORLDS[world]}")
         for rival in args.rivals:
             for vision in args.visions:
                 play = partial(config, WORLDS[world], rival=rival, vision=vision, args=args)
-                found = {name: outcome(play(name), args.trials, own=name == "own") for name in names}
+                outcomes = {name: outcome(play(name), args.trials, own=name == "own") for name in names}
                 print(f"  against {rival}, vision {vision}")
-                for name, row in found.items():
+                for name, row in outcomes.items():
                     line = f"    {name:6} Q {row.q.mean():.4f}  H {row.h:.4f}  reviews {row.reviews:.2f}"
                     line += f"  margin {row.margin.mean():+.4f}  won {row.wins:4.0%}"
                     if name in ("bayes", "own"):
                         for other in ("rule", "never"):
-                            line += f"\n      less {other:5}  Q {shown(mean(row.q - found[other].q))}"
-                            line += f"  margin {shown(mean(row.margin - found[other].margin))}"
+                            line += f"\n      less {other:5}  Q {shown(mean(row.q - outcomes[other].q))}"
+                            line += f"  margin {shown(mean(row.margin - outcomes[other].margin))}"
                     print(line, flush=True)
 
 

@@ -40,17 +40,18 @@ ATTEMPT = """INSERT INTO attempts (id, match, round, player, item, purpose, n, a
 
 
 def write(path: Path, moves: int, matches: int = 1, seed: int = 1) -> int:
-    """Write the run; how many moves it has."""
+    """Write the run; return the number of moves."""
     draw = random.Random(seed)
     items = [
-        Item(f"item-{at}", _text(draw, 120)) for at in range(max(1, round(moves / matches / 2 / EVENTS_AN_ITEM)))
+        Item(f"item-{position}", _text(draw, 120))
+        for position in range(max(1, round(moves / matches / 2 / EVENTS_AN_ITEM)))
     ]
     path.mkdir(parents=True)
     connection = sqlite3.connect(path / "run.db", isolation_level=None)
     connection.execute("PRAGMA journal_mode=WAL")
     connection.executescript(SCHEMA)
     connection.execute("BEGIN")
-    rows = ((at, item.id, item.text, None) for at, item in enumerate(items))
+    rows = ((position, item.id, item.text, None) for position, item in enumerate(items))
     connection.executemany("INSERT INTO items (position, id, text, reference) VALUES (?,?,?,?)", rows)
     prompts = [json.dumps([["user", _text(draw, 200)]]) for _ in range(PROMPTS)]
     digests = [hashlib.blake2b(prompt.encode(), digest_size=16).hexdigest() for prompt in prompts]
@@ -85,12 +86,12 @@ def _match(
                         spend.seconds.total,
                         spend.measured("dollars").total,
                     )
-                    who = (attempt, str(match), round_, player.name, item, PURPOSE[kind])
-                    said = (digests[attempt % PROMPTS], float(round_), float(round_), *costs, move.get("text", "{}"))
-                    connection.execute(ATTEMPT, (*who, *said))
+                    head = (attempt, str(match), round_, player.name, item, PURPOSE[kind])
+                    tail = (digests[attempt % PROMPTS], float(round_), float(round_), *costs, move.get("text", "{}"))
+                    connection.execute(ATTEMPT, (*head, *tail))
                     body = json.dumps(move | {"spend": spend.to_json()})
-                    ruled = None if ruling is None else json.dumps(ruling)
-                    yield str(match), round_, player.name, kind, item, body, ruled, float(round_)
+                    ruling_json = None if ruling is None else json.dumps(ruling)
+                    yield str(match), round_, player.name, kind, item, body, ruling_json, float(round_)
 
     for row in moves():
         connection.execute(EVENT, row)
@@ -100,7 +101,7 @@ def _match(
 
 
 class _Player:
-    """A player that answers, decides, and reviews its worst answer when that is bad; by the rules, in plain lists."""
+    """A player that answers, decides, and reviews its worst answer when that is bad, following the rules."""
 
     def __init__(self, name: str, order: Sequence[int], items: Sequence[Item], draw: random.Random) -> None:
         self.name, self._order, self._items, self._draw = name, order, items, draw
@@ -108,7 +109,7 @@ class _Player:
         self._done: list[ItemResult] = []
 
     def turn(self, at: int) -> Iterator[tuple[str, str, dict[str, Any], dict[str, Any] | None, Spend]]:
-        """The moves of a round, each with its item, ruling and cost."""
+        """Yield the moves of a round, each with its item, ruling and cost."""
         item, h, spend = self._items[self._order[at]].id, self._drawn(), self._spend()
         answer = {"status": "ok", "text": _text(self._draw, 40), "h": h}
         self._done.append(ItemResult(item, "ok", h, h, spend, length=len(answer["text"])))
@@ -139,7 +140,7 @@ class _Player:
                 return
 
     def result(self) -> PlayerResult:
-        """Its results, in the order of the items."""
+        """Return its results, in the order of the items."""
         rows = [row for _, row in sorted(zip(self._order, self._done, strict=True), key=lambda pair: pair[0])]
         return PlayerResult(self.name, tuple(rows), threshold=T, max_reviews=R)
 
@@ -184,13 +185,13 @@ def _manifest(path: Path, items: Sequence[Item], matches: int) -> None:
 
 
 def main() -> None:
-    """From the command line."""
+    """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("path", type=Path)
     parser.add_argument("--moves", type=int, default=100_000)
     parser.add_argument("--matches", type=int, default=1)
-    asked = parser.parse_args()
-    print(f"{write(asked.path, asked.moves, asked.matches):,} moves in {asked.path}")
+    options = parser.parse_args()
+    print(f"{write(options.path, options.moves, options.matches):,} moves in {options.path}")
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
-"""Do intervals hold what they say, and is a winner claimed only where there is one? By simulation on real scores.
+"""Do intervals have their stated coverage, and is a winner claimed only if there is one? Simulated on real scores.
 
 Needs the leaderboard data in ../shared. Real systems and their items are the truth; samples of n items are drawn from
-them with replacement, and intervals are made from each sample by the code that every command uses.
+them with replacement, and intervals are computed from each sample by the code that every command uses.
 
-    pairs     differences of two systems, beside the plain percentile bootstrap; costs as they are, and costs that go
+    pairs     differences of two systems, compared with the percentile bootstrap; real costs, and costs correlated
               with H
     trials    the same with three trials of an item and refusals
     leader    the best of 10, 40 and 139 systems: its own interval, and its differences to all others together
@@ -31,7 +31,7 @@ RULES = ScoreRules(weights={"tokens": 1.0, "seconds": 1.0})
 
 
 class Pool:
-    """The systems that answered nearly everything: H, words in and out (as tokens) and out (as seconds)."""
+    """The systems that answered nearly everything: H, words in and out (as tokens), and words out (as seconds)."""
 
     def __init__(self) -> None:
         cells: dict[tuple[str, str], list[tuple[float, float, float]]] = defaultdict(list)
@@ -45,40 +45,40 @@ class Pool:
             by_player[player].add(item)
         players = sorted(player for player, items in by_player.items() if len(items) > 930)
         items = sorted(set.intersection(*(by_player[player] for player in players)))
-        whole = np.array([[np.mean(cells[player, item], axis=0) for item in items] for player in players])
-        self.h, self.tokens, self.seconds = whole[..., 0], whole[..., 1] + whole[..., 2], whole[..., 2]
+        table = np.array([[np.mean(cells[player, item], axis=0) for item in items] for player in players])
+        self.h, self.tokens, self.seconds = table[..., 0], table[..., 1] + table[..., 2], table[..., 2]
         self.ranked = np.argsort(-self.h.mean(axis=1))
         self.items = len(items)
 
 
 def seen(h: Floats, tokens: Floats, seconds: Floats) -> View:
-    """Some items of some systems."""
+    """Return a view of some items of some systems."""
     ones = np.ones(h.shape)
     return View(tuple(map(str, range(h.shape[1]))), h, ones, {"tokens": tokens, "seconds": seconds}, ones)
 
 
-def of(pool: Pool, who: np.ndarray, picked: np.ndarray | None = None) -> View:
-    """A sample of the items, or all of them."""
+def sample_view(pool: Pool, who: np.ndarray, picked: np.ndarray | None = None) -> View:
+    """Return a view of a sample of the items, or of all of them."""
     at = slice(None) if picked is None else picked
     return seen(pool.h[who][:, at], pool.tokens[who][:, at], pool.seconds[who][:, at])
 
 
 def percentile(part: View, resamples: int, seed: int) -> tuple[float, float]:
-    """The plain percentile interval of the first two."""
-    found = np.concatenate([figures(part, RULES, d).q for d in draws(len(part.items), resamples, seed)])
-    low, high = np.quantile(found[:, 0] - found[:, 1], [0.025, 0.975])
+    """Return the percentile interval of the difference of the first two."""
+    resampled = np.concatenate([figures(part, RULES, d).q for d in draws(len(part.items), resamples, seed)])
+    low, high = np.quantile(resampled[:, 0] - resampled[:, 1], [0.025, 0.975])
     return float(low), float(high)
 
 
-def first(found: Resampled) -> tuple[float, float]:
-    """The interval of the first difference."""
-    span = found.differences[0]
+def first(resampled: Resampled) -> tuple[float, float]:
+    """Return the interval of the first difference."""
+    span = resampled.differences[0]
     assert span.low is not None and span.high is not None
     return span.low, span.high
 
 
 def pairs(pool: Pool, options: argparse.Namespace, random: np.random.Generator) -> None:
-    """Differences of two systems."""
+    """Print the coverage for differences of two systems."""
     print(f"{options.pairs} pairs x {options.samples} samples a row")
     print("systems                     items  ours %  worst pair %  width   percentile %  width")
     groups = {"any two systems": pool.ranked, "two of the best 20": pool.ranked[:20]}
@@ -102,9 +102,9 @@ def pairs(pool: Pool, options: argparse.Namespace, random: np.random.Generator) 
                         part = seen(h[:, picked], tokens[:, picked], seconds[:, picked])
                         seed = int(random.integers(2**31))
                         low, high = first(resample(part, RULES, [(0, 1)], options.resamples, seed, keep=1))
-                        other = percentile(part, options.resamples, seed)
-                        hits[at] = low <= q[0] - q[1] <= high, other[0] <= q[0] - q[1] <= other[1]
-                        widths.append((high - low, other[1] - other[0]))
+                        percentile_span = percentile(part, options.resamples, seed)
+                        hits[at] = low <= q[0] - q[1] <= high, percentile_span[0] <= q[0] - q[1] <= percentile_span[1]
+                        widths.append((high - low, percentile_span[1] - percentile_span[0]))
                     ours.append(float(hits[:, 0].mean()))
                     plain.append(float(hits[:, 1].mean()))
                 wide = np.mean(widths, axis=0)
@@ -116,7 +116,7 @@ def pairs(pool: Pool, options: argparse.Namespace, random: np.random.Generator) 
 
 
 def repeated(h: Floats, tokens: Floats, trials: int, rate: Floats, random: np.random.Generator) -> Results:
-    """Trials of some items: scores that vary around each item's own, and refusals at each item's rate."""
+    """Draw trials of some items: scores that vary around each item's mean, and refusals at each item's rate."""
     players, items = h.shape
     shape = (players, items * trials)
     item_of = np.repeat(np.arange(items), trials)
@@ -132,12 +132,12 @@ def repeated(h: Floats, tokens: Floats, trials: int, rate: Floats, random: np.ra
 
 
 def trials(pool: Pool, options: argparse.Namespace, random: np.random.Generator) -> None:
-    """Differences of two systems, three trials of every item, one in five refused."""
+    """Print the coverage for differences of two systems, with three trials per item, one in five refused."""
     rules = ScoreRules(weights={"tokens": 1.0})
     print(f"three trials with refusals; {options.pairs} pairs x {options.samples} samples a row")
     print("refusals      items  coverage %  worst pair %")
     for count in (30, 100, 800):
-        ours: list[float] = []
+        rates: list[float] = []
         for _ in range(options.pairs if count < 800 else max(4, options.pairs // 4)):
             two = random.choice(pool.ranked, 2, replace=False)
             h, tokens = pool.h[two], pool.tokens[two]
@@ -151,87 +151,89 @@ def trials(pool: Pool, options: argparse.Namespace, random: np.random.Generator)
                 part = view(results, "intersection", ("tokens",))
                 low, high = first(resample(part, rules, [(0, 1)], options.resamples, at, keep=1))
                 hits += low <= truth <= high
-            ours.append(hits / options.samples)
-        print(f"intersection {count:6}  {100 * np.mean(ours):10.1f}  {100 * min(ours):12.1f}", flush=True)
+            rates.append(hits / options.samples)
+        print(f"intersection {count:6}  {100 * np.mean(rates):10.1f}  {100 * min(rates):12.1f}", flush=True)
 
 
 def leader(pool: Pool, options: argparse.Namespace, random: np.random.Generator) -> None:
-    """The observed leader of a field: its own interval, and its differences to all others."""
+    """Print the coverage for the observed leader of a field: its interval, and its differences to all others."""
     print("the observed leader of a field")
     print("field  items  fields  own interval %  all differences together %  each difference %")
     for size in (2, 10, 40, len(pool.h)):
         for count in (30, 100):
-            own = together = each = of_each = 0
+            own_hits = joint_hits = single_hits = single_total = 0
             for _ in range(options.fields):
-                who = random.choice(len(pool.h), size, replace=False)
-                truth = figures(of(pool, who), RULES).q[0]
-                part = of(pool, who, random.integers(0, pool.items, count))
+                systems = random.choice(len(pool.h), size, replace=False)
+                truth = figures(sample_view(pool, systems), RULES).q[0]
+                part = sample_view(pool, systems, random.integers(0, pool.items, count))
                 q = figures(part, RULES).q[0]
                 best = int(np.argmax(q))
                 others = [(best, seat) for seat in np.argsort(-q).tolist() if seat != best]
-                found = resample(part, RULES, others, options.resamples, int(random.integers(2**31)), keep=1)
-                assert found.low is not None and found.high is not None
-                own += found.low[best] <= truth[best] <= found.high[best]
-                spans = found.differences
+                resampled = resample(part, RULES, others, options.resamples, int(random.integers(2**31)), keep=1)
+                assert resampled.low is not None and resampled.high is not None
+                own_hits += resampled.low[best] <= truth[best] <= resampled.high[best]
+                spans = resampled.differences
                 gaps = [truth[s.a] - truth[s.b] for s in spans]
-                together += all((s.all_low or 0) <= g <= (s.all_high or 0) for s, g in zip(spans, gaps, strict=True))
-                each += sum((s.low or 0) <= g <= (s.high or 0) for s, g in zip(spans, gaps, strict=True))
-                of_each += len(spans)
-            share = [100 * value / options.fields for value in (own, together)]
+                joint_hits += all(
+                    (s.all_low or 0) <= g <= (s.all_high or 0) for s, g in zip(spans, gaps, strict=True)
+                )
+                single_hits += sum((s.low or 0) <= g <= (s.high or 0) for s, g in zip(spans, gaps, strict=True))
+                single_total += len(spans)
+            share = [100 * value / options.fields for value in (own_hits, joint_hits)]
             print(
                 f"{size:5}  {count:5}  {options.fields:6}  {share[0]:14.1f}  {share[1]:26.1f}  "
-                f"{100 * each / of_each:17.1f}",
+                f"{100 * single_hits / single_total:17.1f}",
                 flush=True,
             )
 
 
 def claims(pool: Pool, options: argparse.Namespace, random: np.random.Generator) -> None:
-    """Equal systems: everyone's scores and costs of an item are drawn from the same real answers to it."""
+    """Print false claims among equal systems: scores and costs of an item are drawn from the same real answers."""
     print("fields of equal systems")
     print("field  items  fields  called the winner %")
     for size in (2, 10, 40):
         for count in (30, 100):
-            wrong = 0
+            false_claims = 0
             for _ in range(options.equal):
                 picked = random.integers(0, pool.items, count)
-                who = random.integers(0, len(pool.h), (size, count))
-                part = seen(pool.h[who, picked], pool.tokens[who, picked], pool.seconds[who, picked])
+                systems = random.integers(0, len(pool.h), (size, count))
+                part = seen(pool.h[systems, picked], pool.tokens[systems, picked], pool.seconds[systems, picked])
                 q = figures(part, RULES).q[0]
                 best = int(np.argmax(q))
                 others = [(best, seat) for seat in np.argsort(-q).tolist() if seat != best]
-                found = resample(part, RULES, others, options.resamples, int(random.integers(2**31)), keep=1)
-                wrong += all((span.all_low or 0) > 0 for span in found.differences)
-            print(f"{size:5}  {count:5}  {options.equal:6}  {100 * wrong / options.equal:18.1f}", flush=True)
+                resampled = resample(part, RULES, others, options.resamples, int(random.integers(2**31)), keep=1)
+                false_claims += all((span.all_low or 0) > 0 for span in resampled.differences)
+            print(f"{size:5}  {count:5}  {options.equal:6}  {100 * false_claims / options.equal:18.1f}", flush=True)
 
 
 def tails(pool: Pool, options: argparse.Namespace, random: np.random.Generator) -> None:
-    """The systems of whose words one item makes the largest part, each against five others."""
+    """Print the coverage for systems in which one item has the largest share of words, each against five others."""
     part_of = pool.seconds.max(axis=1) / pool.seconds.sum(axis=1)
     heavy = np.argsort(-part_of)[:6]
     print("systems with one huge answer, against five others each")
     print("largest item's part of all words  items  coverage %  samples with the note %")
     for seat in heavy.tolist():
-        rivals = random.choice([one for one in range(len(pool.h)) if one != seat], 5, replace=False)
+        rivals = random.choice([other for other in range(len(pool.h)) if other != seat], 5, replace=False)
         for count in (100, 800):
-            hits = noted = total = 0
+            hits = notes = total = 0
             for rival in rivals.tolist():
                 two = np.array([seat, rival])
-                q = figures(of(pool, two), RULES).q[0]
+                q = figures(sample_view(pool, two), RULES).q[0]
                 for _ in range(options.samples):
                     picked = random.integers(0, pool.items, count)
-                    part = of(pool, two, picked)
+                    part = sample_view(pool, two, picked)
                     low, high = first(resample(part, RULES, [(0, 1)], options.resamples, total, keep=1))
                     hits += low <= q[0] - q[1] <= high
-                    noted += _noted(part)
+                    notes += _has_tail_note(part)
                     total += 1
             print(
-                f"{100 * part_of[seat]:31.1f}%  {count:5}  {100 * hits / total:10.1f}  {100 * noted / total:23.1f}",
+                f"{100 * part_of[seat]:31.1f}%  {count:5}  {100 * hits / total:10.1f}  {100 * notes / total:23.1f}",
                 flush=True,
             )
 
 
-def _noted(part: View) -> bool:
-    """Whether the output would speak of a cost with a heavy tail."""
+def _has_tail_note(part: View) -> bool:
+    """Whether the output would have a note on a cost with a heavy tail."""
     shape = part.h.shape
     status = np.zeros(shape, dtype=np.int8)
     costs = {name: Cost.known(part.costs.get(name, np.ones(shape))) for name in COST_NAMES}

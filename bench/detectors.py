@@ -1,10 +1,10 @@
-"""How fast the neural detector is: pairs a second and the shift of its scores against fp32, each beside the
-reference way (fp32, one pair at a time, and 32 unsorted at a time) measured in the same run.
+"""Speed of the neural detector: pairs per second and the shift of its scores against fp32, each compared with the
+reference method (fp32, one pair at a time, and 32 unsorted at a time) measured in the same run.
 
 Base-size random weights (12 layers, width 768, 12 heads of 64, feed-forward 2048), the length mix of a news task
-(lognormal, median 600 tokens, sigma 0.5). Needs torch alone; with transformers installed, the reference way is its
+(lognormal, median 600 tokens, sigma 0.5). Needs only torch; with transformers installed, the reference method is its
 T5ForTokenClassification, else our plain encoder. The first tables start from token ids. The last, on CUDA, is the
-whole detector (made-up words, a tokenizer of as many pieces as T5's): in calls, and asked by a run's referee.
+whole detector (made-up words, a tokenizer with as many pieces as T5's): called directly, and through a run's referee.
 
     python bench/detectors.py [--pairs N] [--cpu-pairs N] [--whole-pairs N] [--rounds N]
 """
@@ -41,7 +41,7 @@ Way = Callable[[Any], list[float]]  # of texts, or of pairs
 
 
 def weights() -> dict[str, Any]:
-    """Random tensors under HHEM's names, scaled so that attention is peaked and scores spread over (0, 1)."""
+    """Return random tensors under HHEM's names, scaled so that attention is peaked and scores spread over (0, 1)."""
     torch.manual_seed(4)
     wide = HEADS * SIZE
     tensors = {"t5.transformer.shared.weight": torch.randn(WORDS, WIDTH)}
@@ -65,7 +65,7 @@ def weights() -> dict[str, Any]:
 
 
 def with_outliers(tensors: dict[str, Any], times: float = 20.0) -> dict[str, Any]:
-    """The same with a few channels many times the rest, as trained T5s have: gated values, and the running state."""
+    """Return the tensors with a few channels much larger than the rest, as in trained T5s."""
     changed = {name: tensor.clone() for name, tensor in tensors.items()}
     for n in range(LAYERS):
         feed = f"t5.transformer.encoder.block.{n}.layer.1.DenseReluDense"
@@ -76,14 +76,14 @@ def with_outliers(tensors: dict[str, Any], times: float = 20.0) -> dict[str, Any
 
 
 def news(count: int, seed: int, most: int = 4096) -> Texts:
-    """Random token ids with the lengths of news summaries' pairs."""
+    """Return random token ids with the lengths of pairs of news and summaries."""
     draw = random.Random(seed)
     lengths = [min(most, max(32, round(draw.lognormvariate(6.397, 0.5)))) for _ in range(count)]
     return [[0, *draw.choices(range(3, 32100), k=length - 2), 1] for length in lengths]
 
 
 def reference(tensors: dict[str, Any], device: str, at_once: int, kind: Any = torch.float32) -> Way:
-    """The published way: one padded batch after another, in the order given."""
+    """Return the published method: one padded batch after another, in the order given."""
     try:
         from transformers import T5Config, T5ForTokenClassification
     except ImportError:
@@ -101,11 +101,11 @@ def reference(tensors: dict[str, Any], device: str, at_once: int, kind: Any = to
 
     def score(texts: Texts) -> list[float]:
         scores: list[float] = []
-        for at in range(0, len(texts), at_once):
-            some = texts[at : at + at_once]
-            longest = max(map(len, some))
-            ids = torch.tensor([text + [0] * (longest - len(text)) for text in some], device=device)
-            mask = torch.tensor([[1] * len(text) + [0] * (longest - len(text)) for text in some], device=device)
+        for start in range(0, len(texts), at_once):
+            chunk = texts[start : start + at_once]
+            longest = max(map(len, chunk))
+            ids = torch.tensor([text + [0] * (longest - len(text)) for text in chunk], device=device)
+            mask = torch.tensor([[1] * len(text) + [0] * (longest - len(text)) for text in chunk], device=device)
             logits = model(input_ids=ids, attention_mask=mask).logits[:, 0].float()
             scores += torch.softmax(logits, 1)[:, 1].tolist()
         return scores
@@ -114,7 +114,7 @@ def reference(tensors: dict[str, Any], device: str, at_once: int, kind: Any = to
 
 
 def sorted_first(way: Way) -> Way:
-    """The same way over texts by length."""
+    """Return the method applied to texts sorted by length."""
 
     def score(texts: Texts) -> list[float]:
         order = sorted(range(len(texts)), key=lambda i: -len(texts[i]))
@@ -127,13 +127,13 @@ def sorted_first(way: Way) -> Way:
 
 
 def ours(tensors: dict[str, Any], precision: str, device: str, budget: int) -> Way:
-    """The detector's own path, from token ids on."""
+    """Return the detector's own method, from token ids on."""
     model, batches = Classifier(tensors, precision, device), Batches(budget, out_of_memory)
     return lambda texts: run(model, batches, [(range(len(texts)), texts)])
 
 
 def timed(way: Way, texts: Sequence[Any]) -> tuple[float, list[float]]:
-    """Pairs a second, the device idle before and after."""
+    """Return pairs per second, with the device idle before and after, and the scores."""
     if torch.cuda.is_available():
         torch.cuda.synchronize()
     started = time.perf_counter()
@@ -144,7 +144,7 @@ def timed(way: Way, texts: Sequence[Any]) -> tuple[float, list[float]]:
 def table(
     title: str, ways: Sequence[tuple[str, Way, int]], texts: Sequence[Any], lengths: list[int], rounds: int
 ) -> None:
-    """Rounds over all ways in turn, so that a busy machine slows all alike; medians. A way may take a part only."""
+    """Measure all methods in turn, so that a busy machine slows all equally; print medians. Some take only a part."""
     rates: dict[str, list[float]] = {name: [] for name, _, _ in ways}
     scores: dict[str, list[float]] = {}
     with torch.inference_mode():
@@ -167,61 +167,65 @@ def table(
 
 
 def main() -> None:
-    """Both tables; the second where there is a CUDA device."""
+    """Print all tables; those for CUDA only if there is a device."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--pairs", type=int, default=8192, help="pairs on CUDA")
     parser.add_argument("--cpu-pairs", type=int, default=16)
     parser.add_argument("--whole-pairs", type=int, default=8192, help="pairs for the whole detector on CUDA")
     parser.add_argument("--rounds", type=int, default=3)
-    asked = parser.parse_args()
+    options = parser.parse_args()
     tensors = weights()
-    if asked.cpu_pairs:
+    if options.cpu_pairs:
         cpu: list[tuple[str, Way, int]] = [("reference: fp32, one at a time", reference(tensors, "cpu", 1), 9999)]
         cpu += [("ours, fp32, one at a time", in_calls(ours(tensors, "fp32", "cpu", 1), 1), 9999)]
         cpu += [
             (f"ours, {kind}", ours(tensors, kind, "cpu", BUDGET["cpu"]), 9999)
             for kind in ("fp32", "bf16", "mixed", "int8")
         ]
-        texts = news(asked.cpu_pairs, 1)
-        table(f"{processor()}, {torch.get_num_threads()} threads", cpu, texts, list(map(len, texts)), asked.rounds)
-        changed, texts = with_outliers(tensors), news(asked.cpu_pairs, 3, most=400)
-        odd: list[tuple[str, Way, int]] = [
+        texts = news(options.cpu_pairs, 1)
+        table(f"{processor()}, {torch.get_num_threads()} threads", cpu, texts, list(map(len, texts)), options.rounds)
+        changed, texts = with_outliers(tensors), news(options.cpu_pairs, 3, most=400)
+        outlier_rows: list[tuple[str, Way, int]] = [
             (f"ours, {kind}", ours(changed, kind, "cpu", BUDGET["cpu"]), 9999)
             for kind in ("fp32", "bf16", "mixed", "int8")
         ]
-        table("CPU, a few channels 20 times the rest", odd, texts, list(map(len, texts)), 1)
-    if asked.pairs and torch.cuda.is_available():
-        some, half = min(asked.pairs, 512), ours(tensors, "fp16", "cuda", BUDGET["cuda"])
+        table("CPU, a few channels 20 times the rest", outlier_rows, texts, list(map(len, texts)), 1)
+    if options.pairs and torch.cuda.is_available():
+        sample, half = min(options.pairs, 512), ours(tensors, "fp16", "cuda", BUDGET["cuda"])
         cuda: list[tuple[str, Way, int]] = [
-            ("reference: fp32, one at a time", reference(tensors, "cuda", 1), some),
-            ("reference: fp32, 32 unsorted", reference(tensors, "cuda", 32), some),
-            ("bf16, sorted, 32 at a time", sorted_first(reference(tensors, "cuda", 32, torch.bfloat16)), asked.pairs),
-            ("ours, fp32", ours(tensors, "fp32", "cuda", BUDGET["cuda"] // 4), some),
-            ("ours, bf16", ours(tensors, "bf16", "cuda", BUDGET["cuda"]), asked.pairs),
-            ("ours, fp16, 64 pairs a call", in_calls(half, 64), asked.pairs),
-            (f"ours, fp16, {MAX_COST} pairs a call", in_calls(half, MAX_COST), asked.pairs),
-            ("ours, fp16", half, asked.pairs),
+            ("reference: fp32, one at a time", reference(tensors, "cuda", 1), sample),
+            ("reference: fp32, 32 unsorted", reference(tensors, "cuda", 32), sample),
+            (
+                "bf16, sorted, 32 at a time",
+                sorted_first(reference(tensors, "cuda", 32, torch.bfloat16)),
+                options.pairs,
+            ),
+            ("ours, fp32", ours(tensors, "fp32", "cuda", BUDGET["cuda"] // 4), sample),
+            ("ours, bf16", ours(tensors, "bf16", "cuda", BUDGET["cuda"]), options.pairs),
+            ("ours, fp16, 64 pairs a call", in_calls(half, 64), options.pairs),
+            (f"ours, fp16, {MAX_COST} pairs a call", in_calls(half, MAX_COST), options.pairs),
+            ("ours, fp16", half, options.pairs),
         ]
-        texts = news(asked.pairs, 2)
-        table(torch.cuda.get_device_name(), cuda, texts, list(map(len, texts)), asked.rounds)
-    if asked.whole_pairs and torch.cuda.is_available():
-        whole(tensors, asked.whole_pairs, asked.rounds)
+        texts = news(options.pairs, 2)
+        table(torch.cuda.get_device_name(), cuda, texts, list(map(len, texts)), options.rounds)
+    if options.whole_pairs and torch.cuda.is_available():
+        whole(tensors, options.whole_pairs, options.rounds)
 
 
 def processor() -> str:
-    """What the CPU can multiply."""
-    has: dict[str, bool] = torch.cpu.get_capabilities()
-    told = [name for name in ("avx512_vnni", "avx512_bf16", "amx_bf16", "amx_int8") if has.get(name)]
-    return f"CPU ({', '.join(told) or 'fp32 alone'})"
+    """Return the CPU's matrix capabilities."""
+    capabilities: dict[str, bool] = torch.cpu.get_capabilities()
+    names = [name for name in ("avx512_vnni", "avx512_bf16", "amx_bf16", "amx_int8") if capabilities.get(name)]
+    return f"CPU ({', '.join(names) or 'fp32 alone'})"
 
 
 def in_calls(way: Way, size: int) -> Way:
-    """A few pairs a call."""
+    """Return the method called with a few pairs at a time."""
     return lambda texts: [s for at in range(0, len(texts), size) for s in way(texts[at : at + size])]
 
 
 def by_referee(detector: Hhem, askers: int) -> Way:
-    """As a run asks: so many answers at a time, each waiting for its score before the next comes."""
+    """Score as a run does: `askers` answers at a time, each waiting for its score before the next."""
 
     async def score(pairs: Sequence[Pair]) -> list[float]:
         referee, scores = Referee(detector), [0.0] * len(pairs)
@@ -238,7 +242,7 @@ def by_referee(detector: Hhem, askers: int) -> Way:
 
 
 def words(folder: Path) -> list[str]:
-    """Saves a tokenizer of random pieces; gives words of one or two of them, the most frequent first."""
+    """Save a tokenizer of random pieces; return words of one or two of them, the most frequent first."""
     import tokenizers
 
     draw = random.Random(3)
@@ -250,16 +254,16 @@ def words(folder: Path) -> list[str]:
     pieces = [("<pad>", 0.0), ("</s>", 0.0), ("<unk>", 0.0), ("▁", -12.0), ("\n", -12.0)]
     pieces += [(character, -12.0) for character in string.printable[:94]]
     pieces += [(each, -9.0) for each in ["▁" + start for start in starts] + ends]
-    made: Any = tokenizers.Tokenizer(tokenizers.models.Unigram(pieces, unk_id=2, byte_fallback=False))
-    made.pre_tokenizer = tokenizers.pre_tokenizers.Metaspace()
-    made.add_special_tokens(["<pad>", "</s>", "<unk>"])
-    made.post_processor = tokenizers.processors.TemplateProcessing("$A </s>", special_tokens=[("</s>", 1)])
-    made.save(str(folder / "tokenizer.json"))
+    tokenizer: Any = tokenizers.Tokenizer(tokenizers.models.Unigram(pieces, unk_id=2, byte_fallback=False))
+    tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.Metaspace()
+    tokenizer.add_special_tokens(["<pad>", "</s>", "<unk>"])
+    tokenizer.post_processor = tokenizers.processors.TemplateProcessing("$A </s>", special_tokens=[("</s>", 1)])
+    tokenizer.save(str(folder / "tokenizer.json"))
     return [draw.choice(starts) + draw.choice(["", "", "", "", draw.choice(ends)]) for _ in range(60_000)]
 
 
 def articles(count: int, words: list[str]) -> list[Pair]:
-    """Made-up texts: the lengths of news, each word as frequent as its rank has it (Zipf's law)."""
+    """Return made-up texts with the lengths of news and word frequencies by Zipf's law."""
     draw = random.Random(5)
     frequency = list(itertools.accumulate(1 / rank for rank in range(1, len(words) + 1)))
 
@@ -271,7 +275,7 @@ def articles(count: int, words: list[str]) -> list[Pair]:
 
 
 def whole(tensors: dict[str, Any], count: int, rounds: int) -> None:
-    """The detector as a run has it, tokenising and all."""
+    """Measure the detector as in a run, tokenising included."""
     import safetensors.torch
     import tokenizers
 

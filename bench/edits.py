@@ -1,8 +1,8 @@
 """The pairs that grounding is fitted and measured on, with single-fact edits: one name, number, date, negation or
 role of a faithful summary changed.
 
-`edits(articles, rng)` yields (kind, document, answer, label) in twos: label 1 as it was, 0 edited, so that the edit
-is the only difference. A replacement is of the same kind; "within" takes it from the same article, where the
+`edits(articles, rng)` yields (kind, document, answer, label) in pairs: label 1 unedited, 0 edited, so that the edit
+is the only difference. A replacement is of the same kind; "within" takes it from the same article, so that the
 wrong fact is a word of the source. Summaries are sentences of the article, copied or shortened (a clause or
 a bracket dropped, two sentences joined), or are given.
 """
@@ -32,7 +32,7 @@ KINDS = ("name", "name-within", "number", "number-within", "date", "negation", "
 
 
 def sentences(text: str) -> list[str]:
-    """Sentences of 8 to 60 words."""
+    """Return the sentences of 8 to 60 words."""
     parts = re.split(r"(?<=[.!?])\s+|\n+", text)
     return [s.strip() for s in parts if 8 <= len(s.split()) <= 60 and s.strip()[-1:] in ".!?"]
 
@@ -42,15 +42,15 @@ def names(text: str) -> list[str]:
 
 
 def extract(text: str, rng: random.Random) -> str:
-    """One to four sentences of a text, in order."""
-    own = sentences(text)
-    chosen = sorted(rng.sample(range(len(own)), min(len(own), rng.randint(1, 4))))
-    return " ".join(own[i] for i in chosen)
+    """Return one to four sentences of a text, in order."""
+    candidates = sentences(text)
+    chosen = sorted(rng.sample(range(len(candidates)), min(len(candidates), rng.randint(1, 4))))
+    return " ".join(candidates[i] for i in chosen)
 
 
 def shorten(summary: str, rng: random.Random) -> str:
-    """The summary with brackets and some clauses dropped and some sentences joined; still faithful."""
-    done: list[str] = []
+    """Return the summary with brackets and some clauses dropped and some sentences joined; still faithful."""
+    shortened: list[str] = []
     for sentence in sentences(summary):
         text = re.sub(r"\s*\([^)]*\)", "", sentence)
         clauses = text.split(", ")
@@ -61,15 +61,15 @@ def shorten(summary: str, rng: random.Random) -> str:
         text = ", ".join(clauses)
         if rng.random() < 0.3:
             text = re.sub(r"\b(?:also|however|just|very|then|reportedly|recently|currently) ", "", text)
-        if done and rng.random() < 0.3:
-            done[-1] = done[-1].rstrip(".") + ", and " + text
+        if shortened and rng.random() < 0.3:
+            shortened[-1] = shortened[-1].rstrip(".") + ", and " + text
         else:
-            done.append(text)
-    return " ".join(done) or summary
+            shortened.append(text)
+    return " ".join(shortened) or summary
 
 
 def edit(kind: str, document: str, summary: str, foreign: Sequence[str], rng: random.Random) -> str | None:
-    """The summary with one fact of this kind changed, or None when it has none."""
+    """Return the summary with one fact of this kind changed, or None when it has none."""
     if kind == "negation":
         return _negate(summary, rng)
     if kind == "role":
@@ -96,15 +96,15 @@ def _replacement(kind: str, old: str, document: str, foreign: Sequence[str], rng
     else:
         group = _MONTHS if old in _MONTHS else _DAYS if old in _DAYS else []
         same = [d for d in _DATE.findall(document) if d != old and (d in group or (not group and d.isdigit()))]
-        made = [d for d in group if d != old] or [str(int(old) + rng.choice([-3, -2, -1, 1, 2, 3]))]
-        options = same if same and rng.random() < 0.6 else made
+        generated = [d for d in group if d != old] or [str(int(old) + rng.choice([-3, -2, -1, 1, 2, 3]))]
+        options = same if same and rng.random() < 0.6 else generated
     return rng.choice(options) if options else None
 
 
 def _negate(summary: str, rng: random.Random) -> str | None:
-    gone = list(_NOT.finditer(summary))
-    if gone and rng.random() < 0.7:
-        spot = rng.choice(gone)
+    negations = list(_NOT.finditer(summary))
+    if negations and rng.random() < 0.7:
+        spot = rng.choice(negations)
         return summary[: spot.start()] + summary[spot.end() :]
     verbs = list(_VERB.finditer(summary))
     if not verbs:
@@ -114,28 +114,28 @@ def _negate(summary: str, rng: random.Random) -> str | None:
 
 
 def _swap(summary: str, rng: random.Random) -> str | None:
-    """Two names of one sentence in each other's place."""
-    found: list[tuple[re.Match[str], re.Match[str]]] = []
+    """Swap two names within one sentence."""
+    candidates: list[tuple[re.Match[str], re.Match[str]]] = []
     start = 0
     for sentence in re.split(r"(?<=[.!?])\s+", summary):
         start = summary.index(sentence, start)
         spots = [m for m in _NAME.finditer(summary, start, start + len(sentence)) if not _DATE.fullmatch(m.group())]
-        found += [(a, b) for a, b in pairwise(spots) if not set(a.group().split()) & set(b.group().split())]
-    if not found:
+        candidates += [(a, b) for a, b in pairwise(spots) if not set(a.group().split()) & set(b.group().split())]
+    if not candidates:
         return None
-    a, b = rng.choice(found)
+    a, b = rng.choice(candidates)
     return summary[: a.start()] + b.group() + summary[a.end() : b.start()] + a.group() + summary[b.end() :]
 
 
 def edits(
     articles: Sequence[tuple[str, str | None]], foreign: Sequence[str], each: int, rng: random.Random
 ) -> Iterator[tuple[str, str, str, float]]:
-    """`each` tries a (document, summary or None): the good answer, then the edited one."""
-    for document, given in articles:
-        if given is None and len(sentences(document)) < 4:
+    """Try `each` edits per (document, summary or None); yield the good answer, then the edited one."""
+    for document, reference in articles:
+        if reference is None and len(sentences(document)) < 4:
             continue
         for kind in rng.sample(KINDS, min(each, len(KINDS))):
-            summary = given
+            summary = reference
             style = "model"
             if summary is None:
                 summary, style = extract(document, rng), "copy"
@@ -150,7 +150,7 @@ def edits(
 def planted(
     good: Sequence[tuple[str, str | None]], tries: int, rng: random.Random
 ) -> Iterator[tuple[str, str, float]]:
-    """(document, answer, label): a good answer; the same with a sentence about another article, or only such."""
+    """Yield (document, answer, label): a good answer, then one with, or only of, sentences about another article."""
     for _ in range(tries):
         (document, answer), (other, foreign) = rng.sample(good, 2)
         added = sentences(foreign or other)
@@ -171,7 +171,7 @@ def records(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def pairs(data: Path, news: Path, rng: random.Random) -> Iterator[tuple[str, str, str, str, float]]:
-    """All (kind, test, document, answer, label)."""
+    """Yield all (kind, test, document, answer, label)."""
     for row in records(data / "labelled.jsonl.gz"):
         yield row["set"], "", row["document"], row["claim"], float(row["label"])
     articles = {row["article"]: row["text"] for row in records(data / "articles.jsonl.gz")}
@@ -181,9 +181,9 @@ def pairs(data: Path, news: Path, rng: random.Random) -> Iterator[tuple[str, str
     texts = [json.loads(line)["text"] for line in news.read_text(encoding="utf-8").splitlines()]
     foreign = rng.sample(sorted({name for text in texts for name in names(text)}), 3000)
     good = [(articles[row["article"]], row["summary"]) for row in judged if row["hhem"] >= 0.8]
-    made = [*edits([(text, None) for text in texts], foreign, 3, rng)]
-    made += edits(rng.sample(good, 4000), foreign, 2, rng)
-    for name, document, answer, label in made:
+    edited = [*edits([(text, None) for text in texts], foreign, 3, rng)]
+    edited += edits(rng.sample(good, 4000), foreign, 2, rng)
+    for name, document, answer, label in edited:
         style, _, kind = name.partition("/")
         yield f"edit-{style}", kind, document, answer, label
     for document, answer, label in planted([*good, *[(text, None) for text in texts] * 6], 1500, rng):

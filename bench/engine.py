@@ -1,10 +1,10 @@
-"""How fast the whole engine is, store included, on simulated players: time and memory over the number of items.
+"""Speed of the whole engine, store included, on simulated players: time and memory by the number of items.
 
-Prints items, seconds, microseconds a call, the ratio to the raw limit (the same number of rows written to SQLite in
-groups, measured in the same run) and peak memory, each size in a process of its own.
+Prints items, seconds, microseconds per call, the ratio to the raw limit (the same number of rows written to SQLite in
+groups, measured in the same run) and peak memory, each size in a separate process.
 
-    python bench/engine.py --chain      what the hash chain takes of that: the same transactions written with it and
-                                        without it in turn (median of the differences), beside the whole match's CPU
+    python bench/engine.py --chain      the share of the hash chain: the same transactions written with it and
+                                        without it in turn (median of the differences), and the whole match's CPU
 """
 
 import json
@@ -21,7 +21,7 @@ SIZES = (100, 200, 400, 800, 1600, 3200)
 CHAINED, TURNS, PROMISED = (400, 800, 1600), 15, 0.05
 
 
-def one(count: int) -> dict[str, float]:
+def play_match(count: int) -> dict[str, float]:
     """Play one match of two simulated players over `count` items of 400 words."""
     import mashq
 
@@ -48,16 +48,16 @@ def one(count: int) -> dict[str, float]:
 
 
 def chained(count: int) -> None:
-    """Play a match and write its transactions again, with the chain and without it in turn: what the chain takes."""
+    """Play a match and write its transactions again, with and without the chain in turn; print the chain's share."""
     from mashq.runs.chain import NOTE, Chain
     from mashq.runs.database import Writer
     from mashq.runs.file import SCHEMA, Statement
 
-    kept: list[list[Statement]] = []
+    transactions: list[list[Statement]] = []
     commit = Writer._commit
 
     def committed(writer: Writer, statements: list[Statement]) -> None:
-        kept.append(statements)
+        transactions.append(statements)
         commit(writer, statements)
 
     def written(path: Path, *, bare: bool) -> float:
@@ -65,7 +65,7 @@ def chained(count: int) -> None:
         connection.execute("PRAGMA journal_mode=WAL")
         connection.executescript(SCHEMA)
         chain, cursor, before = Chain(connection), connection.cursor(), time.process_time()
-        for statements in kept:
+        for statements in transactions:
             chain.begin(cursor)
             if bare:
                 for statement, values in statements:
@@ -81,7 +81,7 @@ def chained(count: int) -> None:
 
     Writer._commit = committed
     try:
-        played = one(count)["cpu"]
+        played = play_match(count)["cpu"]
     finally:
         Writer._commit = commit
     with tempfile.TemporaryDirectory() as name:
@@ -89,25 +89,25 @@ def chained(count: int) -> None:
             (written(Path(name) / f"{turn}-a", bare=False), written(Path(name) / f"{turn}-b", bare=True))
             for turn in range(TURNS)
         ]
-    more = statistics.median(own - bare for own, bare in pairs)
+    overhead = statistics.median(full - bare for full, bare in pairs)
     print(
-        f"{count:5}  {played:11.2f}  {min(own for own, _ in pairs):13.3f}  {min(bare for _, bare in pairs):9.3f}",
+        f"{count:5}  {played:11.2f}  {min(full for full, _ in pairs):13.3f}  {min(bare for _, bare in pairs):9.3f}",
         end="",
     )
-    print(f"  {more / (played - more):8.1%}", flush=True)
+    print(f"  {overhead / (played - overhead):8.1%}", flush=True)
 
 
 def raw(folder: Path, calls: int) -> float:
-    """The limit: the rows of that many calls (prompt, open, close, move) into SQLite, 512 a commit."""
+    """Return the raw limit: seconds to write the rows of that many calls into SQLite, 512 rows per commit."""
     connection = sqlite3.connect(folder / "raw.db", isolation_level=None)
     connection.execute("PRAGMA journal_mode=WAL")
     connection.execute("PRAGMA synchronous=FULL")
     connection.execute("CREATE TABLE t (a INTEGER PRIMARY KEY, b TEXT)")
     body = "word " * 400
     started = time.perf_counter()
-    for at in range(0, 4 * calls, 512):
+    for start in range(0, 4 * calls, 512):
         connection.execute("BEGIN")
-        for n in range(at, min(at + 512, 4 * calls)):
+        for n in range(start, min(start + 512, 4 * calls)):
             connection.execute("INSERT INTO t VALUES (?, ?)", (n, body if n % 4 == 0 else "move"))
         connection.execute("COMMIT")
     connection.close()
@@ -115,15 +115,15 @@ def raw(folder: Path, calls: int) -> float:
 
 
 def child(*arguments: object) -> dict[str, float]:
-    """One match in a process of its own."""
-    told = subprocess.run(
+    """Play one match in a separate process."""
+    result = subprocess.run(
         [sys.executable, __file__, *map(str, arguments)], capture_output=True, text=True, check=True
     )
-    return json.loads(told.stdout)
+    return json.loads(result.stdout)
 
 
 def main() -> None:
-    """Every size in turn."""
+    """Measure every size in turn."""
     print("items  seconds  us/call  x raw SQLite  peak MB")
     for size in SIZES:
         row = child(size)
@@ -138,6 +138,6 @@ if __name__ == "__main__":
             chained(size)
         print(f"Promised: at most {PROMISED:.0%}.")
     elif len(sys.argv) > 1:
-        print(json.dumps(one(int(sys.argv[1]))))
+        print(json.dumps(play_match(int(sys.argv[1]))))
     else:
         main()

@@ -5,7 +5,7 @@ hhem) and articles.jsonl.gz (article, text); FILE holds news articles (text). Th
 only the fitted numbers are. Needs lightgbm (`pip install lightgbm`), which the package itself does not.
 
 Four kinds of evidence: human labels (six sets), HHEM scores of what models wrote, single-fact edits (`edits.py`) and
-planted pairs (a good answer, and the same with a sentence about another article). First a straight line with
+planted pairs (a good answer, and the same with a sentence about another article). First a linear model with
 weights >= 0 over the eleven plain deficits, every set counting the same; then boosted trees on all features, which
 start from that line and so fall back on it where they have seen nothing; then two numbers that calibrate.
 
@@ -70,7 +70,7 @@ BINS = {"max_bin": 63, "verbosity": -1, "num_threads": 1}
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """One row a pair: its kind, what it tests, its document, its label in [0, 1] and its features."""
+    """One row per pair: its kind, what it tests, its document, its label in [0, 1] and its features."""
 
     kinds: NDArray[np.str_]
     tests: NDArray[np.str_]
@@ -80,12 +80,12 @@ class Rows:
 
 
 def identity(document: str) -> str:
-    """The same article in two sets differs in case and spacing: its first letters identify it."""
+    """Return the first letters, which identify an article whose case and spacing differ between sets."""
     return re.sub(r"\W", "", document.casefold())[:60]
 
 
 def read_rows(data: Path, news: Path) -> Rows:
-    """Features of every pair; an answer without words is left out, since nothing changes its score."""
+    """Return the features of every pair; an answer without words is left out, since its score is fixed."""
     pairs = list(edits.pairs(data, news, random.Random(0)))
     order = sorted(range(len(pairs)), key=lambda i: pairs[i][2])
     jobs = [[(i, *pairs[i][2:4]) for i in order[k : k + 500]] for k in range(0, len(order), 500)]
@@ -93,30 +93,30 @@ def read_rows(data: Path, news: Path) -> Rows:
     with multiprocessing.Pool(2) as pool:
         for part in pool.imap_unordered(measured, jobs):
             table |= part
-    kept = [
+    metadata = [
         (kind, test, identity(document), label)
         for i, (kind, test, document, _, label) in enumerate(pairs)
         if i in table
     ]
-    kinds, tests, documents, labels = zip(*kept, strict=True)
+    kinds, tests, documents, labels = zip(*metadata, strict=True)
     x = np.array([table[i] for i in sorted(table)])
     return Rows(np.array(kinds), np.array(tests), np.array(documents), np.array(labels), x)
 
 
 def measured(job: Sequence[tuple[int, str, str]]) -> dict[int, list[float]]:
-    """The features of (number, document, answer), by number; documents in a row are read once."""
-    found: dict[int, list[float]] = {}
-    last, source = "", evidence.Source.of("")
+    """Return the features of (number, document, answer) by number; consecutive equal documents are read once."""
+    by_number: dict[int, list[float]] = {}
+    previous, source = "", evidence.Source.of("")
     for i, document, answer in job:
-        if document != last:
-            last, source = document, evidence.Source.of(document)
+        if document != previous:
+            previous, source = document, evidence.Source.of(document)
         if tokens := reading.read(answer):
-            found[i] = [float(f"{v:.5g}") for v in features(source, answer, tokens)]
-    return found
+            by_number[i] = [float(f"{v:.5g}") for v in features(source, answer, tokens)]
+    return by_number
 
 
 class Fitter:
-    """Fits one choice after the other to the same rows; the line of a set of rows is fitted once."""
+    """Fits several choices to the same rows; the linear model of a set of rows is fitted once."""
 
     def __init__(self, rows: Rows) -> None:
         self.rows = rows
@@ -124,14 +124,14 @@ class Fitter:
         self.tables: dict[str, Any] = {}
 
     def __call__(self, use: Mask, choice: Choice) -> Model:
-        """The line, then trees that start from it (from each kind's own mean of it)."""
+        """Fit the linear model, then trees that start from it (centred per kind)."""
         rows = self.rows
         line = self.line(use)
         weight = balance(rows, use, COUNTS[choice.counts])
         start = rows.x[:, COLUMNS] @ line
         for kind in np.unique(rows.kinds[use]):
-            some = use & (rows.kinds == kind)
-            start[some] -= np.average(start[some], weights=weight[some])
+            rows_of_kind = use & (rows.kinds == kind)
+            start[rows_of_kind] -= np.average(start[rows_of_kind], weights=weight[rows_of_kind])
         data = self.table(choice.features).subset(np.flatnonzero(use)).construct()
         data.set_weight(weight[use])
         data.set_init_score(start[use])
@@ -146,7 +146,7 @@ class Fitter:
         return self.lines[key]
 
     def table(self, group: str) -> Any:
-        """The rows with the features outside the group made constant, which no tree can split on."""
+        """Return the rows with the features outside the group set to 0, so that no tree can split on them."""
         if group not in self.tables:
             x = self.rows.x.astype(np.float32)
             x[:, [FEATURES.index(name) for name in WITHOUT[group]]] = 0.0
@@ -163,32 +163,32 @@ def balance(rows: Rows, use: Mask, counts: dict[str, float]) -> Floats:
     for kind in np.unique(rows.kinds):
         count = counts["human" if kind in HUMAN else kind]
         for side in (rows.labels >= 0.5, rows.labels < 0.5):
-            some = use & (rows.kinds == kind) & side
-            weight[some] = count / 2 / max(1, some.sum())
+            rows_of_side = use & (rows.kinds == kind) & side
+            weight[rows_of_side] = count / 2 / max(1, rows_of_side.sum())
     return weight * use.sum() / weight.sum()
 
 
 def predict(model: Model, x: Floats, trees: int = -1) -> Floats:
-    """Log-odds before calibration, by so many trees (all)."""
+    """Return log-odds before calibration, using `trees` trees (-1 for all)."""
     line, booster = model
     return x[:, COLUMNS] @ line + booster.predict(x, raw_score=True, num_iteration=trees, num_threads=1)
 
 
 def ranks(rows: Rows, model: Model, test: Mask, trees: int = -1) -> Floats:
-    """What the detector ranks by: copies above everything else."""
+    """Return the detector's ranking scores: copies above everything else."""
     h = sigmoid(predict(model, rows.x[test], trees))
     return np.where(rows.x[test][:, COPIED] >= 1.0, COPY + (1 - COPY) * h, COPY * h)
 
 
 def calibrate(rows: Rows, model: Model, use: Mask) -> tuple[float, float]:
-    """(intercept, steepness) of least log-loss on unseen articles: what models wrote, edits and planted pairs."""
+    """Return (intercept, steepness) of least log-loss on unseen articles: model answers, edits and planted pairs."""
     shares = {"hhem": 0.75, "edit-model": 0.08, "edit-short": 0.05, "planted": 0.12}
     weight = np.zeros(len(rows.labels))
-    for kind, share in shares.items():  # as they are, not half good: H is to read as a probability
-        some = use & (rows.kinds == kind) & (rows.x[:, COPIED] < 1.0)
-        weight[some] = share / max(1, some.sum())
-    some = weight > 0
-    z, y, w = predict(model, rows.x[some]), rows.labels[some], weight[some] / weight.sum()
+    for kind, share in shares.items():  # not balanced: H must be a probability
+        selected = use & (rows.kinds == kind) & (rows.x[:, COPIED] < 1.0)
+        weight[selected] = share / max(1, selected.sum())
+    selected = weight > 0
+    z, y, w = predict(model, rows.x[selected]), rows.labels[selected], weight[selected] / weight.sum()
     a, b = 0.0, 1.0
     for _ in range(50):  # Newton
         p = np.clip(COPY * sigmoid(a + b * z), 1e-6, COPY)
@@ -200,15 +200,15 @@ def calibrate(rows: Rows, model: Model, use: Mask) -> tuple[float, float]:
 
 
 def units(rows: Rows) -> dict[str, Mask]:
-    """The parts that are left out in turn, each with all that shares a document with it: the human sets, and two
-    thirds of the articles. The second third serves only to choose when the first is left out."""
-    found = {name: np.isin(rows.documents, rows.documents[rows.kinds == name]) for name in HUMAN}
+    """Return the parts that are left out in turn, each with all that shares a document with it: the human sets, and
+    two thirds of the articles. The second third only serves to choose when the first is left out."""
+    masks = {name: np.isin(rows.documents, rows.documents[rows.kinds == name]) for name in HUMAN}
     third = np.array([zlib.crc32(document.encode()) % 3 for document in rows.documents])
-    return found | {"articles": third == 0, "more articles": third == 1}
+    return masks | {"articles": third == 0, "more articles": third == 1}
 
 
 def figures(rows: Rows, unit: str, away: Mask, model: Model, trees: int) -> list[float]:
-    """How good a model is on a part: one AUC for a human set, HHEM's and the edits' for articles."""
+    """Return the AUC of a model on a part: one for a human set, HHEM's and the edits' for articles."""
 
     def area(test: Mask) -> float:
         return auc(rows.labels[test], ranks(rows, model, test, trees))
@@ -219,12 +219,12 @@ def figures(rows: Rows, unit: str, away: Mask, model: Model, trees: int) -> list
 
 
 def compare(fitter: Fitter) -> Found:
-    """(left out, measured on, choice) -> figures on the second, fitted without both."""
-    found: Found = {}
+    """Return (left out, measured on, choice) -> figures on the second, fitted without both."""
+    results: Found = {}
     with multiprocessing.get_context("fork").Pool(2, begin, [fitter]) as pool:
         for part in pool.imap_unordered(compare_one, [(group, counts) for group in WITHOUT for counts in COUNTS]):
-            found |= part
-    return found
+            results |= part
+    return results
 
 
 _fitter: list[Fitter] = []  # of this process
@@ -234,25 +234,25 @@ def begin(fitter: Fitter) -> None:
     _fitter[:] = [fitter]
 
 
-def compare_one(which: tuple[str, str]) -> Found:
+def compare_one(group_and_counts: tuple[str, str]) -> Found:
     fitter, rows = _fitter[0], _fitter[0].rows
     away = units(rows)
-    found: Found = {}
-    for one, two in combinations(away, 2):
-        if two == "more articles" and one != "articles":
+    results: Found = {}
+    for left, right in combinations(away, 2):
+        if right == "more articles" and left != "articles":
             continue
-        model = fitter(~away[one] & ~away[two], Choice(*which, max(TREES)))
+        model = fitter(~away[left] & ~away[right], Choice(*group_and_counts, max(TREES)))
         for trees in TREES:
-            choice = Choice(*which, trees)
-            found[one, two, choice] = figures(rows, two, away[two], model, trees)
-            found[two, one, choice] = figures(rows, one, away[one], model, trees)
-    return found
+            choice = Choice(*group_and_counts, trees)
+            results[left, right, choice] = figures(rows, right, away[right], model, trees)
+            results[right, left, choice] = figures(rows, left, away[left], model, trees)
+    return results
 
 
-def measure_human(rows: Rows, fitter: Fitter, found: Found) -> None:
+def measure_human(rows: Rows, fitter: Fitter, results: Found) -> None:
     scores: list[float] = []
     for name in HUMAN:
-        choice, test = choose(found, name), rows.kinds == name
+        choice, test = choose(results, name), rows.kinds == name
         model = fitter(~units(rows)[name], choice)
         scores.append(auc(rows.labels[test], ranks(rows, model, test)))
         print(f"{name:24}{test.sum():7}{rows.labels[test].mean():7.2f}{scores[-1]:8.3f}  {tuple(choice)}", flush=True)
@@ -274,24 +274,24 @@ def measure_rest(rows: Rows, model: Model, away: Mask) -> None:
 
 
 def measure_calibration(rows: Rows, model: Model, test: Mask, shift: float, steepness: float) -> None:
-    """Of the answers scored so, how many are good: for HHEM's verdicts and for people's."""
+    """Print the share of good answers by score, for HHEM's verdicts and for the edits."""
     h = COPY * sigmoid(shift + steepness * predict(model, rows.x))
     copied = rows.x[:, COPIED] >= 1.0
     h[copied] = 1 - (1 - COPY) * (1 - h[copied] / COPY)
     bad = test & (rows.kinds == "planted") & (rows.labels < 0.5)
     print(f"planted, scored below 0.6: {(h[bad] < 0.6).mean():.3f}")
     for kind in ("hhem", "edit-model", "edit-short"):
-        some = test & (rows.kinds == kind)
-        print(f"{kind}: mean H {h[some].mean():.3f}, good {(rows.labels[some] >= 0.5).mean():.3f}")
+        of_kind = test & (rows.kinds == kind)
+        print(f"{kind}: mean H {h[of_kind].mean():.3f}, good {(rows.labels[of_kind] >= 0.5).mean():.3f}")
         for low in np.arange(0.0, 1.0, 0.1):
-            cell = some & (h >= low) & (h < low + 0.1)
+            cell = of_kind & (h >= low) & (h < low + 0.1)
             if cell.sum() >= 20:
                 good = (rows.labels[cell] >= 0.5).mean()
                 print(f"  {low:.1f}-{low + 0.1:.1f}{cell.sum():7}  mean H {h[cell].mean():.2f}  good {good:.2f}")
 
 
 def export(model: Model, shift: float, steepness: float) -> str:
-    """The model as JSON, one tree a line; nodes in preorder."""
+    """Return the model as JSON, one tree per line; nodes in preorder."""
     line, booster = model
     flat = [parts.flat(info["tree_structure"]) for info in booster.dump_model()["tree_info"]]
     trees = [json.dumps(tree, separators=(",", ":")) for tree in flat]
@@ -313,17 +313,19 @@ def main() -> None:
     options = parser.parse_args()
     rows = read_rows(options.data, options.news)
     fitter = Fitter(rows)
-    found = compare(fitter)
+    results = compare(fitter)
     away = units(rows)["articles"]
-    choice, final = choose(found, "articles"), choose(found, None)
+    choice, final = choose(results, "articles"), choose(results, None)
     model = fitter(~away, choice)
     shipped = fitter(~away, final)  # the shipped choice without these articles: what calibrates it
     shift, steepness = calibrate(rows, shipped, away)
     if options.write:
-        whole = fitter(np.ones(len(away), dtype=np.bool_), final)
-        (ROOT / "src/mashq/detectors/grounding" / FILE).write_text(export(whole, shift, steepness), encoding="utf-8")
+        full_model = fitter(np.ones(len(away), dtype=np.bool_), final)
+        (ROOT / "src/mashq/detectors/grounding" / FILE).write_text(
+            export(full_model, shift, steepness), encoding="utf-8"
+        )
     print(f"{'unseen':24}{'pairs':>7}{'good':>7}{'AUC':>8}  chosen without it")
-    measure_human(rows, fitter, found)
+    measure_human(rows, fitter, results)
     measure_rest(rows, model, away)
     print(f"articles: {tuple(choice)}; shipped: {tuple(final)}")
     measure_calibration(rows, shipped, away, shift, steepness)

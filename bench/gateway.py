@@ -1,9 +1,9 @@
-"""CPU a model call: the gateway with its ledger and prices, beside bare aiohttp and what else a user would pick.
+"""CPU per model call: the gateway with its ledger and prices, compared with bare aiohttp and other clients.
 
-Everything asks the same loopback server for the same reply, `--in-flight` at a time, and is charged the user and
+Each peer requests the same reply from the same loopback server, `--in-flight` at a time, and is charged the user and
 system time of its own process (writer threads included), never the server's. On a noisy machine seconds drift, so the
-peers take turns, each round in another order, and what counts is the ratio within a round: the median of them is
-printed, and beside it the ratio of the best rounds. Peers that are not installed are named.
+peers take turns, each round in another order, and what counts is the ratio within a round: the median ratio is
+printed, and the ratio of the best rounds. Peers that are not installed are listed.
 
 The gateway is measured on each wire (`mashq` is chat completions, `mashq:responses` and so on the others), against
 bare aiohttp in the same format. At the end a streamed reply's first byte through the metering endpoint is timed
@@ -35,8 +35,11 @@ PROMPT = "Summarise the passage below. " + "word " * 300
 WIRES = ("responses", "anthropic", "gemini")
 OURS = ("aiohttp", "mashq", *(f"{peer}:{wire}" for wire in WIRES for peer in ("aiohttp", "mashq")))
 PEERS = (*OURS, "openai", "inspect_ai", "lm_eval")
-SLOW = {"openai", "inspect_ai"}  # milliseconds a call: a quarter of the calls tells as much
-CLAIMS = (("aiohttp", 1.8), ("inspect_ai", 0.1))  # what the gateway may cost at 64 in flight, times a peer
+SLOW = {"openai", "inspect_ai"}  # milliseconds per call: a quarter of the calls is enough
+CLAIMS = (
+    ("aiohttp", 1.8),
+    ("inspect_ai", 0.1),
+)  # the gateway's highest allowed cost at 64 in flight, as a multiple of a peer's
 AT = 64
 
 WARM = 60  # calls before the clock starts
@@ -45,25 +48,25 @@ Rows = list[dict[str, float]]
 
 
 def cpu() -> float:
-    """Processor time of this process so far."""
+    """Return the CPU time of this process so far."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     return used.ru_utime + used.ru_stime
 
 
-async def spread(one: Any, calls: int, in_flight: int) -> tuple[float, float]:
-    """Run `calls` of `one`, some at a time, every connection already open; CPU and wall seconds."""
+async def spread(call: Any, calls: int, in_flight: int) -> tuple[float, float]:
+    """Run `calls` calls, some at a time, with every connection already open; return CPU and wall seconds."""
     warm = max(2 * in_flight, WARM)
-    left = iter(range(warm))
+    numbers = iter(range(warm))
 
     async def worker() -> None:
-        for number in left:
-            await one(number)
+        for number in numbers:
+            await call(number)
 
     await asyncio.gather(*(worker() for _ in range(in_flight)))
-    left = iter(range(warm, warm + calls))
-    began, started = cpu(), time.perf_counter()
+    numbers = iter(range(warm, warm + calls))
+    cpu_start, started = cpu(), time.perf_counter()
     await asyncio.gather(*(worker() for _ in range(in_flight)))
-    return cpu() - began, time.perf_counter() - started
+    return cpu() - cpu_start, time.perf_counter() - started
 
 
 MESSAGES = [{"role": "user", "content": PROMPT}]
@@ -86,21 +89,21 @@ HEADERS = {"x-api-key": "none", "x-goog-api-key": "none", "anthropic-version": "
 
 
 async def with_aiohttp(url: str, calls: int, in_flight: int, wire: str = "openai") -> tuple[float, float]:
-    """The raw limit: the reply is read as JSON, and no more."""
+    """Measure the raw limit: the reply is only parsed as JSON."""
     import aiohttp
 
     body = BODIES[wire]
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0), headers=HEADERS) as session:
 
-        async def one(_number: int) -> None:
+        async def call(_number: int) -> None:
             async with session.post(url + PLACES[wire], json=body) as reply:
                 assert reply.status == 200 and await reply.json()
 
-        return await spread(one, calls, in_flight)
+        return await spread(call, calls, in_flight)
 
 
 async def with_mashq(url: str, calls: int, in_flight: int, wire: str = "openai") -> tuple[float, float]:
-    """The gateway: limiter, ledger on disk, price, outcome."""
+    """Measure the gateway: limiter, ledger on disk, price, outcome."""
     from mashq.arena.endpoints import Endpoints, Facilities
     from mashq.config import check
     from mashq.gateway.clock import RealClock
@@ -120,50 +123,50 @@ async def with_mashq(url: str, calls: int, in_flight: int, wire: str = "openai")
     ):
         ledger = run.record("0").ledger()
 
-        async def one(number: int) -> None:
+        async def call(number: int) -> None:
             model = Model(endpoint, ledger, clock, Call("0", number, "A", str(number), "answer"), 0)
             assert isinstance(await model.ask([Message("user", PROMPT)]), Completion)
 
         try:
-            return await spread(one, calls, in_flight)
+            return await spread(call, calls, in_flight)
         finally:
             await facilities.close()
 
 
 async def with_openai(url: str, calls: int, in_flight: int) -> tuple[float, float]:
-    """The provider's own client, as it comes."""
+    """Measure the provider's own client with its defaults."""
     import openai
 
     async with openai.AsyncOpenAI(base_url=url, api_key="none") as client:
 
-        async def one(_number: int) -> None:
+        async def call(_number: int) -> None:
             messages: Any = [{"role": "user", "content": PROMPT}]
             reply = await client.chat.completions.create(
                 model=MODEL, messages=messages, max_tokens=64, temperature=0.0
             )
             assert reply.choices[0].message.content
 
-        return await spread(one, calls, in_flight)
+        return await spread(call, calls, in_flight)
 
 
 async def with_inspect_ai(url: str, calls: int, in_flight: int) -> tuple[float, float]:
-    """Inspect's model interface."""
+    """Measure Inspect's model interface."""
     from inspect_ai.model import GenerateConfig, get_model  # pyright: ignore[reportMissingImports]
 
     config = GenerateConfig(max_connections=in_flight, max_tokens=64, temperature=0.0)
     model = get_model(NAME, base_url=url, api_key="none", config=config, responses_api=False)
 
-    async def one(_number: int) -> None:
+    async def call(_number: int) -> None:
         assert (await model.generate(PROMPT)).completion
 
     try:
-        return await spread(one, calls, in_flight)
+        return await spread(call, calls, in_flight)
     finally:
         await model.api.aclose()
 
 
 def with_lm_eval(url: str, calls: int, in_flight: int) -> tuple[float, float]:
-    """lm-evaluation-harness's client for chat completions, as its tasks drive it."""
+    """Measure lm-evaluation-harness's client for chat completions, as its tasks use it."""
     import os
 
     from lm_eval.api.instance import Instance  # pyright: ignore[reportMissingImports]
@@ -190,58 +193,58 @@ def with_lm_eval(url: str, calls: int, in_flight: int) -> tuple[float, float]:
         ]
 
     model.generate_until(requests(WARM), disable_tqdm=True)
-    began, started = cpu(), time.perf_counter()
+    cpu_start, started = cpu(), time.perf_counter()
     model.generate_until(requests(calls), disable_tqdm=True)
-    return cpu() - began, time.perf_counter() - started
+    return cpu() - cpu_start, time.perf_counter() - started
 
 
 def measure(peer: str, url: str, calls: int, levels: list[int]) -> Rows:
-    """One peer in this process: microseconds of CPU a call, and calls a second, at each number in flight."""
+    """Measure one peer in this process: microseconds of CPU per call, and calls per second, at each level."""
     rows: Rows = []
     for in_flight in levels:
         count = max(calls // (4 if in_flight == 1 else 1) // (4 if peer in SLOW else 1), 2 * in_flight)
         name, _, wire = peer.partition(":")
         place = url.replace("/v1", "/v1beta") if wire == "gemini" else url
-        found = globals()[f"with_{name}"](place, count, in_flight, *([wire] if wire else []))
-        used, wall = asyncio.run(found) if asyncio.iscoroutine(found) else found
+        result = globals()[f"with_{name}"](place, count, in_flight, *([wire] if wire else []))
+        used, wall = asyncio.run(result) if asyncio.iscoroutine(result) else result
         rows.append({"cpu": 1e6 * used / count, "rate": count / wall})
     return rows
 
 
 def rounds(peers: list[str], calls: int, levels: list[int], repeats: int) -> dict[str, list[Rows]]:
-    """Every peer in a process of its own, in turns, each round from another peer on: peer -> round -> level."""
-    found: dict[str, list[Rows]] = {peer: [] for peer in peers}
+    """Measure every peer in a separate process, each round in another order; return peer -> round -> level."""
+    measured: dict[str, list[Rows]] = {peer: [] for peer in peers}
     with FakeProvider(latency=0.0) as provider:
         for turn in range(repeats):
-            for at in range(len(peers)):
-                peer = peers[(turn + at) % len(peers)]
+            for offset in range(len(peers)):
+                peer = peers[(turn + offset) % len(peers)]
                 command = [sys.executable, __file__, "--one", peer, provider.base_url, "--calls", str(calls)]
                 command += ["--in-flight", *map(str, levels)]
-                told = subprocess.run(command, capture_output=True, text=True, check=False)
-                if told.returncode:
-                    sys.exit(f"{peer} failed:\n{told.stderr}")
-                found[peer].append(json.loads(told.stdout.splitlines()[-1]))
-    return found
+                result = subprocess.run(command, capture_output=True, text=True, check=False)
+                if result.returncode:
+                    sys.exit(f"{peer} failed:\n{result.stderr}")
+                measured[peer].append(json.loads(result.stdout.splitlines()[-1]))
+    return measured
 
 
-def ratio(found: dict[str, list[Rows]], peer: str, other: str, level: int) -> tuple[float, float]:
-    """CPU of one over the other's: the median of the rounds' ratios, and that of each one's best round."""
-    pair = [[row[level]["cpu"] for row in found[name]] for name in (peer, other)]
+def ratio(measured: dict[str, list[Rows]], peer: str, other: str, level: int) -> tuple[float, float]:
+    """Return the CPU ratio of a peer to another: the median over rounds, and that of their best rounds."""
+    pair = [[row[level]["cpu"] for row in measured[name]] for name in (peer, other)]
     return statistics.median(a / b for a, b in zip(*pair)), min(pair[0]) / min(pair[1])
 
 
-def table(found: dict[str, list[Rows]], levels: list[int]) -> None:
-    """A line a peer, at each number in flight."""
+def table(measured: dict[str, list[Rows]], levels: list[int]) -> None:
+    """Print one line per peer, at each number in flight."""
     print("in flight  peer               CPU ms/call   x aiohttp (best)   calls/s")
-    for at, in_flight in enumerate(levels):
-        for peer, rows in found.items():
-            used, rate = (statistics.median(row[at][key] for row in rows) for key in ("cpu", "rate"))
-            middle, best = ratio(found, peer, _bare(peer), at)
+    for level, in_flight in enumerate(levels):
+        for peer, rows in measured.items():
+            used, rate = (statistics.median(row[level][key] for row in rows) for key in ("cpu", "rate"))
+            middle, best = ratio(measured, peer, _bare(peer), level)
             print(f"{in_flight:9}  {peer:17}  {used / 1e3:11.3f}  {middle:10.2f} ({best:5.2f})  {rate:8,.0f}")
 
 
 def _bare(peer: str) -> str:
-    """Bare aiohttp in the same format."""
+    """Return the bare aiohttp peer in the same format."""
     return peer.replace("mashq", "aiohttp") if ":" in peer else "aiohttp"
 
 
@@ -250,9 +253,10 @@ LAST = b'data: {"choices":[],"usage":{"prompt_tokens":9,"completion_tokens":21}}
 
 
 async def first_byte(repeats: int) -> None:
-    """How much later the first event of a streamed reply comes through the metering endpoint than a bare proxy.
+    """Print how much later a stream's first event arrives through the metering endpoint than through a bare proxy.
 
-    The provider sends events as a model makes them: the first after 20 ms, each other 1 ms after the one before.
+    The provider sends events as a model generates them: the first after 20 ms, each later one 1 ms after the
+    previous.
     """
     import aiohttp
     from aiohttp import web
@@ -308,40 +312,42 @@ async def first_byte(repeats: int) -> None:
             times: dict[str, list[float]] = {bare: [], seat.base_url + "/chat/completions": []}
             headers = {"Authorization": f"Bearer {seat.token}"}
             for _ in range(repeats):
-                for place, found in times.items():
-                    began = time.perf_counter()
+                for place, durations in times.items():
+                    started = time.perf_counter()
                     async with session.post(place, json=body, headers=headers) as reply:
                         await reply.content.readany()
-                        found.append(time.perf_counter() - began)
+                        durations.append(time.perf_counter() - started)
                         await reply.read()
             await proxy.cleanup()
         await server.close()
     await facilities.close()
     await provider.cleanup()
-    plain, metered = (1e3 * statistics.median(found) for found in times.values())
-    word = "kept" if metered - plain <= 1.0 else "MISSED"
-    print(f"first byte of a stream: {metered:.2f} ms, {plain:.2f} ms through a bare proxy; at most 1 ms more: {word}")
+    plain, metered = (1e3 * statistics.median(durations) for durations in times.values())
+    outcome = "kept" if metered - plain <= 1.0 else "MISSED"
+    print(
+        f"first byte of a stream: {metered:.2f} ms, {plain:.2f} ms through a bare proxy; at most 1 ms more: {outcome}"
+    )
 
 
-def verdicts(found: dict[str, list[Rows]], levels: list[int]) -> None:
-    """What was promised, and whether it was kept here."""
-    pairs = [("mashq", peer, most) for peer, most in CLAIMS]
+def verdicts(measured: dict[str, list[Rows]], levels: list[int]) -> None:
+    """Print each limit and whether it was kept."""
+    pairs = [("mashq", peer, limit) for peer, limit in CLAIMS]
     pairs += [(f"mashq:{wire}", f"aiohttp:{wire}", CLAIMS[0][1]) for wire in WIRES]
-    for own, peer, most in pairs if AT in levels else ():
-        if peer in found and own in found:
-            middle, best = ratio(found, own, peer, levels.index(AT))
-            word = "kept" if middle <= most else "MISSED"
-            print(f"{own} over {peer} at {AT} in flight: {middle:.3f} (best {best:.3f}), at most {most}: {word}")
+    for ours, peer, limit in pairs if AT in levels else ():
+        if peer in measured and ours in measured:
+            middle, best = ratio(measured, ours, peer, levels.index(AT))
+            outcome = "kept" if middle <= limit else "MISSED"
+            print(f"{ours} over {peer} at {AT} in flight: {middle:.3f} (best {best:.3f}), at most {limit}: {outcome}")
         else:
-            print(f"{own} over {peer} at {AT} in flight: not measured, {peer} is not here")
+            print(f"{ours} over {peer} at {AT} in flight: not measured, {peer} is not here")
 
 
-def _found(peer: str) -> bool:
+def _installed(peer: str) -> bool:
     return importlib.util.find_spec(peer.partition(":")[0]) is not None
 
 
 def main() -> None:
-    """Measure all that is installed and print it."""
+    """Measure all installed peers and print the results."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--calls", type=int, default=2000)
     parser.add_argument("--in-flight", type=int, nargs="*", default=[1, 16, 64, 256])
@@ -352,13 +358,13 @@ def main() -> None:
     if options.one is not None:
         print(json.dumps(measure(*options.one, options.calls, options.in_flight)))
         return
-    here = [peer for peer in PEERS if _found(peer) and peer in {"aiohttp", *options.peers}]
-    print(", ".join(f"{peer} {importlib.metadata.version(peer)}" for peer in here if ":" not in peer))
-    found = rounds(here, options.calls, options.in_flight, options.repeats)
-    table(found, options.in_flight)
-    verdicts(found, options.in_flight)
+    installed = [peer for peer in PEERS if _installed(peer) and peer in {"aiohttp", *options.peers}]
+    print(", ".join(f"{peer} {importlib.metadata.version(peer)}" for peer in installed if ":" not in peer))
+    measured = rounds(installed, options.calls, options.in_flight, options.repeats)
+    table(measured, options.in_flight)
+    verdicts(measured, options.in_flight)
     asyncio.run(first_byte(200))
-    if missing := [peer for peer in PEERS if not _found(peer)]:
+    if missing := [peer for peer in PEERS if not _installed(peer)]:
         print(f"Not installed, so not measured: {', '.join(missing)} (make peers installs and measures all).")
 
 

@@ -1,9 +1,9 @@
-"""What the engine adds to the waiting: matches against a loopback model of fixed latency, beside a bare aiohttp loop.
+"""The engine's overhead: matches against a loopback model of fixed latency, compared with a bare aiohttp loop.
 
-The bare loop makes the same calls in the same shape (each match's own rounds, the players of a round side by side, a
-player's calls one after the other), in the same run. Prints, for one match and for many at once: seconds, calls a
-second, the processor's time a call and the ratio to the bare loop; then one match with answers asked ahead. What is
-limited by a processor varies with what else the machine does: `--rounds` repeats the many, engine and loop in turn.
+The bare loop makes the same calls in the same pattern (each match's own rounds, the players of a round in parallel, a
+player's calls one after the other), in the same run. Prints, for one match and for many at once: seconds, calls per
+second, CPU time per call and the ratio to the bare loop; then one match with answers requested ahead. What is
+CPU-bound varies with the machine's load: `--rounds` repeats the many matches, engine and loop in turn.
 """
 
 import argparse
@@ -37,19 +37,19 @@ class Constant:
     name, version = "constant", "1"
 
     def score(self, pairs: Sequence[Pair]) -> list[float]:
-        """The same for all."""
+        """Return the same score for all."""
         return [0.9] * len(pairs)
 
 
 def configuration(url: str, data: Path, **changes: Any) -> Config:
-    """Two players on one loopback server, as many requests at once as they like."""
+    """Return a configuration of two players on one loopback server, with practically unlimited concurrency."""
     model = {"base_url": url, "concurrency": 1000, "temperature": 0.0}
     players = [{"name": name, "model": "my/m"} for name in ("A", "B")]
     return check({"task": {"data": str(data)}, "players": players, "models": {"my/m": model}, **changes})
 
 
 async def played(config: Config, out: Path, trials: int) -> tuple[float, int]:
-    """Seconds and calls of a run."""
+    """Play a run; return its seconds and calls."""
     started = time.perf_counter()
     await match.run(config, out, season={"kind": "match", "trials": trials}, executor=LocalExecutor(trials))
     seconds = time.perf_counter() - started
@@ -60,59 +60,59 @@ async def played(config: Config, out: Path, trials: int) -> tuple[float, int]:
 
 
 def shapes(out: Path) -> tuple[list[Shape], bytes]:
-    """For each match, how many calls each player made in each round; and a request like theirs."""
+    """Return the calls of each player in each round of each match, and a request like theirs."""
     connection = connect(out / "run.db", readonly=True)
-    found: dict[str, dict[int, dict[str, int]]] = defaultdict(lambda: defaultdict(lambda: defaultdict(int)))
+    counts: dict[str, dict[int, dict[str, int]]] = defaultdict(lambda: defaultdict(lambda: defaultdict(int)))
     for match_, round_, player in connection.execute("SELECT match, round, player FROM attempts"):
-        found[match_][round_][player] += 1
+        counts[match_][round_][player] += 1
     (prompt,) = connection.execute("SELECT messages FROM prompts LIMIT 1").fetchone()
     connection.close()
     messages = [{"role": role, "content": content} for role, content in json.loads(prompt)]
     body = {"model": "m", "messages": messages, "max_tokens": 512, "temperature": 0.0}
-    made = [[list(rounds[number].values()) for number in sorted(rounds)] for rounds in found.values()]
-    return made, json.dumps(body).encode()
+    matches = [[list(rounds[number].values()) for number in sorted(rounds)] for rounds in counts.values()]
+    return matches, json.dumps(body).encode()
 
 
 async def bare(url: str, matches: list[Shape], body: bytes) -> float:
-    """The same calls without an engine: no ledger, no prompts, no scores."""
+    """Make the same calls without an engine (no ledger, no prompts, no scores); return the seconds."""
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
 
-        async def one(count: int) -> None:
+        async def make_calls(count: int) -> None:
             for _ in range(count):
                 headers = {"content-type": "application/json"}
                 async with session.post(url + "/chat/completions", data=body, headers=headers) as reply:
                     json.loads(await reply.read())
 
-        async def whole(rounds: Shape) -> None:
+        async def play(rounds: Shape) -> None:
             for players in rounds:
-                await asyncio.gather(*(one(count) for count in players))
+                await asyncio.gather(*(make_calls(count) for count in players))
 
         started = time.perf_counter()
-        await asyncio.gather(*map(whole, matches))
+        await asyncio.gather(*map(play, matches))
         return time.perf_counter() - started
 
 
 def many(url: str, data: Path, folder: Path, matches: int, rounds: int) -> None:
-    """Many matches at once, and the bare loop after them, in turn."""
+    """Measure many matches at once and then the bare loop, repeatedly."""
     shares: list[float] = []
     for turn in range(rounds):
-        began = time.process_time()
+        cpu_start = time.process_time()
         seconds, count = asyncio.run(played(configuration(url, data), folder / f"many-{turn}", matches))
-        ours = (time.process_time() - began) / count * 1000
-        began = time.process_time()
+        our_ms = (time.process_time() - cpu_start) / count * 1000
+        cpu_start = time.process_time()
         limit = asyncio.run(bare(url, *shapes(folder / f"many-{turn}")))
-        theirs = (time.process_time() - began) / count * 1000
+        bare_ms = (time.process_time() - cpu_start) / count * 1000
         shares.append(limit / seconds)
         print(
-            f"{matches} matches: {count / seconds:,.0f} calls/s, {ours:.3f} ms of a processor a call; bare loop "
-            f"{count / limit:,.0f} calls/s, {theirs:.3f} ms; {limit / seconds:.3f} of its rate",
+            f"{matches} matches: {count / seconds:,.0f} calls/s, {our_ms:.3f} ms of a processor a call; bare loop "
+            f"{count / limit:,.0f} calls/s, {bare_ms:.3f} ms; {limit / seconds:.3f} of its rate",
             flush=True,
         )
     print(f"{matches} matches, median share of the bare loop's rate: {statistics.median(shares):.3f}", flush=True)
 
 
 def main() -> None:
-    """One match, many matches, one match ahead."""
+    """Measure one match, many matches, and one match with answers requested ahead."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--items", type=int, default=100)
     parser.add_argument("--matches", type=int, default=50)

@@ -1,17 +1,17 @@
-"""Is the power that `mashq power` predicts the power one gets? On real score distributions.
+"""Is the power that `mashq power` predicts the actual power? On real score distributions.
 
-Needs the leaderboard data in ../shared. A pair of real systems and its items are the truth: the power one gets at n
+Needs the leaderboard data in ../shared. A pair of real systems and its items are the truth: the actual power at n
 items is the share of samples of n items, drawn from them with replacement, whose interval (the code of `mashq score`)
-lies above 0. Beside it stands what was predicted: from all items (is the method right?), and from a pilot of a few
+lies above 0. It is compared with predictions from all items (is the method right?), and from a pilot of a few
 (the case that matters: the prediction is as good as the pilot). Also printed is how often the range of the number of
-items that comes with a pilot's prediction holds the true number.
+items that comes with a pilot's prediction contains the true number.
 """
 
 import argparse
 import sys
 
 import numpy as np
-from coverage import DATA, RULES, load, sample  # the benchmark beside this one
+from coverage import DATA, RULES, load, sample  # bench/coverage.py
 
 from mashq.analysis.intervals import resample
 from mashq.analysis.power import Options, power
@@ -22,27 +22,27 @@ QUICK = Options(full=0, samples=2000)
 
 
 def results(h: Floats, tokens: Floats, seconds: Floats, picked: np.ndarray) -> Results:
-    """Some items of two systems."""
-    there = np.ones((2, len(picked)))
-    costs = {name: np.full(there.shape, np.nan) for name in ("tokens", "calls", "reviews", "seconds", "dollars")}
+    """Return the results of some items of two systems."""
+    ones = np.ones((2, len(picked)))
+    costs = {name: np.full(ones.shape, np.nan) for name in ("tokens", "calls", "reviews", "seconds", "dollars")}
     costs |= {"tokens": tokens[:, picked], "seconds": seconds[:, picked]}
     items = tuple(map(str, range(len(picked))))
-    return Results(("a", "b"), items, h[:, picked], h[:, picked], there, there.astype(bool), costs)
+    return Results(("a", "b"), items, h[:, picked], h[:, picked], ones, ones.astype(bool), costs)
 
 
 def got(part: tuple[Floats, Floats, Floats], size: int, samples: int, random: np.random.Generator) -> float:
-    """The share of real samples whose interval lies above 0; the first system is the better one."""
-    told = 0
+    """Return the share of real samples whose interval lies above 0; the first system is the better one."""
+    significant = 0
     for _ in range(samples):
-        seen = sample(*part, random.integers(0, part[0].shape[1], size))
-        found = resample(seen, RULES, [(0, 1)], 500, int(random.integers(2**31)), keep=1)
-        low = found.differences[0][3]
-        told += low is not None and low > 0
-    return told / samples
+        part_view = sample(*part, random.integers(0, part[0].shape[1], size))
+        resampled = resample(part_view, RULES, [(0, 1)], 500, int(random.integers(2**31)), keep=1)
+        low = resampled.differences[0][3]
+        significant += low is not None and low > 0
+    return significant / samples
 
 
 def predicted(document: dict, at: int) -> float:
-    """The power on the curve, which is of the system that is better in the record."""
+    """Return the power on the curve at `at` items, or 0 if the other system is better in the document."""
     value = next(row["power"] for row in document["curve"] if row["items"] == at)
     return value if document["players"][0] == "a" else 0.0
 
@@ -61,29 +61,33 @@ def main() -> None:
     h, tokens, seconds = load()
     random = np.random.default_rng(options.seed)
     everything = np.arange(h.shape[1])
-    actual, whole, pilot, missed = (np.zeros((options.pairs, len(SIZES))) for _ in range(4))
+    actual, from_all, pilot, missed = (np.zeros((options.pairs, len(SIZES))) for _ in range(4))
     held = ranges = 0
     for number in range(options.pairs):
-        two = random.choice(h.shape[0], 2, replace=False)
-        part = h[two], tokens[two], seconds[two]
+        systems = random.choice(h.shape[0], 2, replace=False)
+        part = h[systems], tokens[systems], seconds[systems]
         truth = power(results(*part, everything), RULES, ("a", "b"), QUICK)
         if truth["players"][0] == "b":
             part = tuple(values[::-1] for values in part)
             truth = power(results(*part, everything), RULES, ("a", "b"), QUICK)
         for at, size in enumerate(SIZES):
             actual[number, at] = got(part, size, options.samples, random)
-            whole[number, at] = predicted(truth, size)
+            from_all[number, at] = predicted(truth, size)
         for _ in range(options.pilots):
-            few = power(results(*part, random.integers(0, h.shape[1], options.pilot)), RULES, ("a", "b"), QUICK)
-            told = np.array([predicted(few, size) for size in SIZES])
-            pilot[number] += told / options.pilots
-            missed[number] += np.abs(told - actual[number]) / options.pilots
+            pilot_report = power(
+                results(*part, random.integers(0, h.shape[1], options.pilot)), RULES, ("a", "b"), QUICK
+            )
+            pilot_power = np.array([predicted(pilot_report, size) for size in SIZES])
+            pilot[number] += pilot_power / options.pilots
+            missed[number] += np.abs(pilot_power - actual[number]) / options.pilots
             if truth["needed"] is not None:
                 ranges += 1
-                right = few["players"][0] == "a"
-                best = few["if_high"] if right else None
-                most = few["if_low"] if right and few["low"] > 0 else None
-                held += (best is None or best <= truth["needed"]) and (most is None or truth["needed"] <= most)
+                right = pilot_report["players"][0] == "a"
+                lowest = pilot_report["if_high"] if right else None
+                highest = pilot_report["if_low"] if right and pilot_report["low"] > 0 else None
+                held += (lowest is None or lowest <= truth["needed"]) and (
+                    highest is None or truth["needed"] <= highest
+                )
         print(f"\r{number + 1} of {options.pairs} pairs", end="", file=sys.stderr, flush=True)
     print(file=sys.stderr)
     print(
@@ -92,8 +96,8 @@ def main() -> None:
     print("items   got   predicted from all items   mean error   from pilots of", options.pilot, "  mean error")
     for at, size in enumerate(SIZES):
         print(
-            f"{size:5}  {actual[:, at].mean():.3f}  {whole[:, at].mean():24.3f}  "
-            f"{np.abs(whole[:, at] - actual[:, at]).mean():11.3f}  {pilot[:, at].mean():18.3f}  "
+            f"{size:5}  {actual[:, at].mean():.3f}  {from_all[:, at].mean():24.3f}  "
+            f"{np.abs(from_all[:, at] - actual[:, at]).mean():11.3f}  {pilot[:, at].mean():18.3f}  "
             f"{missed[:, at].mean():11.3f}"
         )
     print(f"The range given with a pilot's prediction held the true number of items in {held / max(ranges, 1):.1%}.")

@@ -1,11 +1,11 @@
-"""Do 95% intervals of ratings hold the truth 95% of the time, and how long does rating take?
+"""Do 95% intervals of ratings contain the truth 95% of the time, and how long does rating take?
 
 Games: outcomes are drawn from known strengths (Bradley-Terry with ties, Plackett-Luce), games are the unit.
 
-Items: players of known quality and price answer items of varying difficulty, afresh in every match, and Q decides; a
-round robin in both orders (or matches of three), items are the unit. What a player's rating should be is the fit to
-the chances of winning a match of half as many items, found by playing many such matches; by the way, how often the
-interval would hold the rating for matches of all the items. `given` is how often there is an interval: there is none
+Items: players of known quality and price answer items of varying difficulty, anew in every match, and Q decides; a
+round robin in both orders (or matches of three), items are the unit. A player's true rating is the fit to the
+probabilities of winning a match of half as many items, estimated from many such matches; also printed is how often
+the interval would contain the rating for matches of all the items. `given` is how often there is an interval: none
 where the prior decides.
 """
 
@@ -28,27 +28,27 @@ HEAD = "covered %  worst player %  width  true rank in range %  given %"
 
 
 class Tally:
-    """How often intervals held the truth, of those that were given."""
+    """Counts how often intervals contained the truth, of those that were given."""
 
     def __init__(self, truth: Floats, samples: int) -> None:
         self.truth, self.samples = truth, samples
         self.rank = 1 + (truth[None, :] > truth[:, None]).sum(axis=1)
         self.hits, self.given, self.ranks, self.width = np.zeros(len(truth)), np.zeros(len(truth)), 0.0, 0.0
 
-    def add(self, found: Ratings) -> None:
-        """One more sample."""
-        given = ~np.isnan(found.low)
+    def add(self, ratings: Ratings) -> None:
+        """Add one sample."""
+        given = ~np.isnan(ratings.low)
         self.given += given
-        self.hits += given & (found.low <= self.truth) & (self.truth <= found.high)
-        self.width += float((found.high - found.low)[given].sum())
-        inside = [
-            rank is not None and rank[0] <= at <= rank[1] for rank, at in zip(found.ranks, self.rank, strict=True)
+        self.hits += given & (ratings.low <= self.truth) & (self.truth <= ratings.high)
+        self.width += float((ratings.high - ratings.low)[given].sum())
+        in_range = [
+            rank is not None and rank[0] <= at <= rank[1] for rank, at in zip(ratings.ranks, self.rank, strict=True)
         ]
-        self.ranks += float(np.mean(inside)) / self.samples
+        self.ranks += float(np.mean(in_range)) / self.samples
 
     @property
     def share(self) -> float:
-        """Over all players, in percent."""
+        """Coverage over all players, in percent."""
         return 100 * float(self.hits.sum() / self.given.sum())
 
     def __str__(self) -> str:
@@ -58,7 +58,7 @@ class Tally:
 
 
 def classical(players: int, seats: int, rounds: int, nu: float, spread: float, samples: int, seed: int) -> Tally:
-    """Games drawn from known strengths: every group of `seats` meets `rounds` times."""
+    """Measure coverage on games drawn from known strengths: every group of `seats` plays `rounds` times."""
     random = np.random.default_rng(seed)
     truth = np.linspace(-spread, spread, players)
     tally = Tally(truth, samples)
@@ -87,7 +87,7 @@ class World:
         self.binary, self.fresh = binary, fresh
 
     def play(self, seats: Seats, items: int, random: np.random.Generator) -> tuple[Floats, Floats]:
-        """H and tokens, matches x seats x items; all matches are over the same items."""
+        """Return H and tokens, matches x seats x items; all matches use the same items."""
         at = np.array(seats)
         players = len(self.quality)
         hard, size = random.normal(1, 1, items), random.normal(0, 0.5, items)
@@ -100,7 +100,7 @@ class World:
 
 
 def q_of(h: Floats, tokens: Floats, drawn: Floats) -> Floats:
-    """Q of every match under every draw of items: draws x matches x seats."""
+    """Return Q of every match under every draw of items: draws x matches x seats."""
     count, shape = drawn.sum(axis=1)[:, None], (len(drawn), *h.shape[:2])
     mean_h = (drawn @ h.reshape(-1, h.shape[2]).T / count).reshape(shape)
     cost = (drawn @ tokens.reshape(-1, h.shape[2]).T / count).reshape(shape)
@@ -108,10 +108,10 @@ def q_of(h: Floats, tokens: Floats, drawn: Floats) -> Floats:
 
 
 def truth(world: World, seats: Seats, items: int, matches: int, seed: int) -> Floats:
-    """The fit to the chances of winning matches of that many items, from many of them."""
+    """Return the fit to the probabilities of winning matches of that many items, estimated from many matches."""
     random = np.random.default_rng(seed)
-    players, one = len(world.quality), np.ones((1, items))
-    q = np.concatenate([q_of(*world.play(seats, items, random), one) for _ in range(matches)])
+    players, all_items = len(world.quality), np.ones((1, items))
+    q = np.concatenate([q_of(*world.play(seats, items, random), all_items) for _ in range(matches)])
     if len(seats[0]) == 2:
         total = sum(pair_outcomes([Game(s, q[at, n]) for n, s in enumerate(seats)])[1] for at in range(matches))
         pairs, _ = pair_outcomes([Game(s, q[0, n]) for n, s in enumerate(seats)])
@@ -123,25 +123,25 @@ def truth(world: World, seats: Seats, items: int, matches: int, seed: int) -> Fl
 def clustered(
     world: World, seats: Seats, items: int, samples: int, resamples: int, matches: int, seed: int
 ) -> tuple[Tally, Tally]:
-    """Tournaments over items: coverage of the ratings for half as many items, and for all of them."""
-    half, whole = (Tally(truth(world, seats, n, matches, seed), samples) for n in (items // 2, items))
+    """Measure coverage in tournaments over items: of the ratings for half as many items, and for all of them."""
+    half, full = (Tally(truth(world, seats, n, matches, seed), samples) for n in (items // 2, items))
     random = np.random.default_rng(seed + 1)
     names = [f"p{at}" for at in range(len(world.quality))]
     for _ in range(samples):
         h, tokens = world.play(seats, items, random)
-        now = q_of(h, tokens, np.ones((1, items)))[0]
+        q = q_of(h, tokens, np.ones((1, items)))[0]
         drawn = np.concatenate(list(draws(items, resamples, int(random.integers(2**31)))))
-        again = q_of(h, tokens, drawn)
-        found = rate([Game(s, now[at], again[:, at]) for at, s in enumerate(seats)], names, items)
-        half.add(found)
-        whole.add(found)
-    return half, whole
+        resampled_q = q_of(h, tokens, drawn)
+        ratings = rate([Game(s, q[at], resampled_q[:, at]) for at, s in enumerate(seats)], names, items)
+        half.add(ratings)
+        full.add(ratings)
+    return half, full
 
 
 def best_first(
     world: World, seats: Seats, items: int, samples: int, resamples: int, matches: int, seed: int
 ) -> tuple[float, float, float, float]:
-    """How often the truly best of a round robin is rated first, by shares of resamples and by wins alone (ties
+    """Return how often the truly best of a round robin is rated first, by shares of resamples and by wins alone (ties
     shared); how often somebody wins every match, and how often such a player is not rated first."""
     best = int(truth(world, seats, items, matches, seed).argmax())
     random = np.random.default_rng(seed + 1)
@@ -149,10 +149,10 @@ def best_first(
     counts = np.zeros(4)
     for _ in range(samples):
         h, tokens = world.play(seats, items, random)
-        now = q_of(h, tokens, np.ones((1, items)))[0]
+        q = q_of(h, tokens, np.ones((1, items)))[0]
         drawn = np.concatenate(list(draws(items, resamples, int(random.integers(2**31)))))
-        again = q_of(h, tokens, drawn)
-        games = [Game(s, now[at], again[:, at]) for at, s in enumerate(seats)]
+        resampled_q = q_of(h, tokens, drawn)
+        games = [Game(s, q[at], resampled_q[:, at]) for at, s in enumerate(seats)]
         total = records(games, len(names)).sum(axis=1)
         first = int(rate(games, names, items).fit.strength.argmax())
         top = total[:, 0] == total[:, 0].max()
@@ -163,7 +163,7 @@ def best_first(
 
 
 def speed() -> None:
-    """Seconds for the sizes a tournament has."""
+    """Print seconds for typical tournament sizes."""
     random = np.random.default_rng(0)
     players = 20
     strength = random.normal(0, 1, players)
@@ -172,12 +172,12 @@ def speed() -> None:
     ties = random.binomial(games, 0.1)
     wins = random.binomial(games - ties, chance)
     lost = games - ties - wins
-    took: list[float] = []
+    durations: list[float] = []
     for _ in range(20):
         start = time.perf_counter()
         fit_pairs(np.argwhere(games), np.stack([wins, ties, lost], -1)[games > 0][None].astype(np.float64), players)
-        took.append(time.perf_counter() - start)
-    print(f"Bradley-Terry, {players} players x {games.sum():,} games: {1000 * np.median(took):.1f} ms")
+        durations.append(time.perf_counter() - start)
+    print(f"Bradley-Terry, {players} players x {games.sum():,} games: {1000 * np.median(durations):.1f} ms")
     for size, seats in (
         (2, list(permutations(range(players), 2))),
         (3, [tuple(random.permutation(players)[:3].tolist()) for _ in range(200)]),
@@ -208,9 +208,9 @@ def main() -> None:
         (100, "graded, fresh", 0.4),
     ):
         world = World(6, gap, binary=False, fresh=float("fresh" in kind), seed=options.seed)
-        how = (options.samples, options.resamples, options.matches, options.seed)
-        found = best_first(world, list(permutations(range(6), 2)), items, *how)
-        print(f"{items:5}  {kind:16}  {gap:3}  " + "  ".join(f"{share:11.1f}" for share in found), flush=True)
+        settings = (options.samples, options.resamples, options.matches, options.seed)
+        result = best_first(world, list(permutations(range(6), 2)), items, *settings)
+        print(f"{items:5}  {kind:16}  {gap:3}  " + "  ".join(f"{share:11.1f}" for share in result), flush=True)
     print(f"\nGames as the unit, {options.samples} tournaments a row")
     print(f"players  seats  rounds    nu  {HEAD}")
     for players, seats, rounds, nu in (
@@ -221,8 +221,8 @@ def main() -> None:
         (12, 2, 4, 0.3),
         (6, 3, 2, 0.0),
     ):
-        found = classical(players, seats, rounds, nu, 1.5, options.samples, options.seed)
-        print(f"{players:7}  {seats:5}  {rounds:6}  {nu:4}  {found}", flush=True)
+        result = classical(players, seats, rounds, nu, 1.5, options.samples, options.seed)
+        print(f"{players:7}  {seats:5}  {rounds:6}  {nu:4}  {result}", flush=True)
     print(f"\nItems as the unit, {options.samples} tournaments a row")
     print(f"players  seats  items  answers                 gap  {HEAD}  as if of all items %")
     overall: list[float] = []
@@ -244,10 +244,10 @@ def main() -> None:
     ):
         world = World(players, gap, binary="wrong" in kind, fresh=float("fresh" in kind), seed=options.seed)
         table = list(permutations(range(players), 2)) if seats == 2 else list(combinations(range(players), seats))
-        how = (options.samples, options.resamples, options.matches, options.seed)
-        half, whole = clustered(world, table, items, *how)
+        settings = (options.samples, options.resamples, options.matches, options.seed)
+        half, full = clustered(world, table, items, *settings)
         overall.append(half.share)
-        print(f"{players:7}  {seats:5}  {items:5}  {kind:21}  {gap:4}  {half}  {whole.share:18.1f}", flush=True)
+        print(f"{players:7}  {seats:5}  {items:5}  {kind:21}  {gap:4}  {half}  {full.share:18.1f}", flush=True)
     print(f"all rows: {np.mean(overall):.1f}%")
 
 

@@ -1,7 +1,7 @@
-"""How fast a season of simulated matches is, whole engine and store: 100 trials of 813 items and 2 players.
+"""Speed of a season of simulated matches, whole engine and store: 100 trials of 813 items and 2 players.
 
-Prints seconds, microseconds of wall time a call, and the peak memory of this process for a quarter of the trials and
-for all of them: it must not grow with their number.
+Prints seconds, microseconds of wall time per call, and the peak memory of this process for a quarter of the trials
+and for all of them: it must not grow with their number.
 """
 
 import argparse
@@ -14,8 +14,8 @@ import time
 from pathlib import Path
 
 
-def one(trials: int, items: int) -> dict[str, float]:
-    """Play a series of trials and say what it took."""
+def play_trials(trials: int, items: int) -> dict[str, float]:
+    """Play a series of trials and return its time and memory."""
     import mashq
 
     with tempfile.TemporaryDirectory() as name:
@@ -36,14 +36,14 @@ def one(trials: int, items: int) -> dict[str, float]:
 
 
 def main() -> None:
-    """A quarter of the trials, then all."""
+    """Measure a quarter of the trials, then all."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--trials", type=int, default=100)
     parser.add_argument("--items", type=int, default=813)
     parser.add_argument("--one", type=int)
     options = parser.parse_args()
     if options.one is not None:
-        print(json.dumps(one(options.one, options.items)))
+        print(json.dumps(play_trials(options.one, options.items)))
         return
     print("trials  seconds  us/call  peak MB  a worker's MB  file MB")
     for trials in (max(2, options.trials // 4), options.trials):

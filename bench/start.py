@@ -1,11 +1,11 @@
-"""How soon something is there: the command's help, the dashboard's first answer, a report on disk.
+"""Start-up time: the command's help, the dashboard's first answer, a report on disk.
 
     python bench/start.py [--repeats N] [--items N]
 
-Each in a process of its own, several times, after one that leaves every module compiled, as an installed package is
-(in a folder of its own); prints the median and best wall seconds, the least processor time, the
-ratio of the best to a bare Python that starts and ends, and the ratio of processor times to a Python that imports
-numpy and rich, which no table can do without, all measured in turns. The peak memory is of one process.
+Each in a separate process, several times, after one that leaves every module compiled, as an installed package is
+(in a separate folder); prints the median and best wall seconds, the least CPU time, the
+ratio of the best to a bare Python that starts and ends, and the ratio of CPU times to a Python that imports
+numpy and rich, which every table needs, all measured in turns. The peak memory is of one process.
 """
 
 import argparse
@@ -28,7 +28,7 @@ TABLES = "python, numpy and rich"
 
 @dataclass(frozen=True, slots=True)
 class Took:
-    """One process: wall and processor seconds, megabytes at most."""
+    """One process: wall and CPU seconds, and peak megabytes."""
 
     wall: float
     cpu: float
@@ -36,16 +36,16 @@ class Took:
 
 
 def once(command: list[str], *, serves: bool, compiled: str) -> Took:
-    """Run a command until it ends, or, if it serves, until its first page came whole."""
+    """Run a command until it ends, or, if it serves, until its first page has arrived."""
     env = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     env["PYTHONPYCACHEPREFIX"] = compiled
     started = time.perf_counter()
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=env)
     assert process.stdout is not None
     if serves:
-        found = re.search(r":(\d+)/", process.stdout.readline())
-        assert found is not None
-        connection = http.client.HTTPConnection("127.0.0.1", int(found[1]))
+        match = re.search(r":(\d+)/", process.stdout.readline())
+        assert match is not None
+        connection = http.client.HTTPConnection("127.0.0.1", int(match[1]))
         connection.request("GET", "/api/runs")
         assert connection.getresponse().read()
         wall = time.perf_counter() - started
@@ -61,7 +61,7 @@ def once(command: list[str], *, serves: bool, compiled: str) -> Took:
 
 
 def played(folder: Path, items: int) -> str:
-    """A simulated match of two players over so many items."""
+    """Play a simulated match of two players over `items` items; return the run's folder."""
     folder.mkdir(parents=True)
     with (folder / "items.jsonl").open("w") as file:
         for n in range(items):
@@ -74,45 +74,48 @@ def played(folder: Path, items: int) -> str:
 
 
 def commands(folder: Path, items: int) -> dict[str, list[str]]:
-    """What is started, by what it is called in the table."""
+    """Return the commands to measure, by their title in the table."""
     command = [sys.executable, "-m", "mashq"]
     runs = {count: played(folder / str(count), count) for count in (SMALL, items)}
-    found = {"python -c ''": [sys.executable, "-c", ""], TABLES: [sys.executable, "-c", "import numpy, rich.table"]}
-    found |= {"mashq --help": [*command, "--help"]}
-    found["mashq doctor"] = [*command, "doctor"]
-    found["mashq view, first answer"] = [*command, "view", runs[items], "--port", "0"]
+    by_title = {
+        "python -c ''": [sys.executable, "-c", ""],
+        TABLES: [sys.executable, "-c", "import numpy, rich.table"],
+    }
+    by_title |= {"mashq --help": [*command, "--help"]}
+    by_title["mashq doctor"] = [*command, "doctor"]
+    by_title["mashq view, first answer"] = [*command, "view", runs[items], "--port", "0"]
     for count, run in runs.items():
-        found[f"mashq show, {count:,} items"] = [*command, "show", run]
+        by_title[f"mashq show, {count:,} items"] = [*command, "show", run]
     if find_spec("vl_convert") is None:
         print("The extra 'charts' is not installed: no report is measured.")
-        return found
+        return by_title
     for count, run in runs.items():
-        found[f"mashq report, {count:,} items"] = [*command, "report", run, "-o", str(folder / "page.html")]
-    return found
+        by_title[f"mashq report, {count:,} items"] = [*command, "report", run, "-o", str(folder / "page.html")]
+    return by_title
 
 
 def main() -> None:
-    """All of them in turns, then a line each."""
+    """Measure all commands in turns, then print one line each."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--items", type=int, default=500)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         started = commands(Path(name), options.items)
-        took: dict[str, list[Took]] = {what: [] for what in started}
+        measured: dict[str, list[Took]] = {title: [] for title in started}
         for turn in range(options.repeats + 1):
-            for what, command in started.items():
-                one = once(command, serves="view" in command, compiled=str(Path(name) / "compiled"))
+            for title, command in started.items():
+                run = once(command, serves="view" in command, compiled=str(Path(name) / "compiled"))
                 if turn:
-                    took[what].append(one)
-    bare = min(one.wall for one in took["python -c ''"])
-    tables = min(one.cpu for one in took[TABLES])
+                    measured[title].append(run)
+    bare = min(run.wall for run in measured["python -c ''"])
+    tables = min(run.cpu for run in measured[TABLES])
     print("                                median s   best s   CPU s   x python   CPU x tables   peak MB")
-    for what, each in took.items():
-        walls = [one.wall for one in each]
-        cpu, mb = min(one.cpu for one in each), max(one.mb for one in each)
+    for title, runs in measured.items():
+        walls = [run.wall for run in runs]
+        cpu, mb = min(run.cpu for run in runs), max(run.mb for run in runs)
         print(
-            f"{what:30}  {statistics.median(walls):8.3f}  {min(walls):7.3f}  {cpu:6.2f}  {min(walls) / bare:9.1f}"
+            f"{title:30}  {statistics.median(walls):8.3f}  {min(walls):7.3f}  {cpu:6.2f}  {min(walls) / bare:9.1f}"
             f"  {cpu / tables:13.2f}  {mb:8.0f}"
         )
 

@@ -39,27 +39,27 @@ for row in sqlite3.connect(sys.argv[1]).execute(sys.argv[2]): pass"""
 
 
 def moves() -> list[Answer]:
-    """Answers of a usual length and cost."""
-    one = Amount(600, 1)
+    """Return answers of a typical length and cost."""
+    tokens = Amount(600, 1)
     return [
         Answer(
             "ok",
             f"{n} " + "word " * 40,
             0.8,
-            spend=Spend.of(1, tokens_in=one, tokens_out=one, seconds=Amount(1.5, 1)),
+            spend=Spend.of(1, tokens_in=tokens, tokens_out=tokens, seconds=Amount(1.5, 1)),
         )
         for n in range(KINDS)
     ]
 
 
 async def append(path: Path, events: int) -> float:
-    """Seconds to record events through the store, as a match does, until they are all in the file."""
+    """Return the seconds to record events through the store, as a match does, until all are in the file."""
     run = Run.create(path, RealClock(), {"ended": None}, [Item(f"item-{n}", "text") for n in range(ITEMS)])
-    record, made = run.record("0"), moves()
+    record, answers = run.record("0"), moves()
     started = time.perf_counter()
     for start in range(0, events, GROUP):
-        for at in range(start, min(start + GROUP, events)):
-            record.record(at // 4, "A", f"item-{at % ITEMS}", made[at % KINDS], None)
+        for number in range(start, min(start + GROUP, events)):
+            record.record(number // 4, "A", f"item-{number % ITEMS}", answers[number % KINDS], None)
         await run.writer.durable()
     seconds = time.perf_counter() - started
     run.close()
@@ -67,40 +67,40 @@ async def append(path: Path, events: int) -> float:
 
 
 def append_raw(source: Path, path: Path) -> float:
-    """Seconds to insert the same rows, ready made, by executemany in groups of the writer's size."""
-    here = sqlite3.connect(source)
-    there = sqlite3.connect(path, isolation_level=None)
-    there.execute("PRAGMA journal_mode=WAL")
-    there.execute("PRAGMA synchronous=NORMAL")
-    there.executescript(SCHEMA)
-    rows: Iterator[tuple[object, ...]] = here.execute(
+    """Return the seconds to insert the same prepared rows by executemany in groups of the writer's size."""
+    source_db = sqlite3.connect(source)
+    target_db = sqlite3.connect(path, isolation_level=None)
+    target_db.execute("PRAGMA journal_mode=WAL")
+    target_db.execute("PRAGMA synchronous=NORMAL")
+    target_db.executescript(SCHEMA)
+    rows: Iterator[tuple[object, ...]] = source_db.execute(
         "SELECT match, round, player, kind, item, move, ruling, time FROM events ORDER BY seq"
     )
     seconds = 0.0
     while group := list(islice(rows, GROUP)):
         started = time.perf_counter()
-        there.execute("BEGIN")
-        there.executemany(EVENT, group)
-        there.execute("COMMIT")
+        target_db.execute("BEGIN")
+        target_db.executemany(EVENT, group)
+        target_db.execute("COMMIT")
         seconds += time.perf_counter() - started
-    there.close()
-    here.close()
+    target_db.close()
+    source_db.close()
     return seconds
 
 
-def best(do: Callable[[], object], times: int = 3) -> float:
-    """The least of some times, in seconds."""
-    took: list[float] = []
+def best(action: Callable[[], object], times: int = 3) -> float:
+    """Return the shortest of several times, in seconds."""
+    durations: list[float] = []
     for _ in range(times):
         started = time.perf_counter()
-        do()
-        took.append(time.perf_counter() - started)
-    return min(took)
+        action()
+        durations.append(time.perf_counter() - started)
+    return min(durations)
 
 
 def child(*command: str, times: int = 3) -> tuple[float, float]:
-    """The least wall time of a process in seconds, its start included, and its peak memory in MB."""
-    found: list[tuple[float, float]] = []
+    """Return the shortest wall time of a process in seconds, including its start, and its peak memory in MB."""
+    runs: list[tuple[float, float]] = []
     for _ in range(times):
         started = time.perf_counter()
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
@@ -108,29 +108,29 @@ def child(*command: str, times: int = 3) -> tuple[float, float]:
         process.returncode = status
         if status:
             raise SystemExit(f"{' '.join(command)} failed")
-        found.append((time.perf_counter() - started, used.ru_maxrss / 1024))
-    return min(found)
+        runs.append((time.perf_counter() - started, used.ru_maxrss / 1024))
+    return min(runs)
 
 
-def told(what: str, seconds: float, raw: float, more: str = "") -> None:
-    """One line."""
+def print_row(what: str, seconds: float, raw: float, more: str = "") -> None:
+    """Print one row of the table."""
     print(f"{what:34} {seconds:9.3f} s  raw {raw:8.3f} s  x {seconds / raw:6.1f}  {more}", flush=True)
 
 
-def limit(value: float, most: float, unit: str) -> str:
-    """A value beside its limit."""
-    return f"{value:.3g} {unit} of {most:g}{'' if value <= most else ': OVER THE LIMIT'}"
+def limit(value: float, maximum: float, unit: str) -> str:
+    """Format a value with its limit."""
+    return f"{value:.3g} {unit} of {maximum:g}{'' if value <= maximum else ': OVER THE LIMIT'}"
 
 
 def appending(folder: Path, events: int) -> None:
-    """Appending, beside bare inserts."""
+    """Measure appending, compared with bare inserts."""
     seconds = asyncio.run(append(folder / "appended", events))
     raw = append_raw(folder / "appended" / "run.db", folder / "raw.db")
-    told(f"append {events:,} events", seconds, raw, f"{1e6 * seconds / events:.1f} us an event")
+    print_row(f"append {events:,} events", seconds, raw, f"{1e6 * seconds / events:.1f} us an event")
 
 
 def asking(run: Path) -> None:
-    """What a table, a page and a bill need."""
+    """Measure the queries of a table, a page and a bill."""
     database = str(run / "run.db")
 
     def bare(query: str) -> Callable[[], object]:
@@ -145,40 +145,40 @@ def asking(run: Path) -> None:
     rows = f"SELECT {', '.join(NAMES)} FROM results WHERE match = '0' ORDER BY seat, position"
     page = f"SELECT player, kind, move FROM events WHERE match = '0' ORDER BY seq LIMIT {FIRST}"
     counts = "SELECT * FROM spent WHERE match = '0'"
-    told("results by item", best(lambda: read_columns(run, "0")), best(bare(rows)))
-    told(f"the first {FIRST:,} moves", best(lambda: list(islice(read_moves(run, "0"), FIRST))), best(bare(page)))
-    told("what was spent", best(lambda: read_attempts(run, "0")), best(bare(counts)))
+    print_row("results by item", best(lambda: read_columns(run, "0")), best(bare(rows)))
+    print_row(f"the first {FIRST:,} moves", best(lambda: list(islice(read_moves(run, "0"), FIRST))), best(bare(page)))
+    print_row("what was spent", best(lambda: read_attempts(run, "0")), best(bare(counts)))
     raw, _ = child(sys.executable, "-c", BARE, database, rows)
     for command in ("show", "score"):
         seconds, memory = child(sys.executable, "-m", "mashq", command, str(run))
         limits = (
             f"{limit(seconds, SHOW, 's')}, {limit(memory, MEMORY, 'MB')}" if command == "show" else f"{memory:.0f} MB"
         )
-        told(f"mashq {command}, a process", seconds, raw, limits)
+        print_row(f"mashq {command}, a process", seconds, raw, limits)
 
 
 def starting() -> None:
-    """The start of the command, beside a bare Python."""
+    """Measure the start of the command, compared with a bare Python."""
     seconds, _ = child(sys.executable, "-m", "mashq", "--help", times=7)
     raw, _ = child(sys.executable, "-c", "pass", times=7)
-    over = 1000 * (seconds - raw)
-    told("mashq --help, a process", seconds, raw, f"over python: {limit(over, 1000 * HELP, 'ms')}")
+    extra_ms = 1000 * (seconds - raw)
+    print_row("mashq --help, a process", seconds, raw, f"over python: {limit(extra_ms, 1000 * HELP, 'ms')}")
 
 
 def main() -> None:
-    """From the command line."""
+    """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--events", type=int, default=1_000_000)
     parser.add_argument("--run", type=Path, help="a run to ask, instead of one written now")
-    asked = parser.parse_args()
+    options = parser.parse_args()
     starting()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        appending(folder, asked.events)
-        run: Path | None = asked.run
+        appending(folder, options.events)
+        run: Path | None = options.run
         if run is None:
             run = folder / "big"
-            print(f"a run of {write(run, asked.events):,} events:")
+            print(f"a run of {write(run, options.events):,} events:")
         asking(run)
 
 

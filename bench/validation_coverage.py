@@ -1,4 +1,4 @@
-"""Do 95% intervals of Pearson, Spearman and AUC hold the truth 95% of the time? On drawn ratings with known truth."""
+"""Do 95% intervals of Pearson, Spearman and AUC contain the truth 95% of the time? On simulated ratings."""
 
 import numpy as np
 
@@ -10,26 +10,26 @@ WHOLE, SAMPLES = 100_000, 1000
 
 
 def main() -> None:
-    """Print the share of intervals that hold the truth, for two strengths of agreement and four sample sizes."""
+    """Print the share of intervals that contain the truth, for two strengths of agreement and four sample sizes."""
     print("noise  items  figure     truth  covered  with an interval")
     for noise in (0.3, 0.1):
         x, y = noisy(WHOLE, noise)
         figures = {"pearson": pearson(x, y), "spearman": spearman(x, y), "auc": auc(x, y >= 0.5)}
-        truth = {name: value(found, WHOLE) for name, found in figures.items()}
+        truth = {name: value(measure, WHOLE) for name, measure in figures.items()}
         for count in (30, 60, 100, 300):
             random = np.random.default_rng(count)
-            hits, told = dict.fromkeys(truth, 0), dict.fromkeys(truth, 0)
+            hits, given = dict.fromkeys(truth, 0), dict.fromkeys(truth, 0)
             for _ in range(SAMPLES):
                 picked = random.integers(0, WHOLE, count)
-                found = agreement(x[picked], y[picked], apart(count, 500))
+                estimates = agreement(x[picked], y[picked], apart(count, 500))
                 for name, true in truth.items():
-                    low, high = found[name]["low"], found[name]["high"]
+                    low, high = estimates[name]["low"], estimates[name]["high"]
                     if low is not None and high is not None:
-                        told[name] += 1
+                        given[name] += 1
                         hits[name] += low <= true <= high
             for name, true in truth.items():
-                share = 100 * hits[name] / max(told[name], 1)
-                with_one = 100 * told[name] / SAMPLES
+                share = 100 * hits[name] / max(given[name], 1)
+                with_one = 100 * given[name] / SAMPLES
                 print(f"{noise:5}  {count:5}  {name:9}  {true:5.3f}  {share:6.1f}%  {with_one:6.1f}%")
 
 

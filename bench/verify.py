@@ -20,11 +20,11 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-MOVES, SECONDS, MEGABYTES = 1_000_000, 150, 500  # what is promised
+MOVES, SECONDS, MEGABYTES = 1_000_000, 150, 500  # the promised limits
 
 
 def simulated(items: Path, out: Path) -> None:
-    """Two simulated players."""
+    """Play with two simulated players."""
     import mashq
 
     players = [{"name": name, "model": "simulated/default"} for name in "AB"]
@@ -32,7 +32,7 @@ def simulated(items: Path, out: Path) -> None:
 
 
 def over_http(items: Path, out: Path) -> None:
-    """Two players on a loopback server of models."""
+    """Play with two players on a loopback model server."""
     from match import Constant, configuration
 
     from mashq.arena import match
@@ -48,59 +48,59 @@ def over_http(items: Path, out: Path) -> None:
 
 
 def measured(run: Path) -> dict[str, float]:
-    """Verify a run: the processor's time and the memory of all of it."""
+    """Verify a run; return the CPU time and peak memory of the whole process."""
     from mashq.runs.verify import verify
 
-    wrong = [finding for finding in verify(run) if finding.wrong]
-    assert not wrong, wrong
-    spent = resource.getrusage(resource.RUSAGE_SELF)
-    return {"cpu": spent.ru_utime + spent.ru_stime, "mb": spent.ru_maxrss / 1024}
+    problems = [finding for finding in verify(run) if finding.wrong]
+    assert not problems, problems
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    return {"cpu": usage.ru_utime + usage.ru_stime, "mb": usage.ru_maxrss / 1024}
 
 
 def child(*arguments: object) -> str:
-    """This file, in a process of its own."""
+    """Run this file in a separate process; return its output."""
     command = [sys.executable, __file__, *map(str, arguments)]
     return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
 
 
-def _size(folder: Path, kind: str, count: int) -> dict[str, float]:
-    """Play and verify a run of so many items, and print what it took."""
+def _measure_size(folder: Path, kind: str, count: int) -> dict[str, float]:
+    """Play and verify a run of `count` items, and print time and memory."""
     items, run = folder / f"{kind}-{count}.jsonl", folder / f"{kind}-{count}"
     rows = (json.dumps({"id": f"item-{n}", "text": f"{n} " + "word " * 400}) + "\n" for n in range(count))
     items.write_text("".join(rows))
-    began = time.perf_counter()
+    started = time.perf_counter()
     child("--play", kind, items, run)
-    took = time.perf_counter() - began
+    seconds = time.perf_counter() - started
     with closing(sqlite3.connect(run / "run.db")) as connection:
         (moves,) = connection.execute("SELECT count(*) FROM events").fetchone()
-    found = json.loads(child("--verify", run)) | {"moves": moves}
-    per = found["cpu"] * MOVES / moves
-    figures = f"{moves:10,}  {took:10.0f}  {found['cpu']:12.2f}  {per:19.0f}  {found['mb']:7.0f}"
+    result = json.loads(child("--verify", run)) | {"moves": moves}
+    per_million = result["cpu"] * MOVES / moves
+    figures = f"{moves:10,}  {seconds:10.0f}  {result['cpu']:12.2f}  {per_million:19.0f}  {result['mb']:7.0f}"
     print(f"{kind:9}  {figures}", flush=True)
-    return found
+    return result
 
 
 def main() -> None:
-    """From the command line."""
+    """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--items", type=int, default=8000)
     parser.add_argument("--play", nargs=3, metavar=("KIND", "ITEMS", "RUN"), help=argparse.SUPPRESS)
     parser.add_argument("--verify", type=Path, help=argparse.SUPPRESS)
-    asked = parser.parse_args()
-    if asked.play:
-        kind, items, out = asked.play
+    options = parser.parse_args()
+    if options.play:
+        kind, items, out = options.play
         {"simulated": simulated, "HTTP": over_http}[kind](Path(items), Path(out))
         return
-    if asked.verify:
-        print(json.dumps(measured(asked.verify)))
+    if options.verify:
+        print(json.dumps(measured(options.verify)))
         return
     print("models         moves    played s  verify CPU s  s per million moves  peak MB", flush=True)
     with tempfile.TemporaryDirectory() as name:
-        for kind, items in (("simulated", asked.items), ("HTTP", asked.items // 4)):
-            small = _size(Path(name), kind, items)
-            large = _size(Path(name), kind, 2 * items)
-            more = (large["cpu"] - small["cpu"]) / (large["moves"] - small["moves"])
-            print(f"{kind:9}  {MOVES * more:.0f} s per million moves", flush=True)
+        for kind, items in (("simulated", options.items), ("HTTP", options.items // 4)):
+            small = _measure_size(Path(name), kind, items)
+            large = _measure_size(Path(name), kind, 2 * items)
+            marginal = (large["cpu"] - small["cpu"]) / (large["moves"] - small["moves"])
+            print(f"{kind:9}  {MOVES * marginal:.0f} s per million moves", flush=True)
     print(f"Promised: at most {SECONDS} s of a processor per million moves, and {MEGABYTES} MB.")
 
 

@@ -1,11 +1,11 @@
-"""What the dashboard costs: how soon a big run opens, and what viewers take from a match that is being played.
+"""Cost of the dashboard: how soon a big run opens, and how much viewers slow a match that is being played.
 
-    python bench/view.py               both
-    python bench/view.py open          a run of 100,000 moves: each page's first answer, and until all of it is read
-    python bench/view.py viewers       the same match with 0 and with 20 live viewers, in turns; prints the ratio
+    python bench/view.py               both python bench/view.py open          a run of 100,000 moves: each page's
+    first answer, and the time to read all of it python bench/view.py viewers       the same match with 0 and with 20
+    live viewers, in turns; prints the ratio
 
-A match is played against the loopback provider, which takes a fixed time to answer as a model does; and once more on
-simulated players, which answer at once, where every cycle taken shows.
+A match is played against the loopback provider, which takes a fixed time to answer as a model does; and again on
+simulated players, which answer at once, where every CPU cycle counts.
 """
 
 import http.client
@@ -29,18 +29,18 @@ ITEMS = {"real": 60, "simulated": 1500}
 
 
 class View:
-    """`mashq view` in a process of its own."""
+    """`mashq view` in a separate process."""
 
     def __init__(self, folder: Path) -> None:
         command = [sys.executable, "-m", "mashq", "view", str(folder), "--port", "0"]
         self._process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         assert self._process.stdout is not None
-        found = re.search(r":(\d+)/", self._process.stdout.readline())
-        assert found is not None
-        self.port = int(found[1])
+        match = re.search(r":(\d+)/", self._process.stdout.readline())
+        assert match is not None
+        self.port = int(match[1])
 
     def get(self, path: str, **values: object) -> tuple[float, bytes]:
-        """Seconds and body of one request."""
+        """Return seconds and body of one request."""
         started = time.perf_counter()
         connection = http.client.HTTPConnection("127.0.0.1", self.port)
         connection.request("GET", f"{path}?{urlencode(values)}")
@@ -49,7 +49,7 @@ class View:
         return time.perf_counter() - started, body
 
     def cpu(self) -> float:
-        """Seconds of processor time it has used so far, where the system tells."""
+        """Return the CPU seconds it has used so far, or NaN if the system does not report them."""
         try:
             fields = Path(f"/proc/{self._process.pid}/stat").read_text().rpartition(")")[2].split()
         except OSError:
@@ -57,13 +57,13 @@ class View:
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def close(self) -> None:
-        """Stop it."""
+        """Stop the process."""
         self._process.terminate()
         self._process.wait()
 
 
 def opening() -> None:
-    """How long each page of a big run takes to get its first answer."""
+    """Print how long each page of a big run takes to its first answer."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         shapes = {f"one match of {MOVES:,} moves": ("big", 1), f"100 matches, {MOVES:,} moves": ("many", 100)}
@@ -73,20 +73,21 @@ def opening() -> None:
         try:
             print(f"list of runs: {view.get('/api/runs')[0]:.3f} s")
             for title, (run, matches) in shapes.items():
-                began = time.perf_counter()
+                started = time.perf_counter()
                 last = str(matches - 1)
-                asked: dict[str, dict[str, object]] = {"match": {}, "frame": {}, "chart": {}, "story": {"most": 20}}
-                took = {
-                    what: view.get(f"/api/{what}", run=run, match=last, **more)[0] for what, more in asked.items()
+                queries: dict[str, dict[str, object]] = {"match": {}, "frame": {}, "chart": {}, "story": {"most": 20}}
+                times = {
+                    endpoint: view.get(f"/api/{endpoint}", run=run, match=last, **parameters)[0]
+                    for endpoint, parameters in queries.items()
                 }
-                took["matches"] = view.get("/api/matches", run=run)[0]
-                first = sum(took[what] for what in ("match", "frame"))
-                print(f"{title}: first picture {first:.3f} s ({', '.join(f'{k} {v:.3f}' for k, v in took.items())})")
+                times["matches"] = view.get("/api/matches", run=run)[0]
+                first = sum(times[endpoint] for endpoint in ("match", "frame"))
+                print(f"{title}: first picture {first:.3f} s ({', '.join(f'{k} {v:.3f}' for k, v in times.items())})")
                 while True:
                     frame: dict[str, Any] = json.loads(view.get("/api/frame", run=run, match=last)[1])
                     if frame["read"] == frame["total"]:
                         break
-                print(f"  all {frame['total']:,} moves read after {time.perf_counter() - began:.2f} s")
+                print(f"  all {frame['total']:,} moves read after {time.perf_counter() - started:.2f} s")
                 jumps = [
                     view.get("/api/frame", run=run, match=last, at=frame["total"] * n // 10)[0] for n in range(11)
                 ]
@@ -97,7 +98,7 @@ def opening() -> None:
 
 
 class Watcher(threading.Thread):
-    """One live viewer: reads all it is sent."""
+    """One live viewer: reads everything it is sent."""
 
     def __init__(self, port: int, folder: Path, run: str) -> None:
         super().__init__(daemon=True)
@@ -105,7 +106,7 @@ class Watcher(threading.Thread):
         self._port, self._folder, self._run, self.over = port, folder, run, False
 
     def run(self) -> None:
-        """Watch until told to leave."""
+        """Watch until `over` is set."""
         while not self.over:
             if not (self._folder / self._run / "manifest.json").exists():
                 time.sleep(0.05)
@@ -133,13 +134,13 @@ print(time.perf_counter() - started)
 
 
 def played(config: Path, out: Path) -> float:
-    """Wall time of a match in a process of its own, without starting Python."""
-    told = subprocess.run([sys.executable, "-c", PLAY, config, out], capture_output=True, text=True, check=True)
-    return float(told.stdout)
+    """Return the wall time of a match in a separate process, without starting Python."""
+    result = subprocess.run([sys.executable, "-c", PLAY, config, out], capture_output=True, text=True, check=True)
+    return float(result.stdout)
 
 
 def viewers(kind: str) -> None:
-    """Wall time of the same match without and with viewers, in turns."""
+    """Print the wall time of the same match without and with viewers, in turns."""
     from mashq.testing import FakeProvider
 
     with tempfile.TemporaryDirectory() as name, FakeProvider(seed=3, latency=0.02) as provider:
@@ -184,17 +185,17 @@ def _config(kind: str, base_url: str, folder: Path) -> dict[str, Any]:
     names = ("my/a", "my/b") if kind == "real" else ("simulated/a", "simulated/b")
     return {
         "task": {"data": str(folder / "items.jsonl")},
-        "players": [{"name": at, "model": name} for at, name in zip("AB", names, strict=True)],
+        "players": [{"name": player, "model": name} for player, name in zip("AB", names, strict=True)],
         "models": dict.fromkeys(names, model),
     }
 
 
 def main() -> None:
-    """All of it, or the part named."""
-    wanted = sys.argv[1:] or ["open", "viewers"]
-    if "open" in wanted:
+    """Run all parts, or those named."""
+    parts = sys.argv[1:] or ["open", "viewers"]
+    if "open" in parts:
         opening()
-    if "viewers" in wanted:
+    if "viewers" in parts:
         for kind in ITEMS:
             viewers(kind)
 

@@ -1,4 +1,4 @@
-"""What a release needs: `python -m tools.lock`, `minimum`, `pythons`, `package`, `sbom`, `audit`, `notes`.
+"""Release tools: `python -m tools.lock`, `minimum`, `pythons`, `package`, `sbom`, `audit`, `notes`.
 
-And `mutants`: what the tests are worth.
+And `mutants`, which measures how many faults the tests catch.
 """

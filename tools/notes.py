@@ -7,15 +7,15 @@ from tools.environments import ROOT
 
 
 def notes(changelog: str, version: str) -> str:
-    """What stands under the version's heading; raises LookupError where there is none."""
-    found = re.search(rf"^## {re.escape(version)}(?: [^\n]*)?\n(.*?)(?=^## |\Z)", changelog, re.MULTILINE | re.DOTALL)
-    if found is None or not found[1].strip():
+    """Return the text under the version's heading; raises LookupError if there is none."""
+    match = re.search(rf"^## {re.escape(version)}(?: [^\n]*)?\n(.*?)(?=^## |\Z)", changelog, re.MULTILINE | re.DOTALL)
+    if match is None or not match[1].strip():
         raise LookupError(f"CHANGELOG.md says nothing about {version}.")
-    return found[1].strip() + "\n"
+    return match[1].strip() + "\n"
 
 
 def main() -> None:
-    """Print them."""
+    """Print the notes."""
     if len(sys.argv) != 2:
         sys.exit(__doc__)
     try:

@@ -1,6 +1,6 @@
-"""Is what would be released whole? Builds sdist and wheel, checks what is in them, installs the wheel and plays.
+"""Check a release: build sdist and wheel, check their contents, install the wheel and play a match.
 
-The wheel holds every tracked file of the package and nothing else; the wheel made from the sdist is the same, byte
+The wheel has every tracked file of the package and nothing else; the wheel built from the sdist is the same, byte
 for byte; and in a clean environment with no extras the command starts and a simulated match runs to its score.
 """
 
@@ -16,8 +16,8 @@ from pathlib import Path
 from tools.environments import LOCK, ROOT, Environment
 
 DIST = ROOT / "dist"
-RELEASE = ROOT / ".venv" / "release"  # the wheel and what it needs; `make sbom` and `make audit` look at it
-INSTALLED = RELEASE / "installed.txt"  # what it needs, as requirements
+RELEASE = ROOT / ".venv" / "release"  # the wheel and its dependencies; `make sbom` and `make audit` read it
+INSTALLED = RELEASE / "installed.txt"  # its dependencies, as requirements
 PACKAGE = "src/mashq/"
 MATCH = """\
 players:
@@ -28,70 +28,70 @@ task: {limit: 4}
 
 
 def tracked() -> set[str]:
-    """The files of the project, as git knows them."""
+    """Return the files of the project that git tracks."""
     listed = subprocess.run(["git", "ls-files"], capture_output=True, text=True, check=True, cwd=ROOT).stdout
     return {name for name in listed.splitlines() if (ROOT / name).is_file()}
 
 
 def build(kind: str, source: Path, out: Path) -> Path:
-    """An sdist or a wheel of a tree, by the build backend that is installed (and locked) here."""
+    """Build an sdist or a wheel of a tree, with the installed (and locked) build backend."""
     command = [sys.executable, "-m", "build", "--no-isolation", f"--{kind}", "--outdir", str(out), str(source)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        sys.exit(f"The {kind} could not be built:\n{done.stdout}{done.stderr}")
-    (found,) = out.glob("*.whl" if kind == "wheel" else "*.tar.gz")
-    return found
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    if result.returncode:
+        sys.exit(f"The {kind} could not be built:\n{result.stdout}{result.stderr}")
+    (artifact,) = out.glob("*.whl" if kind == "wheel" else "*.tar.gz")
+    return artifact
 
 
-def same(what: str, held: set[str], expected: set[str]) -> None:
-    """End the program unless two lists of files are one."""
-    wrong = [f"{name} is missing" for name in expected - held] + [
-        f"{name} does not belong" for name in held - expected
+def same(label: str, actual: set[str], expected: set[str]) -> None:
+    """Exit the program unless two sets of files are equal."""
+    problems = [f"{name} is missing" for name in expected - actual] + [
+        f"{name} does not belong" for name in actual - expected
     ]
-    if wrong:
-        sys.exit(f"{what}: {'; '.join(sorted(wrong))}")
+    if problems:
+        sys.exit(f"{label}: {'; '.join(sorted(problems))}")
 
 
 def check_wheel(wheel: Path, files: set[str]) -> None:
-    """Code, data, prompts, pages, fitted trees: all of the package, none of the rest."""
-    held = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
-    same(wheel.name, held, {name.removeprefix("src/") for name in files if name.startswith(PACKAGE)})
+    """Check that the wheel has all of the package (code, data, prompts, pages, fitted trees) and nothing else."""
+    members = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
+    same(wheel.name, members, {name.removeprefix("src/") for name in files if name.startswith(PACKAGE)})
 
 
 def check_sdist(sdist: Path, files: set[str]) -> None:
-    """Everything that is tracked, but for what serves the repository alone."""
+    """Check that the sdist has every tracked file, except those only for the repository."""
     with tarfile.open(sdist) as archive:
-        held = {member.name.partition("/")[2] for member in archive.getmembers() if member.isfile()}
-    same(sdist.name, held - {"PKG-INFO"}, {name for name in files if not name.startswith(".ci/")})
+        members = {member.name.partition("/")[2] for member in archive.getmembers() if member.isfile()}
+    same(sdist.name, members - {"PKG-INFO"}, {name for name in files if not name.startswith(".ci/")})
 
 
 def check_rebuilt(wheel: Path, sdist: Path) -> None:
-    """The sdist makes the same wheel."""
+    """Check that the sdist builds the same wheel."""
     with tempfile.TemporaryDirectory() as name:
         with tarfile.open(sdist) as archive:
             archive.extractall(name, filter="data")
         (tree,) = Path(name).iterdir()
-        again = build("wheel", tree, Path(name) / "out")
-        first, second = (hashlib.sha256(path.read_bytes()).hexdigest() for path in (wheel, again))
+        rebuilt = build("wheel", tree, Path(name) / "out")
+        first, second = (hashlib.sha256(path.read_bytes()).hexdigest() for path in (wheel, rebuilt))
     if first != second:
         sys.exit(f"The wheel made from {sdist.name} is another one than {wheel.name}.")
     print(f"{wheel.name}: sha256 {first}, the same from the tree and from the sdist")
 
 
 def play(environment: Environment, folder: Path) -> None:
-    """The command as a user first meets it."""
+    """Run the commands that a new user tries first."""
     (folder / "match.yaml").write_text(MATCH)
     for command in ("--help", "--version", "doctor", "detectors", "paper"):
         environment.run("mashq", command, cwd=folder)
     environment.run("mashq", "init", "mine.yaml", cwd=folder)
-    told = json.loads(environment.run("mashq", "run", "match.yaml", "--out", "run", "--json", cwd=folder))
+    document = json.loads(environment.run("mashq", "run", "match.yaml", "--out", "run", "--json", cwd=folder))
     for command in ("show", "score", "verify"):
         environment.run("mashq", command, "run", cwd=folder)
-    print(f"A clean environment: {environment.run('mashq', '--version').strip()}, {told['winner']} won a match")
+    print(f"A clean environment: {environment.run('mashq', '--version').strip()}, {document['winner']} won a match")
 
 
 def main() -> None:
-    """Build, look inside, install, play."""
+    """Build, check, install and play."""
     DIST.mkdir(exist_ok=True)
     for old in (*DIST.glob("*.whl"), *DIST.glob("*.tar.gz")):
         old.unlink()

@@ -33,111 +33,112 @@ Scale = Callable[[float], float]
 
 
 def scale(low: float, high: float, start: float, end: float) -> Scale:
-    """Values to places."""
+    """Return a function from values to coordinates."""
     span = (high - low) or 1.0
     return lambda value: start + (value - low) / span * (end - start)
 
 
-def text(x: float, y: float, said: str, css: str = "", anchor: str = "start") -> str:
-    """Words at a place."""
-    return f'<text x="{x:.1f}" y="{y:.1f}" class="{css}" text-anchor="{anchor}">{escape(said)}</text>'
+def text(x: float, y: float, content: str, css: str = "", anchor: str = "start") -> str:
+    """Return a text element."""
+    return f'<text x="{x:.1f}" y="{y:.1f}" class="{css}" text-anchor="{anchor}">{escape(content)}</text>'
 
 
-def line(x1: float, y1: float, x2: float, y2: float, rest: str) -> str:
-    """A straight line."""
-    return f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" {rest}/>'
+def line(x1: float, y1: float, x2: float, y2: float, attributes: str) -> str:
+    """Return a line element."""
+    return f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" {attributes}/>'
 
 
-def picture(judged: ScoreReport) -> str:
-    """The result as SVG."""
-    players = [player for player in judged.players if player.q is not None][: len(COLOURS)]
-    told = escape(f"{judged.headline} {message(judged)}")
+def picture(report: ScoreReport) -> str:
+    """Return the result as SVG."""
+    players = [player for player in report.players if player.q is not None][: len(COLOURS)]
+    label = escape(f"{report.headline} {message(report)}")
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{told}">',
-        f"<title>{told}</title><style>{STYLE}</style>",
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{label}">',
+        f"<title>{label}</title><style>{STYLE}</style>",
         f'<rect class="back" width="{WIDTH}" height="{HEIGHT}" rx="8"/>',
         *_costs(players),
-        *_betas(judged, players),
-        text(LEFT[0] - 44, HEIGHT - 12, judged.headline, "soft"),
+        *_betas(report, players),
+        text(LEFT[0] - 44, HEIGHT - 12, report.headline, "soft"),
         "</svg>",
     ]
     return "\n".join(parts) + "\n"
 
 
-def message(judged: ScoreReport) -> str:
-    """Who leads at which beta."""
-    stretches = judged.envelope
+def message(report: ScoreReport) -> str:
+    """Return a sentence on who leads at which beta."""
+    stretches = report.envelope
     if len(stretches) < 2:
         return f"{stretches[0].winner} leads at every beta." if stretches else ""
-    found = [
-        f"{one.winner} from {one.beta_from:.3g}" + (" on" if one.beta_to is None else f" to {one.beta_to:.3g}")
-        for one in stretches
+    stretch_texts = [
+        f"{stretch.winner} from {stretch.beta_from:.3g}"
+        + (" on" if stretch.beta_to is None else f" to {stretch.beta_to:.3g}")
+        for stretch in stretches
     ]
-    return f"Leads by beta: {', '.join(found)}."
+    return f"Leads by beta: {', '.join(stretch_texts)}."
 
 
 def _costs(players: Sequence[ScoredPlayer]) -> Iterator[str]:
-    """Factuality against cost."""
-    most = max(1.0, *(player.penalty or 0.0 for player in players)) * 1.15
-    x, y = scale(0, most, *LEFT), scale(0, 1, BOTTOM, TOP)
+    """Yield the plot of factuality against cost."""
+    x_max = max(1.0, *(player.penalty or 0.0 for player in players)) * 1.15
+    x, y = scale(0, x_max, *LEFT), scale(0, 1, BOTTOM, TOP)
     yield text(LEFT[0] - 44, 26, "Factuality against cost", "title")
     yield text(LEFT[0] - 44, 46, "H: how factual the answers are; P: what they cost.", "soft")
     for tick in (0, 0.25, 0.5, 0.75, 1):
         yield line(LEFT[0], y(tick), LEFT[1], y(tick), 'class="line"')
         yield text(LEFT[0] - 8, y(tick) + 4, f"{tick:g}", "soft", "end")
-    for tick in range(int(most) + 1):
+    for tick in range(int(x_max) + 1):
         yield text(x(tick), BOTTOM + 18, f"{tick}", "soft", "middle")
     yield text(LEFT[0] - 8, TOP - 12, "H", anchor="end")
     yield text(LEFT[1] + 8, BOTTOM + 18, "P")
     for player, colour in zip(players, COLOURS, strict=False):
-        at, up = x(player.penalty or 0.0), y(player.h or 0.0)
-        yield f'<circle cx="{at:.1f}" cy="{up:.1f}" r="7" fill="{colour}"/>'
-        anchor = "end" if at > LEFT[1] - 60 else "middle"
-        yield text(at, up - 13, player.name, "name", anchor)
-        yield text(at, up + 24, f"H {player.h:.3f}, P {player.penalty:.2f}", "soft", anchor)
+        cx, cy = x(player.penalty or 0.0), y(player.h or 0.0)
+        yield f'<circle cx="{cx:.1f}" cy="{cy:.1f}" r="7" fill="{colour}"/>'
+        anchor = "end" if cx > LEFT[1] - 60 else "middle"
+        yield text(cx, cy - 13, player.name, "name", anchor)
+        yield text(cx, cy + 24, f"H {player.h:.3f}, P {player.penalty:.2f}", "soft", anchor)
 
 
-def _betas(judged: ScoreReport, players: Sequence[ScoredPlayer]) -> Iterator[str]:
-    """Q over beta: where the lines cross, the order changes."""
-    most = 2 * judged.beta or 0.2
-    ends = [judged.alpha * (p.h or 0.0) - beta * (p.penalty or 0.0) for p in players for beta in (0.0, most)]
+def _betas(report: ScoreReport, players: Sequence[ScoredPlayer]) -> Iterator[str]:
+    """Yield the plot of Q over beta: where the lines cross, the order changes."""
+    beta_max = 2 * report.beta or 0.2
+    ends = [report.alpha * (p.h or 0.0) - beta * (p.penalty or 0.0) for p in players for beta in (0.0, beta_max)]
     low, high = min(0.0, *ends), max(ends)
-    x, y = scale(0, most, *RIGHT), scale(low, high, BOTTOM, TOP)
+    x, y = scale(0, beta_max, *RIGHT), scale(low, high, BOTTOM, TOP)
     yield text(RIGHT[0] - 44, 26, "Whose answers are worth it?", "title")
     yield text(RIGHT[0] - 44, 46, "Q = H − beta · P, for every weight of the cost.", "soft")
-    step = next((one for one in (0.1, 0.2, 0.25, 0.5, 1.0) if (high - low) / one <= 5), high - low)
+    step = next((candidate for candidate in (0.1, 0.2, 0.25, 0.5, 1.0) if (high - low) / candidate <= 5), high - low)
     for tick in (step * n for n in range(math.ceil(low / step), math.floor(high / step) + 1)):
         yield line(RIGHT[0], y(tick), RIGHT[1], y(tick), 'class="line"')
         yield text(RIGHT[0] - 8, y(tick) + 4, f"{tick:g}", "soft", "end")
-    for tick in (0.0, most / 2, most):
+    for tick in (0.0, beta_max / 2, beta_max):
         yield text(x(tick), BOTTOM + 18, f"{tick:g}", "soft", "middle")
     yield text(RIGHT[1] + 22, BOTTOM + 18, "beta")
     yield text(RIGHT[0] - 8, TOP - 12, "Q", anchor="end")
-    yield line(x(judged.beta), TOP, x(judged.beta), BOTTOM, 'class="rule"')
+    yield line(x(report.beta), TOP, x(report.beta), BOTTOM, 'class="rule"')
     for player, colour in zip(players, COLOURS, strict=False):
-        start, end = (judged.alpha * (player.h or 0.0) - beta * (player.penalty or 0.0) for beta in (0.0, most))
-        yield line(x(0), y(start), x(most), y(end), f'stroke="{colour}" stroke-width="2.5"')
+        start, end = (report.alpha * (player.h or 0.0) - beta * (player.penalty or 0.0) for beta in (0.0, beta_max))
+        yield line(x(0), y(start), x(beta_max), y(end), f'stroke="{colour}" stroke-width="2.5"')
         yield text(RIGHT[1] + 8, y(end), player.name, "name")
-    for stretch in judged.envelope:
-        if stretch.beta_from and stretch.beta_from <= most:
+    for stretch in report.envelope:
+        if stretch.beta_from and stretch.beta_from <= beta_max:
             winner = next(player for player in players if player.name == stretch.winner)
-            q = judged.alpha * (winner.h or 0.0) - stretch.beta_from * (winner.penalty or 0.0)
-            at, up = x(stretch.beta_from), y(q)
-            yield f'<circle cx="{at:.1f}" cy="{up:.1f}" r="5" class="back line" stroke-width="2"/>'
-            yield text(at + 10, up - 8, f"{stretch.beta_from:.3f}", "soft")
+            q = report.alpha * (winner.h or 0.0) - stretch.beta_from * (winner.penalty or 0.0)
+            cx, cy = x(stretch.beta_from), y(q)
+            yield f'<circle cx="{cx:.1f}" cy="{cy:.1f}" r="5" class="back line" stroke-width="2"/>'
+            yield text(cx + 10, cy - 8, f"{stretch.beta_from:.3f}", "soft")
 
 
 def main(arguments: Sequence[str]) -> None:
     """Read a run and write its picture."""
-    wanted = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    wanted.add_argument("run", type=Path)
-    wanted.add_argument("-o", "--out", type=Path, required=True)
-    said = wanted.parse_args(arguments)
-    season = load_season(said.run)
-    judged = judge(
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("run", type=Path)
+    parser.add_argument("-o", "--out", type=Path, required=True)
+    options = parser.parse_args(arguments)
+    season = load_season(options.run)
+    report = judge(
         season_results(trials_of(season)), Options(score_rules_of(season.config), finished=season.finished)
     )
-    said.out.write_text(picture(judged), "utf-8")
+    options.out.write_text(picture(report), "utf-8")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The core tests on the other supported Pythons, where they are on this machine; those that are not are named.
+"""Run the core tests on the other supported Pythons that this machine has; report those it does not have.
 
 python -m tools.pythons [VERSION …]
 """
@@ -15,7 +15,7 @@ VERSIONS = ("3.11", "3.12", "3.13", "3.14")
 
 
 def interpreter(version: str) -> str | None:
-    """An interpreter of that version, from PATH or pyenv's folder, that starts."""
+    """Return a working interpreter of that version, from PATH or pyenv's folder."""
     pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
     on_path = shutil.which(f"python{version}")
     for path in [*([on_path] if on_path else []), *map(str, pyenv.glob(f"{version}.*/bin/python"))]:
@@ -25,9 +25,9 @@ def interpreter(version: str) -> str | None:
 
 
 def main() -> None:
-    """One clean environment for each, in the locked versions."""
-    here = "{}.{}".format(*sys.version_info[:2])
-    for version in sys.argv[1:] or [version for version in VERSIONS if version != here]:
+    """Test each in a clean environment, with the locked versions."""
+    current = "{}.{}".format(*sys.version_info[:2])
+    for version in sys.argv[1:] or [version for version in VERSIONS if version != current]:
         python = interpreter(version)
         if python is None:
             print(f"Python {version}: not on this machine, not tested")

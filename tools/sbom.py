@@ -1,7 +1,7 @@
-"""The bill of materials of a release: CycloneDX 1.6 for what `make package` built and installed.
+"""The software bill of materials of a release: CycloneDX 1.6 for what `make package` built and installed.
 
-cyclonedx-py reads names, versions, licences and who needs whom from the environment. It cannot know which files they
-came from: pip tells, with their hashes, and each must be in the lock.
+cyclonedx-py reads names, versions, licences and dependencies from the environment. It cannot know which files they
+came from: pip reports these with their hashes, and each must be in the lock.
 """
 
 import hashlib
@@ -19,28 +19,28 @@ from tools.package import DIST, INSTALLED, RELEASE
 
 
 def described() -> dict[str, Any]:
-    """What cyclonedx-py says of the environment."""
+    """Return cyclonedx-py's description of the environment."""
     command = ("environment", "--pyproject", "pyproject.toml", "--spec-version", "1.6", "--output-reproducible")
     return json.loads(run(Path(sys.executable).with_name("cyclonedx-py"), *command, RELEASE))
 
 
 def reported() -> dict[str, str]:
-    """The hash of the file that pip would install here, for each package."""
+    """Return the hash of the file that pip would install here, for each package."""
     command = ("install", "--quiet", "--dry-run", "--ignore-installed", "--no-deps", "--report", "-", "-r", INSTALLED)
-    told = json.loads(run(sys.executable, "-m", "pip", *command))
+    report = json.loads(run(sys.executable, "-m", "pip", *command))
     return {
-        canonicalize_name(one["metadata"]["name"]): one["download_info"]["archive_info"]["hashes"]["sha256"]
-        for one in told["install"]
+        canonicalize_name(package["metadata"]["name"]): package["download_info"]["archive_info"]["hashes"]["sha256"]
+        for package in report["install"]
     }
 
 
 def with_hashes(bill: dict[str, Any], wheel: str, files: dict[str, str], lock: str) -> dict[str, Any]:
-    """The bill with the hash of the wheel and of each file it needs; ends the program where the lock has another."""
-    for part in bill["components"]:
-        found = files[canonicalize_name(part["name"])]
-        if f"sha256:{found}" not in lock:
-            sys.exit(f"{part['name']} {part['version']}: its file is not one of those that are locked.")
-        part["hashes"] = [{"alg": "SHA-256", "content": found}]
+    """Add the hash of the wheel and of each file it needs; exits the program if one is not in the lock."""
+    for component in bill["components"]:
+        digest = files[canonicalize_name(component["name"])]
+        if f"sha256:{digest}" not in lock:
+            sys.exit(f"{component['name']} {component['version']}: its file is not one of those that are locked.")
+        component["hashes"] = [{"alg": "SHA-256", "content": digest}]
     subject = bill["metadata"]["component"]
     subject["purl"] = f"pkg:pypi/{subject['name']}@{subject['version']}"
     subject["hashes"] = [{"alg": "SHA-256", "content": wheel}]
@@ -48,13 +48,13 @@ def with_hashes(bill: dict[str, Any], wheel: str, files: dict[str, str], lock: s
 
 
 def main() -> None:
-    """Write it beside the wheel."""
+    """Write the bill next to the wheel."""
     (wheel,) = DIST.glob("*.whl")
-    own = hashlib.sha256(wheel.read_bytes()).hexdigest()
-    bill = with_hashes(described(), own, reported(), LOCK.read_text())
+    digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
+    bill = with_hashes(described(), digest, reported(), LOCK.read_text())
     text = json.dumps(bill, indent=2, ensure_ascii=False) + "\n"
-    if wrong := JsonStrictValidator(SchemaVersion.V1_6).validate_str(text):
-        sys.exit(f"The bill is not CycloneDX 1.6: {wrong}")
+    if errors := JsonStrictValidator(SchemaVersion.V1_6).validate_str(text):
+        sys.exit(f"The bill is not CycloneDX 1.6: {errors}")
     table = project()
     out = DIST / f"{table['name']}-{table['version']}.cdx.json"
     out.write_text(text)

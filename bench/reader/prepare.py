@@ -1,9 +1,9 @@
-"""What the reader is trained and measured on, as one file of numbers: `python bench/reader/prepare.py --out FILE`.
+"""The reader's training and test data as one file of numbers: `python bench/reader/prepare.py --out FILE`.
 
 Reads the same data as `bench/fit_grounding.py` (see there) and the embedded model's vocabulary. The file holds
 every text as token ids, the rows to measure on (those of `bench/edits.py`, in their order) and the rows to
-train on: people's labels, HHEM's scores, and generated twos (a faithful answer, the same with one fact changed;
-`rewrites.py`). Seeds are fixed. The file holds third-party text in token form and is no part of the project.
+train on: people's labels, HHEM's scores, and generated pairs (a faithful answer, the same with one fact changed;
+`rewrites.py`). Seeds are fixed. The file contains third-party text in token form and is not part of the project.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ KINDS = (*HUMAN, "hhem", "edit-copy", "edit-short", "edit-model", "edit-human", 
 
 
 def identity(document: str) -> str:
-    """The same article in two sets differs in case and spacing: its first letters identify it."""
+    """Return the first letters, which identify an article whose case and spacing differ between sets."""
     return re.sub(r"\W", "", document.casefold())[:60]
 
 
@@ -51,15 +51,15 @@ class Store:
     )
 
     def add(self, document: str, kind: str, test: str, answer: str, label: float, use: int, partner: int = -1) -> int:
-        """One row; `use` is 1 to train on, 2 to measure on, 3 both."""
-        at = self.documents.setdefault(document, len(self.documents))
+        """Add one row; `use` is 1 to train on, 2 to measure on, 3 for both."""
+        document_number = self.documents.setdefault(document, len(self.documents))
         self.answers.append(self.tokens.ids(answer.encode("utf-8", "replace").decode()))
         self.odd.append((-1, -1))
-        self.rows.append((at, KINDS.index(kind), test, label, use, partner))
+        self.rows.append((document_number, KINDS.index(kind), test, label, use, partner))
         return len(self.rows) - 1
 
     def two(self, document: str, kind: str, test: str, good: str, bad: str) -> None:
-        """A faithful answer and its changed twin, with the tokens that differ."""
+        """Add a faithful answer and its changed twin, with the tokens that differ."""
         first = self.add(document, kind, test, good, 1.0, 1)
         second = self.add(document, kind, test, bad, 0.0, 1, partner=first)
         self.odd[first] = (0, 0)
@@ -72,7 +72,7 @@ class Store:
 
 
 def build(store: Store, data: Path, news: Path) -> None:
-    """All rows: first those to measure on, in the order of `edits.pairs`."""
+    """Add all rows: first those to measure on, in the order of `edits.pairs`."""
     for kind, test, document, answer, label in edits.pairs(data, news, random.Random(0)):
         store.add(document, kind, test, answer, label, 3 if kind in (*HUMAN, "hhem") else 2)
     rng = random.Random(17)
@@ -88,14 +88,14 @@ def build(store: Store, data: Path, news: Path) -> None:
         (row["document"], row["claim"], "edit-human", 1)
         for row in edits.records(data / "labelled.jsonl.gz") if row["label"] == 1
     ]  # fmt: skip
-    plain = [*texts * 4, *list(articles.values()) * 3]
-    plain += sorted({row["document"] for row in edits.records(data / "labelled.jsonl.gz")}) * 2
-    made: list[tuple[str, str, str, int]] = [*good]
-    for document in plain:
+    sources = [*texts * 4, *list(articles.values()) * 3]
+    sources += sorted({row["document"] for row in edits.records(data / "labelled.jsonl.gz")}) * 2
+    faithful: list[tuple[str, str, str, int]] = [*good]
+    for document in sources:
         if len(edits.sentences(document)) >= 4:
             summary = edits.extract(document, rng)
             short = rng.random() < 0.7
-            made.append(
+            faithful.append(
                 (
                     document,
                     edits.shorten(summary, rng) if short else summary,
@@ -103,7 +103,7 @@ def build(store: Store, data: Path, news: Path) -> None:
                     2,
                 )
             )
-    for document, summary, kind, tries in made:
+    for document, summary, kind, tries in faithful:
         for test in rng.sample(rewrites.KINDS, tries + 1)[: tries + (rng.random() < 0.3)]:
             text = rewrites.keep(summary, document, rng) if rng.random() < 0.6 else summary
             changed = rewrites.change(test, document, text, foreign, others, rng)
@@ -113,7 +113,7 @@ def build(store: Store, data: Path, news: Path) -> None:
 
 def packed(lists: list[list[int]]) -> tuple[np.ndarray, np.ndarray]:
     ends = np.cumsum([0, *map(len, lists)])
-    return np.array([token for one in lists for token in one], dtype=np.uint16), ends.astype(np.int64)
+    return np.array([token for ids in lists for token in ids], dtype=np.uint16), ends.astype(np.int64)
 
 
 def main() -> None:
@@ -129,9 +129,9 @@ def main() -> None:
     build(store, options.data, options.news)
     documents = list(store.documents)
     owners = {name: set[str]() for name in HUMAN}
-    for at, kind, *_ in store.rows:
+    for document_number, kind, *_ in store.rows:
         if KINDS[kind] in owners:
-            owners[KINDS[kind]].add(identity(documents[at]))
+            owners[KINDS[kind]].add(identity(documents[document_number]))
     names = [identity(document) for document in documents]
     doc_tokens, doc_ends = packed([tokens.ids(d.encode("utf-8", "replace").decode()) for d in documents])
     answer_tokens, answer_ends = packed(store.answers)
@@ -157,8 +157,8 @@ def main() -> None:
     print(f"{len(documents)} documents, {len(store.rows)} rows, {len(train)} to train on", file=sys.stderr)
     print(f"{sum(len(store.answers[i]) for i in train)} answer tokens to train on", file=sys.stderr)
     for number, kind in enumerate(KINDS):
-        some = [r for r in store.rows if r[1] == number]
-        print(f"{kind:12}{sum(r[4] & 1 for r in some):7} to train on{sum(r[4] >> 1 for r in some):7} to measure on")
+        rows = [r for r in store.rows if r[1] == number]
+        print(f"{kind:12}{sum(r[4] & 1 for r in rows):7} to train on{sum(r[4] >> 1 for r in rows):7} to measure on")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Rewrites of faithful summaries: some keep the meaning, some change one fact.
 
-`keep(text, document, rng)` gives the text in other words with the same facts (figures for number words and
+`keep(text, document, rng)` gives the text in other words with the same facts (digits for number words and
 back, contractions, synonyms, surnames alone, adverbs and sentences dropped); `change(kind, ...)` changes one
 fact of that kind or gives None where there is none. The kinds of `bench/edits.py` are used as they are; those
 here are added.
@@ -25,9 +25,9 @@ SCATTERED = ("role", "subject")  # changed in more than one place
 
 
 def _pairs(text: str) -> list[tuple[str, str]]:
-    """ "a / b; c / d" as twos."""
-    twos = [two.partition(" / ") for two in " ".join(text.split()).split("; ")]
-    return [(a, b) for a, _, b in twos]
+    """Parse "a / b; c / d" as pairs."""
+    parts = [part.partition(" / ") for part in " ".join(text.split()).split("; ")]
+    return [(a, b) for a, _, b in parts]
 
 
 _NUMBERS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
@@ -97,13 +97,13 @@ _ADVERBS = re.compile(r"\b(?:also|however|just|very|then|reportedly|recently|cur
 
 
 def _table(pairs: Sequence[tuple[str, str]], both: bool) -> tuple[re.Pattern[str], dict[str, list[str]]]:
-    found: dict[str, list[str]] = {}
+    replacements: dict[str, list[str]] = {}
     for a, b in pairs:
-        found.setdefault(a, []).append(b)
+        replacements.setdefault(a, []).append(b)
         if both:
-            found.setdefault(b, []).append(a)
-    longest = sorted(found, key=len, reverse=True)
-    return re.compile(r"\b(?:" + "|".join(map(re.escape, longest)) + r")\b", re.IGNORECASE), found
+            replacements.setdefault(b, []).append(a)
+    longest = sorted(replacements, key=len, reverse=True)
+    return re.compile(r"\b(?:" + "|".join(map(re.escape, longest)) + r")\b", re.IGNORECASE), replacements
 
 
 _SWAPS = {kind: _table(pairs, kind in ("opposite", "unit")) for kind, pairs in _TABLES.items()}
@@ -115,7 +115,7 @@ def _cased(new: str, old: str) -> str:
 
 
 def keep(text: str, document: str, rng: random.Random) -> str:
-    """The same facts in other words."""
+    """Return the text with the same facts in other words."""
     pattern, table = _KEEP
     share = rng.choice([0.2, 0.6, 1.0])
 
@@ -150,7 +150,7 @@ def keep(text: str, document: str, rng: random.Random) -> str:
 def change(
     kind: str, document: str, text: str, foreign: Sequence[str], others: Sequence[str], rng: random.Random
 ) -> str | None:
-    """The text with one fact changed; `foreign` are names and `others` sentences of other articles."""
+    """Return the text with one fact changed; `foreign` are names and `others` sentences of other articles."""
     if kind in _SWAPS:
         return _swapped(kind, text, rng)
     if kind == "word":
@@ -177,7 +177,7 @@ def _swapped(kind: str, text: str, rng: random.Random) -> str | None:
 
 
 def _word(document: str, text: str, rng: random.Random) -> str | None:
-    """A plain word in place of another with the same ending."""
+    """Replace a plain word by another with the same ending."""
     spots = list(_WORD.finditer(text))
     if not spots:
         return None
@@ -188,7 +188,7 @@ def _word(document: str, text: str, rng: random.Random) -> str | None:
 
 
 def _subject(text: str, rng: random.Random) -> str | None:
-    """Two sentences' beginnings, up to their first verb, in each other's place."""
+    """Swap the beginnings of two sentences, up to their first verb."""
     parts = re.split(r"(?<=[.!?])\s+", text)
     heads = [
         (i, m)
@@ -205,11 +205,11 @@ def _subject(text: str, rng: random.Random) -> str | None:
 
 
 def _tail(text: str, other: str, rng: random.Random) -> str | None:
-    """A sentence that goes on with the end of another article's sentence."""
+    """Continue a sentence with the end of another article's sentence."""
     parts = re.split(r"(?<=[.!?])\s+", text)
     cut = re.search(r",? (?:after|because|when|while|which|who|where|with|following|in|at|for) .{12,}$", other)
     if cut is None:
         return None
-    at = rng.randrange(len(parts))
-    parts[at] = parts[at].rstrip(".!?") + cut.group()
+    index = rng.randrange(len(parts))
+    parts[index] = parts[index].rstrip(".!?") + cut.group()
     return " ".join(parts)

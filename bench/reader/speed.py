@@ -1,8 +1,8 @@
-"""The reader on the processor: `python bench/reader/speed.py`.
+"""The reader's speed on the CPU: `python bench/reader/speed.py`.
 
 A source of 600 tokens with one answer and with four of 60, each a fresh source; the time of HHEM-shaped fp32
-for the same pairs where torch is installed (random weights, one pair at a time), and the pairs a second of
-both. Processor time is printed beside the clock's, since other programs slow the clock alone.
+for the same pairs if torch is installed (random weights, one pair at a time), and the pairs per second of
+both. CPU time is printed as well as wall time, since other programs affect only wall time.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ ANSWER = (
 
 
 def timed(work: Callable[[int], object], times: int) -> tuple[float, float]:
-    """(clock, processor) seconds, medians."""
-    found: list[tuple[float, float]] = []
+    """Return the medians of (wall, CPU) seconds."""
+    durations: list[tuple[float, float]] = []
     for k in range(times):
-        clock, own = time.perf_counter(), time.process_time()
+        clock, cpu = time.perf_counter(), time.process_time()
         work(k)
-        found.append((time.perf_counter() - clock, time.process_time() - own))
-    return median(a for a, _ in found), median(b for _, b in found)
+        durations.append((time.perf_counter() - clock, time.process_time() - cpu))
+    return median(a for a, _ in durations), median(b for _, b in durations)
 
 
 def main() -> None:

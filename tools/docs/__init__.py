@@ -1,1 +1,1 @@
-"""The documentation as a site: `python -m tools.docs` adds what is generated from the code to docs/ and builds it."""
+"""The documentation site: `python -m tools.docs` adds the pages generated from the code to docs/ and builds it."""

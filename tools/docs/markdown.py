@@ -1,11 +1,11 @@
-"""Texts of the code as Markdown."""
+"""Text from the code as Markdown."""
 
 
 def code(text: str) -> str:
-    """A text in code type."""
+    """Format a text as inline code."""
     return f"`{text}`" if text else ""
 
 
 def cell(text: str) -> str:
-    """A text that may stand in a table: one line, and no bar of its own."""
+    """Format a text for a table cell: one line, with bars escaped."""
     return " ".join(text.split()).replace("|", "\\|")

@@ -1,6 +1,6 @@
-"""Every key of a configuration, read from its schema: what it may be and what it is when nothing is said.
+"""Every key of a configuration, read from its schema, with its allowed values and its default.
 
-What a key means stands in settings.toml; `unexplained` names the keys that have no line there, and lines without a
+settings.toml explains each key; `unexplained` returns the keys that have no line there, and lines without a
 key.
 """
 
@@ -23,7 +23,7 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A key by its path, what it may be, and its default as YAML; None where the key is required."""
+    """A key's path, its allowed values, and its default as YAML, or None if the key is required."""
 
     path: str
     allowed: str
@@ -31,77 +31,77 @@ class Setting:
 
 
 def settings() -> list[Setting]:
-    """Every key, in the order of the schema."""
-    made = Config.model_json_schema()
-    return list(_keys(made, made["$defs"], ""))
+    """Return every key, in the order of the schema."""
+    schema = Config.model_json_schema()
+    return list(_keys(schema, schema["$defs"], ""))
 
 
 def _keys(part: Json, parts: dict[str, Json], prefix: str) -> Iterator[Setting]:
-    for name, own in part["properties"].items():
+    for name, schema in part["properties"].items():
         path = f"{prefix}{name}"
-        inner, ending = _inside(own, parts)
+        inner, ending = _inside(schema, parts)
         if inner is None:
             required = name in part.get("required", ())
-            yield Setting(path, _allowed(own, parts), None if required else json.dumps(own.get("default")))
+            yield Setting(path, _allowed(schema, parts), None if required else json.dumps(schema.get("default")))
         else:
             yield from _keys(inner, parts, f"{path}{ending}.")
 
 
-def _inside(own: Json, parts: dict[str, Json]) -> tuple[Json | None, str]:
-    """The object that a key holds, or a list or mapping of it holds; and how a path goes on into it."""
+def _inside(schema: Json, parts: dict[str, Json]) -> tuple[Json | None, str]:
+    """Return the schema of the object in a key, or in its list or mapping, and the path suffix that leads into it."""
     for holder, ending in (
-        (own, ""),
-        (_json(own.get("items")), "[]"),
-        (_json(own.get("additionalProperties")), ".NAME"),
+        (schema, ""),
+        (_json(schema.get("items")), "[]"),
+        (_json(schema.get("additionalProperties")), ".NAME"),
     ):
         choices: list[Json] = holder.get("anyOf", [holder])
-        for one in choices:
-            target = _target(one, parts)
+        for choice in choices:
+            target = _target(choice, parts)
             if target.get("properties") and len(choices) < 3:
                 return target, ending
     return None, ""
 
 
 def _json(value: Any) -> Json:
-    """A part of a schema; what is no part of its own, such as `true`, says nothing."""
+    """Return a part of a schema; a value that is not a dict, such as `true`, gives an empty one."""
     return cast(Json, value) if isinstance(value, dict) else {}
 
 
-def _target(own: Json, parts: dict[str, Json]) -> Json:
-    return parts[own["$ref"].removeprefix(REFERENCE)] if "$ref" in own else own
+def _target(schema: Json, parts: dict[str, Json]) -> Json:
+    return parts[schema["$ref"].removeprefix(REFERENCE)] if "$ref" in schema else schema
 
 
-def _allowed(own: Json, parts: dict[str, Json]) -> str:
-    if "anyOf" in own:
-        kinds = [_allowed(one, parts) for one in own["anyOf"]]
+def _allowed(schema: Json, parts: dict[str, Json]) -> str:
+    if "anyOf" in schema:
+        kinds = [_allowed(choice, parts) for choice in schema["anyOf"]]
         return " or ".join(dict.fromkeys(kinds))
-    own = _target(own, parts)
-    if "const" in own or "enum" in own:
-        return ", ".join(code(str(value)) for value in own.get("enum", [own.get("const")]))
-    if own.get("properties"):
-        return "{" + ", ".join(own["properties"]) + "}"
-    if own.get("type") == "array":
-        return f"list of {_allowed(own['items'], parts)}"
-    if own.get("type") == "object":
-        more = _json(own.get("additionalProperties"))
-        return f"mapping to {_allowed(more, parts)}" if more else "mapping"
-    bounds = ", ".join(f"{sign} {own[key]:g}" for key, sign in BOUNDS.items() if key in own)
-    return TYPES.get(own.get("type", ""), "anything") + (f" {bounds}" if bounds else "")
+    schema = _target(schema, parts)
+    if "const" in schema or "enum" in schema:
+        return ", ".join(code(str(value)) for value in schema.get("enum", [schema.get("const")]))
+    if schema.get("properties"):
+        return "{" + ", ".join(schema["properties"]) + "}"
+    if schema.get("type") == "array":
+        return f"list of {_allowed(schema['items'], parts)}"
+    if schema.get("type") == "object":
+        values = _json(schema.get("additionalProperties"))
+        return f"mapping to {_allowed(values, parts)}" if values else "mapping"
+    bounds = ", ".join(f"{sign} {schema[key]:g}" for key, sign in BOUNDS.items() if key in schema)
+    return TYPES.get(schema.get("type", ""), "anything") + (f" {bounds}" if bounds else "")
 
 
 def meanings() -> dict[str, str]:
-    """What each key means, by its path."""
+    """Return the explanation of each key, by its path."""
     return tomllib.loads(MEANINGS.read_text("utf-8"))
 
 
 def unexplained() -> list[str]:
-    """Keys without a line in settings.toml, and lines of it without a key."""
-    known = {_shared(one.path) for one in settings()}
+    """Return keys without a line in settings.toml, and lines without a key."""
+    known = {_shared(setting.path) for setting in settings()}
     return sorted(known ^ meanings().keys())
 
 
 def _shared(path: str) -> str:
-    """Where a key is explained: budgets and tables of calls have one explanation for all places they stand in."""
+    """Return the path under which a key is explained: all budgets share one explanation."""
     for start in ("players[].budget.", "rules.shared_budget."):
         if path.startswith(start):
             return f"rules.budget.{path.removeprefix(start)}"
@@ -109,11 +109,11 @@ def _shared(path: str) -> str:
 
 
 def page() -> str:
-    """The page of all settings, a table for each part of a configuration."""
-    said, tables = meanings(), dict[str, list[Setting]]()
-    for one in settings():
-        head, _, tail = one.path.rpartition(".")
-        tables.setdefault(head if tail else "", []).append(one)
+    """Return the page of all settings, one table per part of a configuration."""
+    notes, tables = meanings(), dict[str, list[Setting]]()
+    for row in settings():
+        head, _, tail = row.path.rpartition(".")
+        tables.setdefault(head if tail else "", []).append(row)
     lines = [
         "# Configuration keys",
         "",
@@ -129,9 +129,9 @@ def page() -> str:
             "| key | default | allowed | |",
             "|---|---|---|---|",
         ]
-        for one in rows:
-            default = "**required**" if one.default is None else code(one.default)
+        for row in rows:
+            default = "**required**" if row.default is None else code(row.default)
             lines.append(
-                f"| {code(one.path)} | {default} | {cell(one.allowed)} | {cell(said.get(_shared(one.path), ''))} |"
+                f"| {code(row.path)} | {default} | {cell(row.allowed)} | {cell(notes.get(_shared(row.path), ''))} |"
             )
     return "\n".join(lines) + "\n"

@@ -31,13 +31,13 @@ Key = tuple[str, str, str, str, int]
 
 
 class Results:
-    """What was found before: a line a fault, in a file that only grows."""
+    """Earlier results: one line per fault, in an append-only file."""
 
     def __init__(self, path: Path, sources: str, tests: str) -> None:
         self.path, self.state = path, {"sources": sources, "tests": tests}
         self.lock = threading.Lock()
         self.known: dict[Key, Verdict] = {}
-        self.before: dict[Key, str] = {}  # the test that caught it last, in any state
+        self.before: dict[Key, str] = {}  # the test that caught it last, in any state of the sources
         for line in path.read_text("utf-8").splitlines() if path.is_file() else []:
             row = json.loads(line)
             key: Key = tuple(row["key"])
@@ -47,7 +47,7 @@ class Results:
                 self.known[key] = Verdict(row["caught"], row["by"], row["note"])
 
     def add(self, fault: Fault, verdict: Verdict) -> None:
-        """Keep one more."""
+        """Store one more result."""
         row = {"key": fault.key, "line": fault.line, **asdict(verdict), **self.state}
         with self.lock:
             self.known[fault.key] = verdict
@@ -58,7 +58,7 @@ class Results:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """A line of the table."""
+    """One row of the table."""
 
     folder: str
     planted: int
@@ -68,9 +68,9 @@ class Share:
 
     @property
     def share(self) -> float | None:
-        """Of those that could be caught; None where there are none."""
-        asked = self.planted - self.equivalent
-        return self.caught / asked if asked else None
+        """The share caught of those that could be caught; None if there are none."""
+        catchable = self.planted - self.equivalent
+        return self.caught / catchable if catchable else None
 
     @property
     def enough(self) -> bool:
@@ -79,7 +79,7 @@ class Share:
 
 
 def shares(drawn: Sequence[Fault], equal: set[Key], known: dict[Key, Verdict]) -> list[Share]:
-    """By folder; a fault that is in the list counts as equivalent, whatever became of it."""
+    """Return the shares by folder; a fault in the list counts as equivalent, whatever its result."""
     planted = Counter(folder_of(fault) for fault in drawn)
     listed = Counter(folder_of(fault) for fault in drawn if fault.key in equal)
     caught = Counter(folder_of(fault) for fault in drawn if fault.key not in equal and known[fault.key].caught)
@@ -87,7 +87,7 @@ def shares(drawn: Sequence[Fault], equal: set[Key], known: dict[Key, Verdict]) -
 
 
 def table(rows: Sequence[Share]) -> str:
-    """As it is printed."""
+    """Format the table that is printed."""
     lines = [f"{'folder':10}{'planted':>9}{'equivalent':>12}{'caught':>8}{'share':>9}{'floor':>8}"]
     for row in rows:
         share = "-" if row.share is None else f"{row.share:.1%}"
@@ -97,18 +97,18 @@ def table(rows: Sequence[Share]) -> str:
 
 
 def entry(fault: Fault) -> str:
-    """As it would stand in the list of equivalents, for whoever can give the reason."""
-    named = {"file": fault.file, "function": fault.function, "original": fault.original, "mutated": fault.mutated}
-    lines = [f"{name} = {json.dumps(text, ensure_ascii=False)}" for name, text in named.items()]
+    """Format a fault as an entry for the list of equivalents, with an empty reason."""
+    fields = {"file": fault.file, "function": fault.function, "original": fault.original, "mutated": fault.mutated}
+    lines = [f"{name} = {json.dumps(text, ensure_ascii=False)}" for name, text in fields.items()]
     nth = [f"nth = {fault.nth}"] if fault.nth > 1 else []
     return "\n".join([f"# line {fault.line}", "[[equivalent]]", *lines, *nth, 'reason = ""'])
 
 
-def plant(root: Path, asked: Sequence[Fault], touch: Touch, results: Results, options: argparse.Namespace) -> None:
-    """Try the faults, several at a time, and tell of each."""
+def plant(root: Path, planted: Sequence[Fault], touch: Touch, results: Results, options: argparse.Namespace) -> None:
+    """Try the faults, several at a time, and print each result."""
     with tempfile.TemporaryDirectory(prefix="mutants-") as top, ThreadPoolExecutor(options.jobs) as pool:
         free: SimpleQueue[Trial] = SimpleQueue()
-        trees = [Tree.copied(root, Path(top) / str(number)) for number in range(min(options.jobs, len(asked)))]
+        trees = [Tree.copied(root, Path(top) / str(number)) for number in range(min(options.jobs, len(planted)))]
         for tree in trees:
             free.put(Trial(tree, touch.seconds, options.limit))
 
@@ -121,14 +121,14 @@ def plant(root: Path, asked: Sequence[Fault], touch: Touch, results: Results, op
             results.add(fault, verdict)
             return fault, verdict, time.monotonic() - began
 
-        futures = [pool.submit(tried, fault) for fault in asked]
+        futures = [pool.submit(tried, fault) for fault in planted]
         try:
             for number, future in enumerate(as_completed(futures), 1):
                 fault, verdict, seconds = future.result()
-                said = " ".join(filter(None, (verdict.by, verdict.note)))
-                where = f"{fault.file}:{fault.line} {fault.original[:100]} -> {fault.mutated[:100]}"
-                word = "caught" if verdict.caught else "SURVIVED"
-                print(f"[{number}/{len(asked)}] {word} {seconds:.0f} s  {where}  ({said})", flush=True)
+                details = " ".join(filter(None, (verdict.by, verdict.note)))
+                location = f"{fault.file}:{fault.line} {fault.original[:100]} -> {fault.mutated[:100]}"
+                outcome = "caught" if verdict.caught else "SURVIVED"
+                print(f"[{number}/{len(planted)}] {outcome} {seconds:.0f} s  {location}  ({details})", flush=True)
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             for tree in trees:
@@ -137,7 +137,7 @@ def plant(root: Path, asked: Sequence[Fault], touch: Touch, results: Results, op
 
 
 def parsed(arguments: Sequence[str]) -> argparse.Namespace:
-    """What was asked for."""
+    """Parse the command line."""
     parser = argparse.ArgumentParser(prog="python -m tools.mutants", description=__doc__)
     parser.add_argument("--seed", type=int, default=13)
     parser.add_argument("--count", type=int, default=300, help="faults in all (default 300)")
@@ -153,45 +153,47 @@ def parsed(arguments: Sequence[str]) -> argparse.Namespace:
 
 
 def main(arguments: Sequence[str], root: Path = ROOT) -> int:
-    """The exit status."""
+    """Run the command; return the exit status."""
     options = parsed(arguments)
     listed = equivalents(root / LIST)
-    equal = {one.key for one in listed}
+    equal = {listing.key for listing in listed}
     drawn = samples(root, options.folder or list(FLOORS), options.count, options.seed)
     sources, tests = digest(root, "src"), digest(root, *TESTED) + "-" + "+".join(options.tests).replace("/", ".")
     cache: Path = options.cache or root / CACHE
     results = Results(cache / "results.jsonl", sources, tests)
-    for one in unknown(listed, root):
-        print(f"{LIST.name} names a fault that is no more: {one.file}, {one.function}: {one.mutated}")
+    for listing in unknown(listed, root):
+        print(f"{LIST.name} names a fault that is no more: {listing.file}, {listing.function}: {listing.mutated}")
     if options.draw:
-        print("\n".join(f"{one.file}:{one.line} {one.function}: {one.original} -> {one.mutated}" for one in drawn))
+        print(
+            "\n".join(f"{each.file}:{each.line} {each.function}: {each.original} -> {each.mutated}" for each in drawn)
+        )
         return 0
-    asked = [fault for fault in drawn if fault.key not in equal or options.equivalents]
+    selected = [fault for fault in drawn if fault.key not in equal or options.equivalents]
     if options.list_survivors:
-        survived = [fault for fault in asked if (found := results.known.get(fault.key)) and not found.caught]
+        survived = [fault for fault in selected if (verdict := results.known.get(fault.key)) and not verdict.caught]
         print("\n\n".join(map(entry, survived)))
         return 0
     print(f"{len(drawn)} faults with seed {options.seed}: {DRAWN}.", flush=True)
-    missing = [fault for fault in asked if fault.key not in results.known]
+    missing = [fault for fault in selected if fault.key not in results.known]
     if missing:
         touch = recorded(cache / f"touch-{sources}-{tests}.json", root, options.tests, options.jobs)
-        print(f"{len(asked) - len(missing)} were tried before; {len(touch.seconds)} tests pass.", flush=True)
+        print(f"{len(selected) - len(missing)} were tried before; {len(touch.seconds)} tests pass.", flush=True)
         plant(root, missing, touch, results, options)
     rows = shares(drawn, equal, results.known)
     print(table(rows))
-    wrong = [fault for fault in asked if fault.key in equal and results.known[fault.key].caught]
+    wrong = [fault for fault in selected if fault.key in equal and results.known[fault.key].caught]
     for fault in wrong:
         print(f"Listed as equivalent, but caught: {fault.file}:{fault.line} {fault.mutated}")
     return 0 if all(row.enough for row in rows) and not wrong else 1
 
 
-def _ended(number: int, _: object) -> None:
-    """A signal ends it in good order: what runs is ended, the copies are removed."""
+def _on_signal(number: int, _: object) -> None:
+    """Exit cleanly on a signal: running tests are stopped and the copies removed."""
     sys.exit(128 + number)
 
 
 if __name__ == "__main__":
-    signal.signal(signal.SIGTERM, _ended)
+    signal.signal(signal.SIGTERM, _on_signal)
     try:
         sys.exit(main(sys.argv[1:]))
     except (RuntimeError, ValueError) as error:

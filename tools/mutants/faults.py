@@ -1,7 +1,7 @@
-"""Faults that could be planted in a module: each a small piece of its text and what to put there.
+"""Faults that could be planted in a module: each a small piece of its text and its replacement.
 
-Left alone: annotations, docstrings, wording (raised sentences, logging), `if TYPE_CHECKING`, `__all__`, assertions,
-and guards that only a mistake of a programmer meets (`frozen`, `slots`, `strict`).
+Not changed: annotations, docstrings, wording (error messages, logging), `if TYPE_CHECKING`, `__all__`, assertions,
+and guards that only a programming mistake triggers (`frozen`, `slots`, `strict`).
 """
 
 import ast
@@ -58,32 +58,32 @@ Branch = ast.If | ast.While | ast.IfExp
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One change of one module. Its key names texts and the function, so that it outlives changes elsewhere."""
+    """One change of one module. Its key has texts and the function, so that it survives changes elsewhere."""
 
     file: str
     function: str
-    original: str  # the lines it touches, as one
+    original: str  # the lines it touches, joined into one
     mutated: str
-    nth: int  # of those alike in the function, from 1
+    nth: int  # number among equal faults in the function, from 1
     line: int
     touched: tuple[int, int]  # the lines of the statement it is in
-    at_import: bool  # not in the body of a function, or in one that is called once
+    at_import: bool  # not in the body of a function, or in a cached one
     start: int  # of the bytes that are replaced
     end: int
     put: bytes
 
     @property
     def key(self) -> tuple[str, str, str, str, int]:
-        """What a reviewed list and a store of results know it by."""
+        """The identity of the fault in the reviewed list and in stored results."""
         return self.file, self.function, self.original, self.mutated, self.nth
 
     def planted(self, source: bytes) -> bytes:
-        """The module with the fault in it."""
+        """Return the module with the fault in it."""
         return source[: self.start] + self.put + source[self.end :]
 
 
 def differs(source: bytes, mutated: bytes) -> bool:
-    """Whether it is still Python, and another program."""
+    """Whether the mutated source is valid Python and a different program."""
     try:
         return ast.dump(ast.parse(mutated)) != ast.dump(ast.parse(source))
     except SyntaxError:
@@ -91,20 +91,20 @@ def differs(source: bytes, mutated: bytes) -> bool:
 
 
 def faults(file: str, source: bytes) -> list[Fault]:
-    """All that are known for a module, in the order of its text."""
+    """Return all possible faults of a module, in the order of its text."""
     finder = _Finder(file, source)
     finder.visit(ast.parse(source))
     seen: Counter[tuple[str, ...]] = Counter()
-    found: list[Fault] = []
-    for fault in sorted(finder.found, key=lambda one: (one.start, one.end, one.put)):
-        alike = fault.function, fault.original, fault.mutated
-        seen[alike] += 1
-        found.append(replace(fault, nth=seen[alike]))
-    return found
+    numbered: list[Fault] = []
+    for fault in sorted(finder.found, key=lambda item: (item.start, item.end, item.put)):
+        key = fault.function, fault.original, fault.mutated
+        seen[key] += 1
+        numbered.append(replace(fault, nth=seen[key]))
+    return numbered
 
 
 def _called(node: ast.expr) -> str:
-    """The last name of what is called: `math.floor` is `floor`."""
+    """Return the last name of what is called: `math.floor` gives `floor`."""
     match node:
         case ast.Name(id=name) | ast.Attribute(attr=name):
             return name
@@ -115,14 +115,14 @@ def _called(node: ast.expr) -> str:
 
 
 def _root(node: ast.expr) -> str:
-    """The first name: `logging.getLogger` is `logging`."""
+    """Return the first name: `logging.getLogger` gives `logging`."""
     while isinstance(node, ast.Attribute | ast.Call):
         node = node.value if isinstance(node, ast.Attribute) else node.func
     return node.id.lower().strip("_") if isinstance(node, ast.Name) else ""
 
 
 def _logs(node: ast.Call) -> bool:
-    """Whether a call only tells the log."""
+    """Whether a call only writes to the log."""
     return isinstance(node.func, ast.Attribute) and node.func.attr in LOGGED and _root(node.func) in LOGS
 
 
@@ -131,7 +131,7 @@ def _is_text(node: ast.expr) -> bool:
 
 
 class _Finder(ast.NodeVisitor):
-    """Walks a module and notes what could go wrong where."""
+    """Visits a module and collects its possible faults."""
 
     def __init__(self, file: str, source: bytes) -> None:
         self.file, self.source = file, source
@@ -140,12 +140,12 @@ class _Finder(ast.NodeVisitor):
         for line in source.splitlines(keepends=True):
             self.offsets.append(self.offsets[-1] + len(line))
         self.names: list[str] = []
-        self.bodies = 0  # of functions, around what is visited
-        self.once = False  # in a function whose result is kept
-        self.in_text = False  # in an f-string, where older Pythons misplace what is inside
+        self.bodies = 0  # function bodies around the visited node
+        self.once = False  # in a function whose result is cached
+        self.in_text = False  # in an f-string, where older Pythons give wrong positions
         self.statement: ast.stmt | None = None
 
-    # Where things are
+    # Positions
 
     def _start(self, node: ast.expr | ast.stmt) -> int:
         return self.offsets[node.lineno - 1] + node.col_offset
@@ -159,7 +159,7 @@ class _Finder(ast.NodeVisitor):
         return self.source[self._start(node) : self._end(node)].decode(errors="replace")
 
     def _misplaced(self, node: ast.expr) -> bool:
-        """Whether what stands there is something else (an f-string before Python 3.12)."""
+        """Whether the node's position is wrong (in an f-string before Python 3.12)."""
         if not self.in_text:
             return False
         try:
@@ -168,7 +168,7 @@ class _Finder(ast.NodeVisitor):
             return True
 
     def _touched(self) -> tuple[int, int]:
-        """The lines of the statement around, without those of a block in it."""
+        """Return the first and last line of the enclosing statement, without a block inside it."""
         statement = self.statement
         assert statement is not None
         assert statement.end_lineno is not None
@@ -205,13 +205,13 @@ class _Finder(ast.NodeVisitor):
         if self._misplaced(left) or self._misplaced(right):
             return
         start, end = self._end(left), self._start(right)
-        if found := re.search(pattern.encode(), self.source[start:end]):
-            self._note(start + found.start(), start + found.end(), put)
+        if match := re.search(pattern.encode(), self.source[start:end]):
+            self._note(start + match.start(), start + match.end(), put)
 
-    # What is walked through, and what is left alone
+    # What is visited, and what is not changed
 
     def visit(self, node: ast.AST) -> None:
-        """Remember the statement, which says the lines."""
+        """Remember the enclosing statement, which gives the lines."""
         outer = self.statement
         if isinstance(node, ast.stmt):
             self.statement = node
@@ -226,57 +226,57 @@ class _Finder(ast.NodeVisitor):
         self.bodies -= body
         self.names.pop()
 
-    def _all(self, nodes: Iterator[ast.AST] | list[ast.expr] | list[ast.stmt]) -> None:
+    def _visit_all(self, nodes: Iterator[ast.AST] | list[ast.expr] | list[ast.stmt]) -> None:
         for node in nodes:
             self.visit(node)
 
     def visit_ClassDef(self, node: ast.ClassDef) -> None:
-        """Its body; of its decorators those that do something."""
-        self._all([one for one in node.decorator_list if _called(one) not in BARE])
+        """Visit the body, and the decorators that have an effect."""
+        self._visit_all([decorator for decorator in node.decorator_list if _called(decorator) not in BARE])
         with self._named(node.name, 0):
-            self._all(node.body)
+            self._visit_all(node.body)
 
     def _function(self, node: Function) -> None:
-        decorators = {_called(one) for one in node.decorator_list}
+        decorators = {_called(decorator) for decorator in node.decorator_list}
         if "overload" in decorators:
             return
-        self._all([one for one in node.decorator_list if _called(one) not in BARE])
+        self._visit_all([decorator for decorator in node.decorator_list if _called(decorator) not in BARE])
         with self._named(node.name, 0):
-            self._all([*node.args.defaults, *(one for one in node.args.kw_defaults if one)])
+            self._visit_all([*node.args.defaults, *(default for default in node.args.kw_defaults if default)])
         outer = self.once
         self.once = outer or bool(decorators & CACHES)
         with self._named(node.name, 1):
-            self._all(node.body)
+            self._visit_all(node.body)
         self.once = outer
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
-        """Defaults and body."""
+        """Visit defaults and body."""
         self._function(node)
 
     def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> None:
-        """Defaults and body."""
+        """Visit defaults and body."""
         self._function(node)
 
     def visit_Assert(self, node: ast.Assert) -> None:
-        """Nothing: it tells the type checker."""
+        """Skip: assertions are for the type checker."""
 
     def visit_Import(self, node: ast.Import) -> None:
-        """Nothing."""
+        """Skip."""
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
-        """Nothing."""
+        """Skip."""
 
     def visit_Raise(self, node: ast.Raise) -> None:
-        """Not raised; what it says is wording."""
+        """Do not raise; the message is wording."""
         self._swap(node, "pass")
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> None:
-        """The value alone."""
+        """Visit only the value."""
         if node.value is not None:
             self.visit(node.value)
 
     def visit_Assign(self, node: ast.Assign) -> None:
-        """The value; what is set in something else may be forgotten."""
+        """Visit the value; drop an assignment to an attribute or item."""
         names = {target.id for target in node.targets if isinstance(target, ast.Name)}
         if names & {"__all__", "__slots__"}:
             return
@@ -284,10 +284,10 @@ class _Finder(ast.NodeVisitor):
             self._swap(node, "pass")
         self.generic_visit(node)
 
-    # What goes wrong
+    # The faults
 
     def visit_Expr(self, node: ast.Expr) -> None:
-        """A call that is not made."""
+        """Drop a call."""
         value = node.value.value if isinstance(node.value, ast.Await) else node.value
         if isinstance(value, ast.Call):
             if _logs(value):
@@ -296,29 +296,29 @@ class _Finder(ast.NodeVisitor):
         self.generic_visit(node)
 
     def visit_Return(self, node: ast.Return) -> None:
-        """Nothing is returned."""
+        """Return None."""
         if node.value is not None:
             if not isinstance(node.value, ast.Constant):
                 self._swap(node, "return None")
             self.visit(node.value)
 
     def visit_Break(self, node: ast.Break) -> None:
-        """The loop goes on."""
+        """Continue the loop."""
         self._swap(node, "continue")
 
     def visit_Continue(self, node: ast.Continue) -> None:
-        """The loop ends."""
+        """End the loop."""
         self._swap(node, "break")
 
     def visit_AugAssign(self, node: ast.AugAssign) -> None:
-        """The other sign, or not at all."""
+        """Use the opposite operator, or drop the statement."""
         self._swap(node, "pass")
         if known := COUNTED.get(type(node.op)):
             self._operator(node.target, node.value, re.escape(f"{known[0]}="), f"{known[1]}=")
         self.generic_visit(node)
 
     def visit_Compare(self, node: ast.Compare) -> None:
-        """The limit itself, the other way round, another word."""
+        """Move the limit, negate the comparison, or change a key."""
         for (left, right), operator in zip(pairwise([node.left, *node.comparators]), node.ops, strict=True):
             token, others = COMPARED[type(operator)]
             for other in others:
@@ -329,27 +329,27 @@ class _Finder(ast.NodeVisitor):
         self.generic_visit(node)
 
     def visit_BinOp(self, node: ast.BinOp) -> None:
-        """The neighbour of an operator, where it is not text that is put together."""
+        """Use a related operator, except where text is concatenated."""
         if (known := COUNTED.get(type(node.op))) and not (_is_text(node.left) or _is_text(node.right)):
             self._operator(node.left, node.right, re.escape(known[0]), known[1])
         self.generic_visit(node)
 
     def visit_BoolOp(self, node: ast.BoolOp) -> None:
-        """`and` for `or`."""
+        """Swap `and` and `or`."""
         word, other = ("and", "or") if isinstance(node.op, ast.And) else ("or", "and")
         for left, right in pairwise(node.values):
             self._operator(left, right, rf"\b{word}\b", other)
         self.generic_visit(node)
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> None:
-        """Without the sign, without the `not`."""
+        """Drop the minus sign or the `not`."""
         word = "not" if isinstance(node.op, ast.Not) else "-"
         if isinstance(node.op, ast.Not | ast.USub) and not self._misplaced(node):
             self._note(self._start(node), self._start(node) + len(word), "")
         self.generic_visit(node)
 
-    def _turned(self, test: ast.expr) -> None:
-        """A condition the other way round, where no operator of it can be turned."""
+    def _negated(self, test: ast.expr) -> None:
+        """Negate a condition that has no operator to change."""
         simple = isinstance(test, ast.Compare | ast.Constant) or (
             isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not)
         )
@@ -357,38 +357,38 @@ class _Finder(ast.NodeVisitor):
             self._swap(test, f"not ({self._text(test)})")
 
     def _branch(self, node: Branch) -> None:
-        self._turned(node.test)
+        self._negated(node.test)
         self.generic_visit(node)
 
     def visit_If(self, node: ast.If) -> None:
-        """The other branch."""
+        """Take the other branch."""
         guard = ast.unparse(node.test)
         if guard.endswith("TYPE_CHECKING") or guard.startswith("__name__ =="):
-            self._all(node.orelse)
+            self._visit_all(node.orelse)
         else:
             self._branch(node)
 
     def visit_While(self, node: ast.While) -> None:
-        """Never, or for ever."""
+        """Negate the loop's condition."""
         self._branch(node)
 
     def visit_IfExp(self, node: ast.IfExp) -> None:
-        """The other value: what is bold, what is starred."""
+        """Choose the other value."""
         self._branch(node)
 
     def visit_comprehension(self, node: ast.comprehension) -> None:
-        """The others are kept."""
+        """Negate the filter."""
         for test in node.ifs:
-            self._turned(test)
+            self._negated(test)
         self.generic_visit(node)
 
     def visit_Call(self, node: ast.Call) -> None:
-        """The opposite function, an order that is not made, arguments that are swapped."""
+        """Call the opposite function, drop a sort or `abs`, or swap arguments."""
         name = _called(node.func)
         if _logs(node):
             return
-        plain = name == "sum" and isinstance(node.func, ast.Name)  # there is no `mean` beside it
-        if name in OPPOSITE and not plain and not self._misplaced(node.func):
+        builtin_sum = name == "sum" and isinstance(node.func, ast.Name)  # there is no builtin `mean`
+        if name in OPPOSITE and not builtin_sum and not self._misplaced(node.func):
             self._note(self._end(node.func) - len(name), self._end(node.func), OPPOSITE[name])
         if name in UNWRAPPED and isinstance(node.func, ast.Name) and node.args:
             self._swap(node, UNWRAPPED[name].format(self._text(node.args[0])))
@@ -397,12 +397,16 @@ class _Finder(ast.NodeVisitor):
         if len(node.args) > 1 and name not in SYMMETRIC | TYPED:
             self._swapped(*node.args[:2])
         self.visit(node.func)
-        self._all([argument for argument in node.args if not (name == "cast" and argument is node.args[0])])
-        self._all([one.value for one in node.keywords if one.arg not in GUARDS])
+        self._visit_all([argument for argument in node.args if not (name == "cast" and argument is node.args[0])])
+        self._visit_all([keyword.value for keyword in node.keywords if keyword.arg not in GUARDS])
 
     def _swapped(self, first: ast.expr, second: ast.expr) -> None:
-        still = (ast.Constant, ast.JoinedStr, ast.Starred, ast.Lambda)
-        if isinstance(first, still) or isinstance(second, still) or self._text(first) == self._text(second):
+        fixed_types = (ast.Constant, ast.JoinedStr, ast.Starred, ast.Lambda)
+        if (
+            isinstance(first, fixed_types)
+            or isinstance(second, fixed_types)
+            or self._text(first) == self._text(second)
+        ):
             return
         if not (self._misplaced(first) or self._misplaced(second)):
             start, end = self._start(first), self._end(second)
@@ -410,7 +414,7 @@ class _Finder(ast.NodeVisitor):
             self._note(start, end, f"{self._text(second)}{between}{self._text(first)}")
 
     def visit_Constant(self, node: ast.Constant) -> None:
-        """One more, one less, true for false, twice as much."""
+        """Add one, subtract one, negate a boolean, or double a float."""
         value = node.value
         if isinstance(value, bool):
             self._swap(node, str(not value))
@@ -422,35 +426,35 @@ class _Finder(ast.NodeVisitor):
             self._swap(node, repr(value * 2 if value else 1.0))
 
     def _keys(self, nodes: list[ast.expr]) -> None:
-        """Words that something is known by: another word."""
+        """Change strings that are used as keys."""
         for node in nodes:
             if isinstance(node, ast.Constant) and isinstance(node.value, str) and KEY.fullmatch(node.value):
                 text = self._text(node)
                 self._swap(node, f"{text[:-1]}X{text[-1]}")
 
     def visit_Subscript(self, node: ast.Subscript) -> None:
-        """A key; a type is left alone."""
+        """Change a key; a type is not changed."""
         if _called(node.value) == "Literal":
             return
         self._keys([node.slice])
         self.generic_visit(node)
 
     def visit_Dict(self, node: ast.Dict) -> None:
-        """Its keys, and what is in it."""
+        """Change the keys, and visit the values."""
         self._keys([key for key in node.keys if key is not None])
         self.generic_visit(node)
 
     def visit_MatchValue(self, node: ast.MatchValue) -> None:
-        """Another case."""
+        """Change the value of a case."""
         self._keys([node.value])
         self.generic_visit(node)
 
     def visit_JoinedStr(self, node: ast.JoinedStr) -> None:
-        """What is shown in it, and with how many digits."""
+        """Visit the shown values, and change the number of digits."""
         outer, self.in_text = self.in_text, True
         if not outer:
             start = self._start(node)
-            for found in DIGITS.finditer(self.source[start : self._end(node)]):
-                self._note(start + found.start(), start + found.end(), str((int(found[1]) + 1) % 10))
-        self._all([part.value for part in node.values if isinstance(part, ast.FormattedValue)])
+            for match in DIGITS.finditer(self.source[start : self._end(node)]):
+                self._note(start + match.start(), start + match.end(), str((int(match[1]) + 1) % 10))
+        self._visit_all([part.value for part in node.values if isinstance(part, ast.FormattedValue)])
         self.in_text = outer

@@ -1,7 +1,7 @@
 """Which faults are planted: the same number in each folder, drawn line by line.
 
-The draw is by digest: a line keeps its rank while it stays as it is, so that a change elsewhere leaves the rest of
-the sample, and what was judged about it, in force.
+The draw is by digest: a line keeps its rank while it is unchanged, so that a change elsewhere leaves the rest of
+the sample and its results valid.
 """
 
 import hashlib
@@ -24,7 +24,7 @@ DRAWN = "the same number in each folder; within it lines at random, one fault in
 
 @dataclass(frozen=True, slots=True)
 class Equivalent:
-    """A fault that no test can catch, since the program stays the same, and why."""
+    """A fault that no test can catch, since the program behaves the same, and the reason."""
 
     file: str
     function: str
@@ -35,30 +35,30 @@ class Equivalent:
 
     @property
     def key(self) -> tuple[str, str, str, str, int]:
-        """The key of the fault."""
+        """The key of the fault, as `Fault.key`."""
         return self.file, self.function, self.original, self.mutated, self.nth
 
 
 def equivalents(path: Path) -> list[Equivalent]:
-    """The reviewed list; raises ValueError where an entry gives no reason or stands twice."""
-    found = [Equivalent(**entry) for entry in tomllib.loads(path.read_text("utf-8")).get("equivalent", [])]
-    for one in found:
-        if not one.reason.strip():
-            raise ValueError(f"{path.name}: {one.file}, {one.mutated}: why is it equivalent?")
-    if len({one.key for one in found}) < len(found):
+    """Read the reviewed list; raises ValueError if an entry has no reason or is a duplicate."""
+    entries = [Equivalent(**row) for row in tomllib.loads(path.read_text("utf-8")).get("equivalent", [])]
+    for entry in entries:
+        if not entry.reason.strip():
+            raise ValueError(f"{path.name}: {entry.file}, {entry.mutated}: why is it equivalent?")
+    if len({entry.key for entry in entries}) < len(entries):
         raise ValueError(f"{path.name}: an entry stands twice.")
-    return found
+    return entries
 
 
 def unknown(listed: Iterable[Equivalent], root: Path) -> list[Equivalent]:
-    """Entries that name no fault of the sources as they are: the lines were changed since."""
+    """Return entries that match no fault of the current sources, as their lines have changed."""
     by_file: dict[str, set[tuple[str, str, str, str, int]]] = {}
-    for one in listed:
-        path = root / one.file
-        if one.file not in by_file:
-            known = faults(one.file, path.read_bytes()) if path.is_file() else []
-            by_file[one.file] = {fault.key for fault in known}
-    return [one for one in listed if one.key not in by_file[one.file]]
+    for entry in listed:
+        path = root / entry.file
+        if entry.file not in by_file:
+            known = faults(entry.file, path.read_bytes()) if path.is_file() else []
+            by_file[entry.file] = {fault.key for fault in known}
+    return [entry for entry in listed if entry.key not in by_file[entry.file]]
 
 
 def _rank(*parts: object) -> bytes:
@@ -66,27 +66,27 @@ def _rank(*parts: object) -> bytes:
 
 
 def sample(root: Path, folder: str, count: int, seed: int) -> list[Fault]:
-    """So many faults of a folder of the package, or as many as its lines give."""
+    """Draw up to `count` faults from a folder of the package, at most one per line."""
     texts = {path: path.read_bytes() for path in sorted((root / PACKAGE / folder).rglob("*.py"))}
     lines: defaultdict[tuple[Path, int], list[Fault]] = defaultdict(list)
     for path, text in texts.items():
         for fault in faults(path.relative_to(root).as_posix(), text):
             lines[path, fault.line].append(fault)
     ranked: list[tuple[bytes, Path, list[Fault]]] = []
-    for (path, _), here in lines.items():
-        here.sort(key=lambda fault: _rank(seed, *fault.key))
-        first = min(here, key=lambda fault: fault.key)
-        ranked.append((_rank(seed, first.file, first.function, first.original, first.nth), path, here))
-    ranked.sort(key=lambda one: one[0])
+    for (path, _), line_faults in lines.items():
+        line_faults.sort(key=lambda fault: _rank(seed, *fault.key))
+        first = min(line_faults, key=lambda fault: fault.key)
+        ranked.append((_rank(seed, first.file, first.function, first.original, first.nth), path, line_faults))
+    ranked.sort(key=lambda row: row[0])
     drawn = (
-        next((fault for fault in here if differs(texts[path], fault.planted(texts[path]))), None)
-        for _, path, here in ranked
+        next((fault for fault in line_faults if differs(texts[path], fault.planted(texts[path]))), None)
+        for _, path, line_faults in ranked
     )
     return list(islice((fault for fault in drawn if fault is not None), count))
 
 
 def samples(root: Path, folders: Sequence[str], count: int, seed: int) -> list[Fault]:
-    """The count, shared out over the folders."""
+    """Draw `count` faults, divided among the folders."""
     shares = dict.fromkeys(folders, 0)
     for folder in islice(cycle(folders), count):
         shares[folder] += 1
@@ -94,5 +94,5 @@ def samples(root: Path, folders: Sequence[str], count: int, seed: int) -> list[F
 
 
 def folder_of(fault: Fault) -> str:
-    """The folder of the package it is in."""
+    """Return the folder of the package that the fault is in."""
     return fault.file.removeprefix(f"{PACKAGE}/").partition("/")[0]

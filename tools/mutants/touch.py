@@ -1,4 +1,4 @@
-"""Which tests reach which line: recorded in one run of the tests, kept while sources and tests stay as they are."""
+"""Which tests reach which line: recorded in one run of the tests, kept while sources and tests are unchanged."""
 
 import ast
 import json
@@ -26,48 +26,48 @@ LONGEST = 3 * 3600.0
 
 @dataclass(frozen=True, slots=True)
 class Touch:
-    """Tests with their seconds, and by file and line the tests that run it."""
+    """Each test's duration, and the tests that run each line of each file."""
 
     seconds: dict[str, float]
     lines: dict[str, dict[int, frozenset[str]]]
     importers: dict[str, frozenset[str]]
 
     def tests(self, fault: Fault) -> list[str]:
-        """Those that could see the fault, the quickest first; those that only import a changed module last."""
-        here = self.lines.get(fault.file, {})
+        """Return the tests that could catch the fault, fastest first; those that only import the module last."""
+        file_lines = self.lines.get(fault.file, {})
         first, last = fault.touched
-        direct = self._of(here.get(line, frozenset()) for line in range(first, last + 1))
+        direct = self._union(file_lines.get(line, frozenset()) for line in range(first, last + 1))
         if not fault.at_import:
             return self._quickest(direct)
-        own = self._of(here.values())
-        used = self._of(
+        in_file = self._union(file_lines.values())
+        in_importers = self._union(
             tests for file in self.importers.get(fault.file, ()) for tests in self.lines.get(file, {}).values()
         )
-        return [*self._quickest(own), *self._quickest(used - own)]
+        return [*self._quickest(in_file), *self._quickest(in_importers - in_file)]
 
-    def _of(self, found: Iterable[frozenset[str]]) -> frozenset[str]:
-        return frozenset[str]().union(*found)
+    def _union(self, sets: Iterable[frozenset[str]]) -> frozenset[str]:
+        return frozenset[str]().union(*sets)
 
     def _quickest(self, tests: Iterable[str]) -> list[str]:
         return sorted(tests, key=lambda test: (self.seconds[test], test))
 
 
 def importers(root: Path) -> dict[str, frozenset[str]]:
-    """For each module of the package those that import from it, by way of a package's `__init__` too."""
+    """Return the modules that import from each module, also through a package's `__init__`."""
     files = {path.relative_to(root).as_posix(): path for path in sorted((root / PACKAGE).rglob("*.py"))}
     imported = {name: _imported(root, path) & files.keys() for name, path in files.items()}
-    by: dict[str, set[str]] = {name: set() for name in files}
-    for name, of in imported.items():
-        for one in of:
-            by[one].add(name)
-    for users in by.values():
-        for door in [one for one in users if one.endswith("__init__.py")]:
-            users |= by[door]
-    return {name: frozenset(users - {name}) for name, users in by.items()}
+    users_of: dict[str, set[str]] = {name: set() for name in files}
+    for name, targets in imported.items():
+        for target in targets:
+            users_of[target].add(name)
+    for users in users_of.values():
+        for init in [target for target in users if target.endswith("__init__.py")]:
+            users |= users_of[init]
+    return {name: frozenset(users - {name}) for name, users in users_of.items()}
 
 
 def _imported(root: Path, path: Path) -> set[str]:
-    """The files of the package that a module names in its imports."""
+    """Return the files of the package that a module imports."""
     source = root / PACKAGE.partition("/")[0]
     package = path.relative_to(source).parent.parts
     dotted: set[tuple[str, ...]] = set()
@@ -78,14 +78,16 @@ def _imported(root: Path, path: Path) -> set[str]:
             base = package[: len(package) - node.level + 1] if node.level else ()
             parts = (*base, *(node.module.split(".") if node.module else ()))
             dotted |= {parts, *((*parts, alias.name) for alias in node.names)}
-    found = {source.joinpath(*parts) for parts in dotted}
+    candidates = {source.joinpath(*parts) for parts in dotted}
     return {
-        file.relative_to(root).as_posix() for one in found for file in (one.with_suffix(".py"), one / "__init__.py")
+        file.relative_to(root).as_posix()
+        for candidate in candidates
+        for file in (candidate.with_suffix(".py"), candidate / "__init__.py")
     }
 
 
 def record(tree: Tree, tests: Sequence[str], jobs: int) -> Touch:
-    """Run the tests once; those that do not pass here can catch nothing and are left out."""
+    """Run the tests once; those that do not pass can catch nothing and are left out."""
     config, out = tree.folder / "coverage.ini", tree.folder / "tests.jsonl"
     config.write_text(MEASURED)
     arguments = [
@@ -109,8 +111,8 @@ def record(tree: Tree, tests: Sequence[str], jobs: int) -> Touch:
     passed = {row["test"]: row for row in rows if row["passed"]}
     data = CoverageData(str(tree.root / ".coverage"))
     data.read()
-    found: dict[str, dict[int, frozenset[str]]] = {}
-    behind: dict[str, frozenset[str]] = {}
+    by_file: dict[str, dict[int, frozenset[str]]] = {}
+    tests_of: dict[str, frozenset[str]] = {}
     for file in sorted(data.measured_files()):
         if not Path(file).is_relative_to(tree.root):
             print(f"{file} is not in the copy: what it runs there catches no fault.")
@@ -118,17 +120,17 @@ def record(tree: Tree, tests: Sequence[str], jobs: int) -> Touch:
         lines: dict[int, frozenset[str]] = {}
         for line, contexts in data.contexts_by_lineno(file).items():
             for context in contexts:
-                if context not in behind:
-                    behind[context] = users(context, passed)
-            if tests_here := frozenset[str]().union(*(behind[context] for context in contexts)):
+                if context not in tests_of:
+                    tests_of[context] = users(context, passed)
+            if tests_here := frozenset[str]().union(*(tests_of[context] for context in contexts)):
                 lines[line] = tests_here
-        found[Path(file).relative_to(tree.root).as_posix()] = lines
+        by_file[Path(file).relative_to(tree.root).as_posix()] = lines
     seconds = {name: round(row["seconds"], 3) for name, row in passed.items()}
-    return Touch(seconds, found, importers(tree.root))
+    return Touch(seconds, by_file, importers(tree.root))
 
 
 def users(context: str, passed: Mapping[str, Mapping[str, object]]) -> frozenset[str]:
-    """The tests behind a context: one test, or all that use a fixture."""
+    """Return the tests of a context: one test, or all that use a fixture."""
     if not context.startswith(FIXTURE):
         return frozenset({context} & passed.keys())
     base, _, name = context.removeprefix(FIXTURE).rpartition("::")
@@ -140,7 +142,7 @@ def users(context: str, passed: Mapping[str, Mapping[str, object]]) -> frozenset
 
 
 def recorded(path: Path, source: Path, tests: Sequence[str], jobs: int) -> Touch:
-    """What is kept in a file, or a new record, which is kept there."""
+    """Return the record stored in a file, or make one and store it there."""
     if not path.is_file():
         print(
             f"Recording which test runs which line ({' '.join(tests)}); once for these sources and tests …",
@@ -153,26 +155,26 @@ def recorded(path: Path, source: Path, tests: Sequence[str], jobs: int) -> Touch
 
 def _store(path: Path, touch: Touch) -> None:
     names = list(touch.seconds)
-    places = {name: place for place, name in enumerate(names)}
-    told = {
+    index_of = {name: index for index, name in enumerate(names)}
+    document = {
         "tests": touch.seconds,
         "lines": {
-            file: {line: sorted(places[test] for test in tests) for line, tests in lines.items()}
+            file: {line: sorted(index_of[test] for test in tests) for line, tests in lines.items()}
             for file, lines in touch.lines.items()
         },
         "importers": {file: sorted(users) for file, users in touch.importers.items()},
     }
     path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_suffix(".tmp")
-    unfinished.write_text(json.dumps(told), "utf-8")
+    unfinished.write_text(json.dumps(document), "utf-8")
     unfinished.replace(path)
 
 
 def _load(path: Path) -> Touch:
-    told = json.loads(path.read_text("utf-8"))
-    names = list(told["tests"])
+    document = json.loads(path.read_text("utf-8"))
+    names = list(document["tests"])
     lines = {
         file: {int(line): frozenset(names[place] for place in places) for line, places in lines.items()}
-        for file, lines in told["lines"].items()
+        for file, lines in document["lines"].items()
     }
-    return Touch(told["tests"], lines, {file: frozenset(users) for file, users in told["importers"].items()})
+    return Touch(document["tests"], lines, {file: frozenset(users) for file, users in document["importers"].items()})

@@ -19,26 +19,26 @@ from tools.mutants.faults import Fault
 
 LEFT = {".git", ".venv", ".hypothesis", ".pytest_cache", ".ruff_cache", "__pycache__"}
 LEFT_ON_TOP = {"runs", "dist", "build"}
-TESTED = ("tests", "docs", "examples", "pyproject.toml")  # what decides whether a test passes, beside the sources
+TESTED = ("tests", "docs", "examples", "pyproject.toml")  # what a test's result depends on, besides the sources
 PLUGINS = ("asyncio", "timeout", "hypothesispytest")
-NO_OTHERS = "PYTEST_DISABLE_PLUGIN_AUTOLOAD"  # told to pytest, and by our plugins taken back from what tests start
+NO_OTHERS = "PYTEST_DISABLE_PLUGIN_AUTOLOAD"  # set for pytest; our plugins unset it for processes that tests start
 ALONE = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
 
 def digest(root: Path, *parts: str) -> str:
-    """Of all files of these parts of the project."""
-    told = hashlib.sha256()
+    """Return the digest of all files of these parts of the project."""
+    hash_ = hashlib.sha256()
     for part in parts:
         top = root / part
         for path in sorted(top.rglob("*")) if top.is_dir() else [top]:
             if path.is_file() and "__pycache__" not in path.parts:
-                told.update(f"{path.relative_to(root)}\0".encode() + path.read_bytes() + b"\0")
-    return told.hexdigest()[:16]
+                hash_.update(f"{path.relative_to(root)}\0".encode() + path.read_bytes() + b"\0")
+    return hash_.hexdigest()[:16]
 
 
 @dataclass(slots=True)
 class Tree:
-    """The copy is `folder/tree`; beside it what belongs beside the project, temporary files and the log of pytest.
+    """The copy is `folder/tree`; next to it are what belongs next to the project, temporary files and pytest's log.
 
     `folder/env` is a virtual environment with the packages of the running one and the copy for mashq, so that child
     processes import the copy too, whatever their environment variables.
@@ -51,17 +51,17 @@ class Tree:
 
     @property
     def root(self) -> Path:
-        """Where the project is."""
+        """The root of the copied project."""
         return self.folder / "tree"
 
     @classmethod
     def copied(cls, source: Path, folder: Path) -> "Tree":
-        """Everything but what git ignores; `../shared`, which some tests read, as a link."""
+        """Copy everything except what git ignores; link `../shared`, which some tests read."""
 
-        def left(where: str, names: list[str]) -> set[str]:
+        def ignored(where: str, names: list[str]) -> set[str]:
             return set(names) & (LEFT | LEFT_ON_TOP if Path(where) == source else LEFT)
 
-        shutil.copytree(source, folder / "tree", ignore=left)
+        shutil.copytree(source, folder / "tree", ignore=ignored)
         if (shared := source.parent / "shared").is_dir():
             (folder / "shared").symlink_to(shared.resolve())
         venv.create(folder / "env", symlinks=True)
@@ -72,14 +72,14 @@ class Tree:
         return cls(folder)
 
     def _write(self, path: Path, text: bytes) -> None:
-        """With a time of its own, so that no compiled file of another text is taken for it."""
+        """Write a file with a unique time, so that no stale compiled file is used for it."""
         path.write_bytes(text)
         self.written += 1
         os.utime(path, (1_000_000_000 + self.written, 1_000_000_000 + self.written))
 
     @contextmanager
     def planted(self, fault: Fault) -> Generator[None]:
-        """The tree with the fault in it."""
+        """Plant the fault in the tree, and remove it afterwards."""
         path = self.root / fault.file
         source = path.read_bytes()
         self._write(path, fault.planted(source))
@@ -89,19 +89,21 @@ class Tree:
             self._write(path, source)
 
     def pytest(self, plugin: str, plan: dict[str, Any], arguments: Sequence[str], seconds: float) -> int | None:
-        """Its exit status, or None where it had to be killed; the plugin is given the plan.
+        """Run pytest with a plugin and its plan; return the exit status, or None if it had to be killed.
 
-        Other plugins are those named here: to load all that are installed takes longer than most tests.
+        Only the plugins named here are loaded: loading all installed ones takes longer than most tests.
         """
         temporary = self.folder / "tmp"
         for old in (temporary, self.root / ".hypothesis"):
             shutil.rmtree(old, ignore_errors=True)
         temporary.mkdir()
-        stated = self.folder / "plan.json"
-        stated.write_text(json.dumps(plan), "utf-8")
-        kept = {name: value for name, value in os.environ.items() if not name.startswith(("COV", "PYTEST"))}
+        plan_file = self.folder / "plan.json"
+        plan_file.write_text(json.dumps(plan), "utf-8")
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith(("COV", "PYTEST"))}
         paths = os.pathsep.join(map(str, (self.root, ROOT)))
-        environment = kept | ALONE | {"PYTHONPATH": paths, "TMPDIR": str(temporary), "MUTANTS_PLAN": str(stated)}
+        environment = (
+            inherited | ALONE | {"PYTHONPATH": paths, "TMPDIR": str(temporary), "MUTANTS_PLAN": str(plan_file)}
+        )
         environment[NO_OTHERS] = "1"
         python = str(self.folder / "env" / "bin" / "python")
         command = [python, "-m", "pytest", "-q", "--tb=line", "-p", "no:cacheprovider", "-p", plugin]
@@ -122,20 +124,20 @@ class Tree:
                 self.running = None
 
     def stop(self) -> None:
-        """End what runs, from another thread; nothing runs here any more."""
+        """End the running pytest, from another thread, and run nothing more."""
         self.stopped = True
         if (process := self.running) is not None:
             _end_all(process)
 
     def told(self) -> str:
-        """The end of what pytest said."""
+        """Return the end of pytest's output."""
         return (self.folder / "log.txt").read_text("utf-8", errors="replace")[-4000:]
 
 
 def _end_all(process: subprocess.Popen[bytes]) -> None:
-    """End it and what it has started, its session."""
+    """Kill the process and its session, that is, everything it started."""
     try:
         os.killpg(process.pid, signal.SIGKILL)
     except ProcessLookupError:
-        return  # all have ended by themselves
+        return  # all have ended already
     process.wait()

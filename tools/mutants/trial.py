@@ -1,4 +1,4 @@
-"""Is a fault caught? The tests that reach it, the quickest first, until one fails, and fails again by itself."""
+"""Whether a fault is caught: runs the tests that reach it, fastest first, until one fails, and fails again alone."""
 
 import json
 import time
@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from tools.mutants.faults import Fault
 from tools.mutants.tree import Tree
 
-FIRST = 30  # tests that are tried before all others are collected
-SLACK = 10.0  # a test that takes so many times its time hangs
-LEAST = 30.0  # seconds, below which nothing hangs
-START = 120.0  # seconds in which the tests have to be collected
+FIRST = 30  # tests that are run before all others are collected
+SLACK = 10.0  # a test that takes this many times its usual time hangs
+LEAST = 30.0  # seconds; shorter tests never count as hanging
+START = 120.0  # seconds allowed for collecting the tests
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Whether it was caught, by which test (or `import`), and what there is to add."""
+    """Whether it was caught, by which test (or `import`), and a note."""
 
     caught: bool
     by: str = ""
@@ -25,32 +25,32 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A tree, what tests take, and the seconds a fault may take."""
+    """A tree, the duration of each test, and the seconds allowed per fault."""
 
     tree: Tree
     seconds: Mapping[str, float]
     limit: float
 
     def verdict(self, fault: Fault, tests: Sequence[str], before: str = "") -> Verdict:
-        """What becomes of a fault; the test that caught it before is asked first."""
+        """Return the verdict on a fault; the test that caught it before runs first."""
         if not tests:
             return Verdict(False, note="no test reaches it")
         order = sorted(tests, key=lambda test: test != before)
         first = 1 if before in tests else FIRST
-        began = time.monotonic()
+        started = time.monotonic()
         for stage in (order[:first], order[first:]):
-            found = self._stage(fault, stage, self.limit - (time.monotonic() - began))
-            if found is not None:
-                return found
+            result = self._stage(fault, stage, self.limit - (time.monotonic() - started))
+            if result is not None:
+                return result
         return Verdict(False, note=f"{len(tests)} test(s) pass")
 
-    def _stage(self, fault: Fault, tests: Sequence[str], left: float) -> Verdict | None:
-        """None where all of them pass."""
-        told = ""
+    def _stage(self, fault: Fault, tests: Sequence[str], remaining: float) -> Verdict | None:
+        """Run some of the tests; return None if all pass."""
+        note = ""
         while tests:
             with self.tree.planted(fault):
-                event, test = self._run(tests, left)
-                again = self._run([test], left)[0] if event in ("failed", "hung") else ""
+                event, test = self._run(tests, remaining)
+                again = self._run([test], remaining)[0] if event in ("failed", "hung") else ""
             match event:
                 case "passed":
                     return None
@@ -60,27 +60,27 @@ class Trial:
                     self._check(tests)
                     return Verdict(True, by="import")
                 case _ if again != "passed":
-                    return Verdict(True, by=test, note="hung" if event == "hung" else told)
+                    return Verdict(True, by=test, note="hung" if event == "hung" else note)
                 case _:
-                    told = f"{test} failed once and then passed"
-                    tests = [one for one in tests if one != test]
+                    note = f"{test} failed once and then passed"
+                    tests = [other for other in tests if other != test]
         return None
 
     def _check(self, tests: Sequence[str]) -> None:
-        """That the tests can be collected at all: raises RuntimeError where it is not the fault that broke them."""
+        """Raise RuntimeError if the tests cannot be collected even without the fault."""
         event, _ = self._run(tests, 0.0)
         if event not in ("passed", "out of time"):
             raise RuntimeError(f"The tests fail without any fault ({event}):\n{self.tree.told()}")
 
-    def _run(self, tests: Sequence[str], left: float) -> tuple[str, str]:
-        """What happened first, and to which test."""
+    def _run(self, tests: Sequence[str], remaining: float) -> tuple[str, str]:
+        """Return the first event, and its test."""
         events = self.tree.folder / "events.jsonl"
         events.unlink(missing_ok=True)
         order = [(test, max(LEAST, SLACK * self.seconds[test])) for test in tests]
         files = list(dict.fromkeys(test.partition("::")[0] for test in tests))
-        plan = {"order": order, "seconds": left, "events": str(events), "root": str(self.tree.root)}
-        most = max(left, 0.0) + max(limit for _, limit in order) + START
-        status = self.tree.pytest("tools.mutants.stopping", plan, ["-x", *files], most)
+        plan = {"order": order, "seconds": remaining, "events": str(events), "root": str(self.tree.root)}
+        timeout = max(remaining, 0.0) + max(limit for _, limit in order) + START
+        status = self.tree.pytest("tools.mutants.stopping", plan, ["-x", *files], timeout)
         if self.tree.stopped:
             raise RuntimeError("Stopped.")
         rows = [json.loads(line) for line in events.read_text("utf-8").splitlines()] if events.is_file() else []

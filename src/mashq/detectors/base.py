@@ -1,7 +1,7 @@
-"""What a detector is, and how one is found by name.
+"""The detector interface, and loading a detector by name.
 
 Contract: a detector maps each (source, answer, reference) to H in [0, 1], 1 = fully supported. It scores in
-batches, the order of the pairs does not matter, and equal pairs get equal scores. A detector of one's own is
+batches, the order of the pairs does not matter, and equal pairs get equal scores. A custom detector is
 a class with `name`, `version` and `score`, named by an entry point: see `mashq.extensions`.
 """
 
@@ -19,7 +19,7 @@ __all__ = ["Detector", "Pair", "load"]
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """One answer to score: the text it must rest on and, for questions, the reference answer."""
+    """One answer to score: the text that must support it and, for questions, the reference answer."""
 
     source: str
     answer: str
@@ -45,5 +45,5 @@ class Detector(Protocol):
 
 
 def load(name: str) -> Detector:
-    """The detector of that name (`hhem:PATH` hands over where its weights are), built in or by an entry point."""
+    """Return the detector of that name, built in or from an entry point; `hhem:PATH` says where its weights are."""
     return DETECTORS.create(name)

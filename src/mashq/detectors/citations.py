@@ -1,7 +1,7 @@
-"""What an answer cites: passage ids in square brackets, `[p1]` or `[p1, p3]`, after what they support.
+"""Citations in an answer: passage ids in square brackets, `[p1]` or `[p1, p3]`, after the text they support.
 
-A bracket is a citation when each of its parts is the id of a passage, or looks like one (a few letters and a number):
-that one is a citation of a passage that is not there. Other brackets are text.
+A bracket is a citation when each of its parts is the id of a passage, or looks like one (a few letters and a number),
+which then cites a passage that does not exist. Other brackets are ordinary text.
 """
 
 import re
@@ -15,7 +15,7 @@ _SENTENCE = re.compile(r"(?<=[.!?])(?=\s)|\n+")
 
 @dataclass(frozen=True, slots=True)
 class Cited:
-    """A sentence without its marks, where it stands in the answer, and the ids that it cites."""
+    """A sentence without its citation marks, its position in the answer, and the ids it cites."""
 
     text: str
     start: int
@@ -24,17 +24,19 @@ class Cited:
 
 
 def without_citations(text: str, known: Collection[str] = ()) -> str:
-    """The answer without its marks."""
-    return _BRACKET.sub(lambda found: found[0] if ids_in(found[1], known) is None else "", text)
+    """Return the answer without its citation marks."""
+    return _BRACKET.sub(lambda bracket: bracket[0] if ids_in(bracket[1], known) is None else "", text)
 
 
 def blanked(text: str, known: Collection[str] = ()) -> str:
-    """The answer with blanks in the place of its marks, so that everything stands where it stood."""
-    return _BRACKET.sub(lambda found: found[0] if ids_in(found[1], known) is None else " " * len(found[0]), text)
+    """Return the answer with spaces in place of its citation marks, so that character offsets stay the same."""
+    return _BRACKET.sub(
+        lambda bracket: bracket[0] if ids_in(bracket[1], known) is None else " " * len(bracket[0]), text
+    )
 
 
 def ids_in(inside: str, known: Collection[str] = ()) -> tuple[str, ...] | None:
-    """The ids of a bracket, or None when it is no citation."""
+    """Return the ids in a bracket, or None when it is not a citation."""
     parts = [part.strip() for part in re.split(r"[,;]", inside)]
     if not all(part in known or _LIKE_AN_ID.fullmatch(part) for part in parts):
         return None
@@ -42,23 +44,23 @@ def ids_in(inside: str, known: Collection[str] = ()) -> tuple[str, ...] | None:
 
 
 def cited(text: str, known: Collection[str]) -> list[Cited]:
-    """The sentences of an answer with what each cites; a mark right after a full stop belongs to the one before."""
-    found: list[Cited] = []
+    """Return the sentences with the ids each cites; a mark after a full stop belongs to the sentence before it."""
+    sentences: list[Cited] = []
     for start, end in _sentences(text):
-        said = text[start:end]
-        ids = [name for mark in _BRACKET.finditer(said) for name in ids_in(mark[1], known) or ()]
-        plain = without_citations(said, known).strip()
+        raw = text[start:end]
+        ids = [name for mark in _BRACKET.finditer(raw) for name in ids_in(mark[1], known) or ()]
+        plain = without_citations(raw, known).strip()
         if any(character.isalnum() for character in plain):
-            found.append(Cited(plain, start, end, tuple(dict.fromkeys(ids))))
-        elif ids and found:
-            last = found[-1]
-            found[-1] = Cited(last.text, last.start, end, tuple(dict.fromkeys((*last.ids, *ids))))
-    return found
+            sentences.append(Cited(plain, start, end, tuple(dict.fromkeys(ids))))
+        elif ids and sentences:
+            last = sentences[-1]
+            sentences[-1] = Cited(last.text, last.start, end, tuple(dict.fromkeys((*last.ids, *ids))))
+    return sentences
 
 
 def _sentences(text: str) -> list[tuple[int, int]]:
-    """Where the sentences stand. Marks that follow a full stop make a piece of their own, or begin the next one."""
-    ends = [*(found.start() for found in _SENTENCE.finditer(text)), len(text)]
+    """Return (start, end) of each sentence; marks after a full stop are a separate span or begin the next one."""
+    ends = [*(match.start() for match in _SENTENCE.finditer(text)), len(text)]
     spans: list[tuple[int, int]] = []
     start = 0
     for end in ends:

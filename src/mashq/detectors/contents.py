@@ -1,7 +1,7 @@
-"""What one answer carries, by the kind of its task.
+"""Length, coverage and copying of one answer, by the kind of its task.
 
-summarise   how many words, how much of what matters in the passage (`coverage`), and how much of it word for word
-qa, others  how many words, and whether the question is attempted at all: 1 or 0; a question has nothing to copy
+summarise   number of words, share of the passage's key words (`coverage`), and share copied word for word
+qa, others  number of words, and whether the question is attempted at all: 1 or 0; a question has nothing to copy
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ _COVERAGE = Coverage()
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """What an answer carries; `copied` is None where there is nothing to copy."""
+    """Measurements of one answer; `copied` is None where there is nothing to copy."""
 
     words: int
     coverage: float
@@ -29,19 +29,21 @@ class Content:
 
 @lru_cache(4096)
 def content(kind: str, source: str, answer: str) -> Content:
-    """What an answer to an item of this kind of task carries."""
-    own = words(answer)
+    """Measure an answer to an item of this kind of task."""
+    answer_words = words(answer)
     if kind != SUMMARISE:
-        return Content(len(own), float(not declines(answer)), None)
-    return Content(len(own), _COVERAGE.score([Pair(source, answer)])[0], copied(own, _words(source)))
+        return Content(len(answer_words), float(not declines(answer)), None)
+    return Content(
+        len(answer_words), _COVERAGE.score([Pair(source, answer)])[0], copied(answer_words, _source_words(source))
+    )
 
 
 @lru_cache(64)
-def _words(source: str) -> Sequence[str]:
+def _source_words(source: str) -> Sequence[str]:
     return words(source)
 
 
 def floor(name: str, source: str) -> str:
-    """The text of one of `protocol.content.LEADS` on a source."""
+    """Return the baseline answer that one of `protocol.content.LEADS` takes from a source."""
     sentences = LEADS[name]
     return source if sentences is None else first_sentences(source, sentences)

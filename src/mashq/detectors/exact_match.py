@@ -32,7 +32,7 @@ class ExactMatch:
 
 
 def normalise(text: str) -> str:
-    """The form in which answers are compared. What would leave nothing ("The The", "?!") is not dropped."""
+    """Normalise for comparison; nothing is dropped where that would leave an empty text ("The The", "?!")."""
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
     words = "".join(_without_punctuation(c) for c in folded).split() or folded.split()
     kept = " ".join([word for word in words if word not in _ARTICLES] or words)

@@ -1,6 +1,6 @@
-"""The door to optional packages.
+"""Importing optional packages.
 
-Contract: `need` imports a module of an extra and hands it over untyped; where it is missing, the error is one
+Contract: `need` imports a module of an extra and returns it untyped; if it is missing, the error is one
 sentence with the command that installs it. Nothing else in the detectors imports torch, tokenizers or the like.
 """
 
@@ -15,7 +15,7 @@ __all__ = ["need"]
 
 
 def need(module: str, who: str | None = None, extra: str = "hhem") -> Any:
-    """The module, or a ConfigError that names the extra."""
+    """Return the module; raises a ConfigError that names the extra if it is missing."""
     try:
         return importlib.import_module(module)
     except ImportError as error:

@@ -1,7 +1,7 @@
 """`detector: llm-judge:PROVIDER/MODEL`: any model behind the gateway as a judge or guide.
 
 Its attempts are in the ledger under the referee's name: recorded, reported, never charged to a player. A verdict that
-cannot be read is asked for once more, unless it was cut off; after that there is none, and the answer it was about
+cannot be parsed is requested once more, unless it was cut off; after that there is no verdict, and the answer
 counts as failed.
 """
 
@@ -21,14 +21,14 @@ class LlmJudge:
         self._match, self._seed = match, seed
 
     async def score(self, pair: Pair, round_: int = 0, item: str | None = None) -> float:
-        """H of one answer; NoVerdict when the judge gives none."""
+        """Return H of one answer; raises NoVerdict when the judge gives no verdict."""
         if not pair.answer.strip():
             return 0.0
         prompt, schema = verdicts.question(pair)
         digest = hashlib.sha256(prompt.encode("utf-8", "replace")).hexdigest()[:16]
         call = Call(self._match, round_, REFEREE, item, f"judge {digest}")
         model = Model(self._endpoint, self._ledger, self._clock, call, self._seed)
-        why = ""
+        excerpt = ""
         for _ in range(2):
             reply = await model.ask([Message("user", prompt)], schema=schema)
             if isinstance(reply, Failure):
@@ -38,14 +38,14 @@ class LlmJudge:
                 return h
             if reply.cut:
                 raise NoVerdict(f"the judge's reply was {reply.cut}")
-            why = reply.text[:120]
-        raise NoVerdict(f"the judge's reply is no verdict: {why!r}")
+            excerpt = reply.text[:120]
+        raise NoVerdict(f"the judge's reply is no verdict: {excerpt!r}")
 
     def close(self) -> None:
-        """The endpoint is closed by whoever made it."""
+        """Do nothing: the endpoint is closed by its creator."""
 
 
 def model_of(detector: str) -> str | None:
-    """The model a detector's name asks for, when it is this one."""
+    """Return the model in a detector's name `llm-judge:MODEL`, or None for another detector."""
     kind, colon, model = detector.partition(":")
     return model if kind == verdicts.NAME and colon else None

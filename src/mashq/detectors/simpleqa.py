@@ -1,7 +1,7 @@
 """SimpleQA-style grading without a model: correct, incorrect or not attempted.
 
-An answer is correct when it equals the reference after normalisation, or when the reference stands in it whole (as
-words) and the answer is not much longer: "It was Michio Sugeno" for "Michio Sugeno". An answer that declines ("I do
+An answer is correct when it equals the reference after normalisation, or when it contains the whole reference (as
+words) and is not much longer: "It was Michio Sugeno" for "Michio Sugeno". An answer that declines ("I do
 not know") was not attempted; it scores 0 like an incorrect one, and the grade says which it was. A strict grader: a
 right answer in other words counts as incorrect.
 """
@@ -44,19 +44,19 @@ class SimpleQA:
 
 
 def grade(pair: Pair) -> Grade:
-    """The three-way grade of one answer."""
+    """Return the three-way grade of one answer."""
     if pair.reference is None:
         raise DetectorError("simpleqa needs a reference answer for every item: name its field with task.answer")
-    said, wanted = normalise(pair.answer), normalise(pair.reference)
+    answer, reference = normalise(pair.answer), normalise(pair.reference)
     if declines(pair.answer):
         return "not attempted"
-    if said == wanted:
+    if answer == reference:
         return "correct"
-    contained = f" {wanted} " in f" {said} "
-    return "correct" if contained and len(said.split()) <= len(wanted.split()) + MAX_EXTRA else "incorrect"
+    contained = f" {reference} " in f" {answer} "
+    return "correct" if contained and len(answer.split()) <= len(reference.split()) + MAX_EXTRA else "incorrect"
 
 
 def declines(answer: str) -> bool:
     """Whether an answer does not attempt its question: it is empty, or says that it does not know."""
-    said = normalise(answer)
-    return not said or said in DECLINES or any(said.startswith(phrase + " ") for phrase in DECLINES if " " in phrase)
+    text = normalise(answer)
+    return not text or text in DECLINES or any(text.startswith(phrase + " ") for phrase in DECLINES if " " in phrase)

@@ -1,6 +1,6 @@
-"""What a model is asked as a judge, and how its verdict is read. An unreadable verdict is no grade at all.
+"""The judge's prompt, and parsing its verdict. An unreadable verdict gives no grade at all.
 
-With a reference answer the three-way grade is asked for (correct scores 1, the others 0); else the text is judged
+With a reference answer the judge gives a three-way grade (correct scores 1, the others 0); else the text is judged
 claim by claim, and H is the share of claims that are supported.
 """
 
@@ -37,26 +37,26 @@ _FIELD = re.compile(r"\$\{(source|answer|reference)\}")
 
 
 def question(pair: Pair) -> tuple[str, Mapping[str, object]]:
-    """The prompt for a pair and the schema of its verdict."""
+    """Return the prompt for a pair and the schema of its verdict."""
     name = "judge" if pair.reference is None else "grade"
     text = files("mashq.detectors").joinpath(f"prompts/{name}.txt").read_text("utf-8")
     values = {"source": pair.source, "answer": pair.answer, "reference": pair.reference or ""}
-    return _FIELD.sub(lambda found: values[found[1]], text), CLAIMS if pair.reference is None else GRADE
+    return _FIELD.sub(lambda match: values[match[1]], text), CLAIMS if pair.reference is None else GRADE
 
 
 def verdict(pair: Pair, reply: str) -> float | None:
-    """H from a judge's reply, or None when it is no verdict."""
+    """Return H from a judge's reply, or None when it contains no verdict."""
     if pair.reference is not None:
-        found = json_object(reply, "grade") or {}
-        said = found.get("grade")
-        return GRADES.get(said.strip().lower()) if isinstance(said, str) else None
+        document = json_object(reply, "grade") or {}
+        grade = document.get("grade")
+        return GRADES.get(grade.strip().lower()) if isinstance(grade, str) else None
     claims = (json_object(reply, "claims") or {}).get("claims")
     if not isinstance(claims, list) or not claims:
         return None
     supported: list[bool] = []
     for claim in cast(list[object], claims):
-        said = cast(dict[str, object], claim).get("supported") if isinstance(claim, dict) else None
-        if not isinstance(said, bool):
+        value = cast(dict[str, object], claim).get("supported") if isinstance(claim, dict) else None
+        if not isinstance(value, bool):
             return None
-        supported.append(said)
+        supported.append(value)
     return sum(supported) / len(supported)

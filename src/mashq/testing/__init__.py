@@ -1,4 +1,4 @@
-"""What tests against `mashq` need: checks of extensions, and a real loopback model provider that can misbehave."""
+"""Tools for tests against `mashq`: conformance checks for extensions, and a loopback provider that can misbehave."""
 
 from mashq.testing.conformance import check_detector, check_executor, check_export, check_player, check_wire
 from mashq.testing.fake_provider import FakeProvider

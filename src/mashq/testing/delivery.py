@@ -1,8 +1,8 @@
-"""How a reply reaches the client: whole, or spoilt on the wire.
+"""How a reply reaches the client: whole, or damaged in transit.
 
-Contract: `deliver` sends the reply under the fault and says whether the connection can serve another
-request. Whenever a header block goes out and the connection closes after it, the block says `Connection:
-close`, so that no client reuses a connection that is about to go. Raises OSError when the client leaves
+Contract: `deliver` sends the reply under the fault and returns whether the connection can serve another
+request. Whenever a header block is sent and the connection closes after it, the block has `Connection:
+close`, so that no client reuses a connection that is about to close. Raises OSError when the client disconnects
 first.
 """
 
@@ -16,7 +16,7 @@ _PIECE = b"and so on " * 6554
 
 
 async def deliver(connection: Connection, reply: Reply, kind: str, timing: Timing, *, close: bool) -> bool:
-    """Send `reply` as `kind` demands; True when the connection stays usable."""
+    """Send `reply` under the fault `kind`; return True when the connection stays usable."""
     match kind:
         case "hang":
             await connection.until_gone(timing.hang)
@@ -45,7 +45,7 @@ async def deliver(connection: Connection, reply: Reply, kind: str, timing: Timin
 
 
 async def _endless(connection: Connection, reply: Reply) -> None:
-    """A string in a JSON object that goes on for 64 MB and is never closed."""
+    """Send a string in a JSON object that goes on for 64 MB and is never closed."""
     await connection.send(reply.head(None, close=True) + b'{"text": "')
     for _ in range(_ENDLESS // len(_PIECE)):
         await connection.send(_PIECE)

@@ -1,7 +1,7 @@
-"""JSON that arrived from outside, narrowed to types.
+"""JSON from outside, narrowed to types.
 
 Contract: `parse_object` accepts a JSON object in UTF-8 and nothing else (no NaN, no Infinity, no arrays);
-everything it rejects is a `ValueError` with a sentence that can be sent back to the client.
+everything else is a `ValueError` with a message that can be sent back to the client.
 """
 
 import json
@@ -15,31 +15,31 @@ def _no_constant(name: str) -> NoReturn:
 
 
 def parse_object(data: bytes) -> JsonObject:
-    """The JSON object that `data` holds."""
+    """Parse the JSON object in `data`."""
     try:
         value: object = json.loads(data.decode("utf-8"), parse_constant=_no_constant)
     except RecursionError:
         raise ValueError("the JSON is nested too deeply") from None
-    except ValueError as problem:
-        raise ValueError(f"the body is not JSON: {problem}") from None
-    found = as_object(value)
-    if found is None:
+    except ValueError as error:
+        raise ValueError(f"the body is not JSON: {error}") from None
+    document = as_object(value)
+    if document is None:
         raise ValueError(f"a JSON object is expected, not {type(value).__name__}")
-    return found
+    return document
 
 
 def as_object(value: object) -> JsonObject | None:
-    """`value` when it is a JSON object."""
+    """Return `value` if it is a JSON object, else None."""
     return cast(JsonObject, value) if isinstance(value, dict) else None
 
 
 def as_list(value: object) -> list[object] | None:
-    """`value` when it is a JSON array."""
+    """Return `value` if it is a JSON array, else None."""
     return cast(list[object], value) if isinstance(value, list) else None
 
 
 def as_number(value: object) -> float | None:
-    """`value` when it is a JSON number (true and false are not)."""
+    """Return `value` as a float if it is a JSON number (true and false are not), else None."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     try:

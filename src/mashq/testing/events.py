@@ -1,7 +1,7 @@
-"""A reply as the server-sent events of a stream, in each service's way.
+"""A reply as a stream of server-sent events, in each service's format.
 
-Contract: the reply comes in pieces of a few words, then its end, then the usage where it is known (of a chat only
-when it is wanted, in a chunk of its own).
+Contract: the reply comes in pieces of a few words, then its end, then the usage if known (for a chat only
+when requested, in a separate chunk).
 """
 
 import json
@@ -14,7 +14,7 @@ _PIECE = 24
 
 
 def chat_events(completion: JsonObject, *, usage_wanted: bool) -> bytes:
-    """A chat completion."""
+    """Return the events of a chat completion."""
     head = {name: completion[name] for name in ("id", "created", "model")} | {"object": "chat.completion.chunk"}
     choice = as_object((as_list(completion["choices"]) or [None])[0]) or {}
     chunks: list[JsonObject] = [
@@ -30,29 +30,29 @@ def chat_events(completion: JsonObject, *, usage_wanted: bool) -> bytes:
 
 
 def messages_events(completion: JsonObject) -> bytes:
-    """An Anthropic message."""
+    """Return the events of an Anthropic message."""
     usage = as_object(completion.get("usage"))
-    begun: JsonObject = {} if usage is None else {"usage": usage | {"output_tokens": 1}}
+    start_usage: JsonObject = {} if usage is None else {"usage": usage | {"output_tokens": 1}}
     start = {name: value for name, value in completion.items() if name not in ("content", "stop_reason", "usage")}
     parts: list[JsonObject] = [
-        {"type": "message_start", "message": start | {"content": [], "stop_reason": None} | begun},
+        {"type": "message_start", "message": start | {"content": [], "stop_reason": None} | start_usage},
         {"type": "ping"},
     ]
     for index, block in enumerate(objects_in(completion.get("content"))):
         parts += _block(index, block)
-    ended: JsonObject = {} if usage is None else {"usage": {"output_tokens": usage.get("output_tokens")}}
+    end_usage: JsonObject = {} if usage is None else {"usage": {"output_tokens": usage.get("output_tokens")}}
     delta = {"stop_reason": completion.get("stop_reason"), "stop_sequence": None}
-    parts.append({"type": "message_delta", "delta": delta, **ended})
+    parts.append({"type": "message_delta", "delta": delta, **end_usage})
     parts.append({"type": "message_stop"})
     return named(parts)
 
 
 def responses_events(completion: JsonObject) -> bytes:
-    """A response of OpenAI's."""
-    begun = completion | {"status": "in_progress", "output": list[object](), "usage": None}
+    """Return the events of an OpenAI response."""
+    initial = completion | {"status": "in_progress", "output": list[object](), "usage": None}
     parts: list[JsonObject] = [
-        {"type": "response.created", "response": begun},
-        {"type": "response.in_progress", "response": begun},
+        {"type": "response.created", "response": initial},
+        {"type": "response.in_progress", "response": initial},
     ]
     for index, item in enumerate(objects_in(completion.get("output"))):
         parts += _item(index, item)
@@ -61,7 +61,7 @@ def responses_events(completion: JsonObject) -> bytes:
 
 
 def gemini_chunks(completion: JsonObject) -> list[JsonObject]:
-    """A reply of Gemini's in chunks; each states the usage so far."""
+    """Return the chunks of a Gemini reply; each states the usage so far."""
     candidate = (objects_in(completion.get("candidates")) or [JsonObject()])[0]
     usage = as_object(completion.get("usageMetadata"))
     head = {name: value for name, value in completion.items() if name not in ("candidates", "usageMetadata")}
@@ -70,19 +70,19 @@ def gemini_chunks(completion: JsonObject) -> list[JsonObject]:
         pieces: list[JsonObject] = [{"text": piece} for piece in _pieces(part.get("text"))] or [part]
         for piece in pieces:
             so_far = {name: value for name, value in (usage or {}).items() if name == "promptTokenCount"}
-            said: JsonObject = {"candidates": [{"content": {"role": "model", "parts": [piece]}, "index": 0}]}
-            chunks.append(head | said | ({"usageMetadata": so_far} if so_far else {}))
+            chunk: JsonObject = {"candidates": [{"content": {"role": "model", "parts": [piece]}, "index": 0}]}
+            chunks.append(head | chunk | ({"usageMetadata": so_far} if so_far else {}))
     end: JsonObject = {"candidates": [{name: value for name, value in candidate.items() if name != "content"}]}
     return [*chunks, head | end | ({} if usage is None else {"usageMetadata": usage})]
 
 
 def named(parts: Iterable[JsonObject]) -> bytes:
-    """Events that name their type."""
+    """Encode events that name their type."""
     return "".join(f"event: {part['type']}\ndata: {json.dumps(part)}\n\n" for part in parts).encode("ascii")
 
 
 def objects_in(value: object) -> list[JsonObject]:
-    """The objects in a list."""
+    """Return the objects in a list."""
     return [as_object(entry) or {} for entry in as_list(value) or []]
 
 
@@ -94,8 +94,8 @@ def _deltas(message: JsonObject) -> list[JsonObject]:
     calls = [{"index": index, **(as_object(call) or {})} for index, call in enumerate(_calls(message))]
     first: JsonObject = {"role": "assistant", "content": ""}
     refusal: list[JsonObject] = [{"refusal": message["refusal"]}] if message.get("refusal") else []
-    said: list[JsonObject] = [{"content": piece} for piece in _pieces(message.get("content"))]
-    return [first, *said, *refusal, *([{"tool_calls": calls}] if calls else [])]
+    content: list[JsonObject] = [{"content": piece} for piece in _pieces(message.get("content"))]
+    return [first, *content, *refusal, *([{"tool_calls": calls}] if calls else [])]
 
 
 def _calls(message: JsonObject) -> list[object]:
@@ -103,7 +103,7 @@ def _calls(message: JsonObject) -> list[object]:
 
 
 def _block(index: int, block: JsonObject) -> list[JsonObject]:
-    """One block of a message."""
+    """Return the events of one block of a message."""
     empty = {"input": JsonObject()} if block.get("type") == "tool_use" else {"text": ""}
     deltas: list[JsonObject] = [{"type": "text_delta", "text": piece} for piece in _pieces(block.get("text"))]
     if block.get("type") == "tool_use":
@@ -116,35 +116,38 @@ def _block(index: int, block: JsonObject) -> list[JsonObject]:
 
 
 def _item(index: int, item: JsonObject) -> list[JsonObject]:
-    """One item of a response."""
-    at: JsonObject = {"output_index": index, "item_id": item.get("id")}
+    """Return the events of one item of a response."""
+    ids: JsonObject = {"output_index": index, "item_id": item.get("id")}
     if item.get("type") != "message":
         opened = item | {"status": "in_progress", "arguments": ""}
-        made: list[JsonObject] = [
-            {"type": "response.function_call_arguments.delta", **at, "delta": item.get("arguments")},
-            {"type": "response.function_call_arguments.done", **at, "arguments": item.get("arguments")},
+        events: list[JsonObject] = [
+            {"type": "response.function_call_arguments.delta", **ids, "delta": item.get("arguments")},
+            {"type": "response.function_call_arguments.done", **ids, "arguments": item.get("arguments")},
         ]
     else:
         opened = item | {"status": "in_progress", "content": list[object]()}
-        made = [
-            event for number, part in enumerate(objects_in(item.get("content"))) for event in _part(at, number, part)
+        events = [
+            event for number, part in enumerate(objects_in(item.get("content"))) for event in _part(ids, number, part)
         ]
     return [
         {"type": "response.output_item.added", "output_index": index, "item": opened},
-        *made,
+        *events,
         {"type": "response.output_item.done", "output_index": index, "item": item},
     ]
 
 
-def _part(at: JsonObject, number: int, part: JsonObject) -> list[JsonObject]:
-    """One part of a message: text, or a refusal."""
+def _part(ids: JsonObject, number: int, part: JsonObject) -> list[JsonObject]:
+    """Return the events of one part of a message: text, or a refusal."""
     kind = str(part.get("type"))
     field = "refusal" if kind == "refusal" else "text"
-    here: JsonObject = {**at, "content_index": number}
+    location: JsonObject = {**ids, "content_index": number}
     extra: JsonObject = {} if kind == "refusal" else {"logprobs": []}
     return [
-        {"type": "response.content_part.added", **here, "part": part | {field: ""}},
-        *({"type": f"response.{kind}.delta", **here, "delta": piece, **extra} for piece in _pieces(part.get(field))),
-        {"type": f"response.{kind}.done", **here, field: part.get(field), **extra},
-        {"type": "response.content_part.done", **here, "part": part},
+        {"type": "response.content_part.added", **location, "part": part | {field: ""}},
+        *(
+            {"type": f"response.{kind}.delta", **location, "delta": piece, **extra}
+            for piece in _pieces(part.get(field))
+        ),
+        {"type": f"response.{kind}.done", **location, field: part.get(field), **extra},
+        {"type": "response.content_part.done", **location, "part": part},
     ]

@@ -4,10 +4,10 @@
         play_against(provider.base_url)
         assert len(provider.hits()) == 2
 
-Contract: the provider is another process, so that what it counts cannot be touched by the code under test,
-and it ends with the process that started it, however that one ends. `hits` is exact the moment a reply has
-been received, and still answers after `stop`. `configure` replaces the whole fault plan (see
-`mashq.testing.faults`) and starts it afresh; without arguments it ends all faults. Nothing here is
+Contract: the provider is another process, so that the code under test cannot affect what it counts,
+and it ends with the process that started it, however that process ends. `hits` is exact as soon as a reply has
+been received, and still works after `stop`. `configure` replaces the whole fault plan (see
+`mashq.testing.faults`) and restarts it; without arguments it ends all faults. Nothing here is
 asynchronous: it fits any kind of test.
 """
 
@@ -29,7 +29,7 @@ _SOURCE = Path(__file__).resolve().parents[2]
 
 
 class FakeProvider:
-    """A model provider on 127.0.0.1, in a process of its own. Started again, it keeps its port."""
+    """A model provider on 127.0.0.1, in a separate process. When started again, it keeps its port."""
 
     port: int
 
@@ -42,7 +42,7 @@ class FakeProvider:
         log: Path | None = None,
         port: int = 0,
     ) -> None:
-        """`log` keeps the log there (and appends to it); otherwise it is temporary."""
+        """`log` is a file to append the log to; without it, the log is temporary."""
         self.port = port
         self.pid: int | None = None
         self._faults = dict(faults or {})
@@ -54,7 +54,7 @@ class FakeProvider:
 
     @property
     def base_url(self) -> str:
-        """What a client takes as its base URL."""
+        """The base URL for a client."""
         return f"http://127.0.0.1:{self.port}/v1"
 
     def start(self, timeout: float = 30.0) -> Self:
@@ -77,7 +77,7 @@ class FakeProvider:
         return self
 
     def hits(self) -> list[dict[str, Any]]:
-        """The log so far, one dictionary a request, partial ones included."""
+        """Return the log so far, one dictionary per request, partial ones included."""
         if self._folder is None:
             return list(self._last_hits)
         path = self._path()
@@ -85,16 +85,16 @@ class FakeProvider:
         return [parse_object(line) for line in data[: data.rfind(b"\n") + 1].splitlines()]
 
     def configure(self, **faults: object) -> None:
-        """Replace the fault plan; ValueError says what is wrong with it."""
+        """Replace the fault plan; raises ValueError if the plan is invalid."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
         try:
             connection.request("POST", "/__control", json.dumps(faults).encode("ascii"))
             reply = connection.getresponse()
-            said = parse_object(reply.read())
+            document = parse_object(reply.read())
         finally:
             connection.close()
         if reply.status != 200:
-            raise ValueError(str(said.get("error")))
+            raise ValueError(str(document.get("error")))
 
     def stop(self) -> None:
         """End the process. Stopping twice is fine."""
@@ -131,13 +131,13 @@ class FakeProvider:
 
 
 def _environment() -> dict[str, str]:
-    """The environment, with the package importable wherever this process found it."""
+    """Return the environment, with the package importable from where this process found it."""
     paths = [str(_SOURCE), *filter(None, [os.environ.get("PYTHONPATH")])]
     return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
 
 
 def _first_line(process: subprocess.Popen[bytes], timeout: float) -> bytes:
-    """The first line of the process, or nothing if it ends or takes longer than `timeout`."""
+    """Return the first line of the process, or nothing if it ends or takes longer than `timeout`."""
     assert process.stdout is not None
     guard = threading.Timer(timeout, process.kill)
     guard.start()

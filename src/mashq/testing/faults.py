@@ -1,15 +1,15 @@
-"""Which fault a request meets: a plan, read from JSON, that is asked once per request.
+"""Which fault each request gets: a plan, read from JSON, that is consulted once per request.
 
 Contract: a plan is one of
 
     {"script": ["ok", "429", "drop_body"]}      consumed in order, "ok" for ever after
-    {"rates": {"429": 0.1, "500": 0.05}}        drawn from (seed, request number), "ok" for the rest
-    {"models": {"m1": {"rates": {...}}}}        a plan of its own for a model; others follow the outer plan
+    {"rates": {"429": 0.1, "500": 0.05}}        drawn from (seed, request number), "ok" otherwise
+    {"models": {"m1": {"rates": {...}}}}        a separate plan for a model; others follow the outer plan
 
-plus three numbers at the top: `retry_after` (seconds, default 0), `drip` (seconds a byte, default 0.01) and
+plus three top-level numbers: `retry_after` (seconds, default 0), `drip` (seconds per byte, default 0.01) and
 `hang` (seconds, default and maximum 60). Request numbers count from 0 within the plan that serves the model,
 so that the faults of one model do not depend on the traffic of another. The same plan, seed and order of
-requests give the same faults. Anything else in the JSON is an `InvalidFaults`, which says what is wrong.
+requests give the same faults. Anything else in the JSON raises `InvalidFaults`, which says what is wrong.
 """
 
 import hashlib
@@ -110,7 +110,7 @@ class _Scope:
 
 @dataclass(slots=True)
 class Plan:
-    """A fault plan in use: it remembers how many requests it has been asked about."""
+    """A fault plan in use: it counts the requests it has decided on."""
 
     seed: int = 0
     timing: Timing = Timing()
@@ -118,13 +118,13 @@ class Plan:
     _models: dict[str, _Scope] = field(default_factory=dict[str, _Scope])
 
     def choose(self, model: str) -> Fault:
-        """The fault of the next request to `model`."""
+        """Return the fault of the next request to `model`."""
         scope = self._models.get(model)
         return scope.choose(f"{self.seed}|{model}") if scope else self._everyone.choose(f"{self.seed}|")
 
 
 def parse_plan(config: Mapping[str, object], seed: int) -> Plan:
-    """A fresh plan from its JSON form."""
+    """Parse a new plan from its JSON form."""
     _only(config, {"rates", "script", "models", "retry_after", "drip", "hang"})
     timing = Timing(
         retry_after=_seconds(config, "retry_after", 0.0),
@@ -158,10 +158,10 @@ def _only(config: Mapping[str, object], allowed: set[str]) -> None:
 
 
 def _object(config: Mapping[str, object], key: str) -> JsonObject:
-    found = as_object(config.get(key, {}))
-    if found is None:
+    value = as_object(config.get(key, {}))
+    if value is None:
         raise InvalidFaults(f"{key!r} is a JSON object, not {config.get(key)!r}")
-    return found
+    return value
 
 
 def _kind(name: object) -> str:

@@ -1,9 +1,9 @@
-"""The log of the provider: one JSON line for every request, written before anything is answered.
+"""The provider's log: one JSON line per request, written before it is answered.
 
-Contract: a line has the keys of `entry` below, always all of them. `authorization` is a fingerprint, the
+Contract: a line always has all the keys of `entry` below. `authorization` is a fingerprint, the
 first 12 hex digits of the SHA-256 of the key; the key itself is never written. `status` is null when no
 complete header block will be sent. Each line is one write to a file opened for appending: a reader sees
-whole lines only, once it ignores a last line without a line feed, and a killed provider loses nothing.
+only whole lines if it ignores a last line without a line feed, and a killed provider loses nothing.
 """
 
 import hashlib
@@ -38,18 +38,18 @@ class Journal:
 
 
 def entry(number: int, request: Request, fault: str, status: int | None) -> JsonObject:
-    """The line of one request."""
-    asked = _asked(request.body)
+    """Return the log line of one request."""
+    document = _document(request.body)
     return {
         "n": number,
         "time": time.time(),
         "method": request.method,
         "path": request.path,
         "authorization": fingerprint(request.key),
-        "model": asked.get("model"),
+        "model": document.get("model"),
         "body_digest": hashlib.sha256(request.body).hexdigest(),
-        "system": asked.get("system"),
-        "messages": asked.get("messages"),
+        "system": document.get("system"),
+        "messages": document.get("messages"),
         "fault": fault,
         "status": status,
         "partial": request.partial,
@@ -59,17 +59,17 @@ def entry(number: int, request: Request, fault: str, status: int | None) -> Json
 def _line(fields: JsonObject) -> bytes:
     try:
         text = json.dumps(fields)
-    except RecursionError:  # nested more deeply than can be written: the digest has to do
+    except RecursionError:  # nested too deeply to be written: the digest must suffice
         text = json.dumps(fields | {"model": None, "system": None, "messages": None})
     return text.encode("ascii") + b"\n"
 
 
 def fingerprint(key: str | None) -> str | None:
-    """What the log says about a key."""
+    """Return the fingerprint that the log has in place of a key."""
     return None if key is None else hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()[:12]
 
 
-def _asked(body: bytes) -> JsonObject:
+def _document(body: bytes) -> JsonObject:
     try:
         return parse_object(body)
     except ValueError:

@@ -1,4 +1,4 @@
-"""The wire formats of OpenAI's Responses and of Gemini, as `shapes` has the others; and which path has which."""
+"""The wire formats of OpenAI's Responses and of Gemini (`shapes` has the others), and the format of each path."""
 
 import json
 import re
@@ -31,7 +31,7 @@ _SHAPES: Mapping[str, Shape] = {
 
 
 def shape_of(path: str, query: str) -> Shape | None:
-    """The format that is spoken at a path; None where nothing is."""
+    """Return the format served at a path; None for an unknown path."""
     gemini = _GEMINI.fullmatch(path)
     if gemini is not None:
         return Gemini(gemini[1], gemini[2] == "streamGenerateContent", "alt=sse" in query)
@@ -42,35 +42,35 @@ class Responses(OpenAI):
     """POST /v1/responses."""
 
     def prompt(self, headers: Mapping[str, str], body: bytes) -> Prompt:
-        """The prompt in a request: a string, or a list of items."""
-        asked = body_in(body)
-        given = asked.get("input")
-        items = objects_in(given) if as_list(given) else [{"role": "user", "content": given}]
-        if not given:
+        """Return the prompt in a request: a string, or a list of items."""
+        request = body_in(body)
+        input_ = request.get("input")
+        items = objects_in(input_) if as_list(input_) else [{"role": "user", "content": input_}]
+        if not input_:
             raise Rejected(400, "input: a non-empty string or list is required")
-        first = (Message("system", text_in(asked.get("instructions"))),) if asked.get("instructions") else ()
-        rest = tuple(
+        first = (Message("system", text_in(request.get("instructions"))),) if request.get("instructions") else ()
+        history = tuple(
             Message(str(item.get("role")), text_in(item.get("content") or item.get("output"))) for item in items
         )
-        offered = [tool for tool in objects_in(asked.get("tools")) if tool.get("type") == "function"]
-        answered = items[-1].get("type") == "function_call_output" or asked.get("tool_choice") == "none"
-        tools = called(offered, all_of_them=asked.get("parallel_tool_calls") is True, answered=answered)
+        declared = [tool for tool in objects_in(request.get("tools")) if tool.get("type") == "function"]
+        answered = items[-1].get("type") == "function_call_output" or request.get("tool_choice") == "none"
+        tools = called(declared, all_of_them=request.get("parallel_tool_calls") is True, answered=answered)
         return Prompt(
-            model_in(asked),
-            first + rest,
-            stream=bool(asked.get("stream")),
+            model_in(request),
+            first + history,
+            stream=bool(request.get("stream")),
             tools=tools,
-            temperature=as_number(asked.get("temperature")),
-            limit=limit_in(asked, "max_output_tokens"),
+            temperature=as_number(request.get("temperature")),
+            limit=limit_in(request, "max_output_tokens"),
         )
 
     def completion(self, turn: Turn) -> JsonObject:
-        """A `response` object."""
+        """Return a `response` object."""
         part: JsonObject = {"type": "output_text", "text": turn.text or "", "annotations": [], "logprobs": []}
         if turn.finish == "refusal":
             part = {"type": "refusal", "refusal": "I cannot help with that request."}
-        said: JsonObject = {"id": f"msg_{turn.id}", "type": "message", "role": "assistant", "status": "completed"}
-        output: list[JsonObject] = [said | {"content": [part]}]
+        message: JsonObject = {"id": f"msg_{turn.id}", "type": "message", "role": "assistant", "status": "completed"}
+        output: list[JsonObject] = [message | {"content": [part]}]
         if turn.tools:
             output = [
                 {
@@ -105,7 +105,7 @@ class Responses(OpenAI):
         }
 
     def usage(self, spoken: Spoken) -> JsonObject:
-        """Details always, as OpenAI sends them."""
+        """Return the usage, always with details, as OpenAI sends it."""
         return {
             "input_tokens": spoken.prompt_tokens,
             "input_tokens_details": {"cached_tokens": spoken.cached_tokens or 0},
@@ -115,14 +115,14 @@ class Responses(OpenAI):
         }
 
     def false_usage(self, spoken: Spoken) -> JsonObject:
-        """A total that is not the sum, and parts larger than their wholes."""
+        """Return usage with a total that is not the sum, and parts larger than their wholes."""
         return self.usage(spoken) | {
             "total_tokens": 1,
             "input_tokens_details": {"cached_tokens": spoken.prompt_tokens + 100},
         }
 
     def events(self, completion: JsonObject, prompt: Prompt) -> bytes:
-        """Items, from `response.created` to `response.completed`."""
+        """Return the events from `response.created` to `response.completed`."""
         return responses_events(completion)
 
 
@@ -137,33 +137,33 @@ class Gemini:
         self._model, self._streamed, self.as_events = model, streamed, events
 
     def prompt(self, headers: Mapping[str, str], body: bytes) -> Prompt:
-        """The prompt in a request; a key is required."""
+        """Return the prompt in a request; a key is required."""
         if "x-goog-api-key" not in headers:
             raise Rejected(401, "Request is missing required authentication credential.")
-        asked = body_in(body)
-        contents = objects_in(asked.get("contents"))
+        request = body_in(body)
+        contents = objects_in(request.get("contents"))
         if not contents:
             raise Rejected(400, "contents is not specified")
-        system = _words(as_object(asked.get("systemInstruction")) or {})
+        system = _words(as_object(request.get("systemInstruction")) or {})
         first = (Message("system", system),) if system else ()
-        rest = tuple(Message(str(content.get("role") or "user"), _words(content)) for content in contents)
-        offered = [
-            found
-            for tool in objects_in(asked.get("tools"))
-            for found in objects_in(tool.get("functionDeclarations") or tool.get("function_declarations"))
+        history = tuple(Message(str(content.get("role") or "user"), _words(content)) for content in contents)
+        declared = [
+            function
+            for tool in objects_in(request.get("tools"))
+            for function in objects_in(tool.get("functionDeclarations") or tool.get("function_declarations"))
         ]
         answered = any("functionResponse" in part for part in objects_in(contents[-1].get("parts")))
-        prompt = Prompt(self._model, first + rest, _seed(asked), self._streamed)
-        config = as_object(asked.get("generationConfig")) or {}
+        prompt = Prompt(self._model, first + history, _seed(request), self._streamed)
+        config = as_object(request.get("generationConfig")) or {}
         return replace(
             prompt,
-            tools=called(offered, all_of_them=False, answered=answered),
+            tools=called(declared, all_of_them=False, answered=answered),
             temperature=as_number(config.get("temperature")),
             limit=limit_in(config, "maxOutputTokens"),
         )
 
     def completion(self, turn: Turn) -> JsonObject:
-        """A `GenerateContentResponse`."""
+        """Return a `GenerateContentResponse`."""
         ends = {"stop": "STOP", "length": "MAX_TOKENS"}
         finish = ends.get(turn.finish, "SAFETY")
         calls: list[JsonObject] = [
@@ -179,7 +179,7 @@ class Gemini:
         return reply if turn.usage is None else reply | {"usageMetadata": turn.usage}
 
     def usage(self, spoken: Spoken) -> JsonObject:
-        """Thoughts are beside the candidates, and what is 0 is left out."""
+        """Return the usage; thoughts are not part of the candidates, and zero counts are left out."""
         thought = spoken.reasoning_tokens or 0
         counts: JsonObject = {
             "promptTokenCount": spoken.prompt_tokens,
@@ -191,7 +191,7 @@ class Gemini:
         return {name: value for name, value in counts.items() if value}
 
     def false_usage(self, spoken: Spoken) -> JsonObject:
-        """A total that is not the sum."""
+        """Return usage with a total that is not the sum."""
         return self.usage(spoken) | {"totalTokenCount": 1, "cachedContentTokenCount": spoken.prompt_tokens + 100}
 
     def error(self, status: int, message: str, code: str | None = None) -> JsonObject:
@@ -200,7 +200,7 @@ class Gemini:
         return {"error": {"code": status, "message": message, "status": kinds.get(status, "INTERNAL")}}
 
     def events(self, completion: JsonObject, prompt: Prompt) -> bytes:
-        """Chunks: an event each, or all in a list."""
+        """Return the chunks, as one event each or as a list."""
         chunks = gemini_chunks(completion)
         if not self.as_events:
             return json.dumps(chunks).encode("ascii")
@@ -212,6 +212,6 @@ def _words(content: JsonObject) -> str:
     return "\n".join(text for text in texts if isinstance(text, str))
 
 
-def _seed(asked: JsonObject) -> int | None:
-    seed = (as_object(asked.get("generationConfig")) or {}).get("seed")
+def _seed(request: JsonObject) -> int | None:
+    seed = (as_object(request.get("generationConfig")) or {}).get("seed")
     return seed if isinstance(seed, int) else None

@@ -1,8 +1,8 @@
-"""What a fault makes of a reply: (shape, prompt, fault) to status, headers and body.
+"""The effect of a fault on a reply: (shape, prompt, fault) to status, headers and body.
 
-Contract: `outcome` returns the complete HTTP reply that belongs to the fault. Faults of the wire start from
-the good reply; spoiling its delivery is the business of `delivery`. Faults that come in variants take the
-variant from the number of the request, so that three in a row show all three.
+Contract: `outcome` returns the complete HTTP reply that belongs to the fault. Wire faults start from
+the good reply; `delivery` damages it in transit. Faults that come in variants choose the
+variant by the number of the request, so that three in a row show all three.
 """
 
 import json
@@ -36,7 +36,7 @@ _MESSAGES = {
 
 
 def outcome(shape: Shape, prompt: Prompt, fault: Fault, key: str, timing: Timing, seed: int) -> Reply:
-    """The reply to `prompt` under `fault`; `key` is what an indiscreet provider would echo."""
+    """Return the reply to `prompt` under `fault`; `key` is what a leaky provider would echo."""
     unwanted = {"no_temperature": prompt.temperature is not None, "no_stream_options": prompt.usage_wanted}
     if fault.kind in ERRORS and unwanted.get(fault.kind, True):
         return _error(shape, fault.kind, key, timing)
@@ -57,7 +57,7 @@ def outcome(shape: Shape, prompt: Prompt, fault: Fault, key: str, timing: Timing
 def error(
     shape: Shape, status: int, message: str, headers: Mapping[str, str] | None = None, code: str | None = None
 ) -> Reply:
-    """An error reply of the service."""
+    """Return an error reply of the service."""
     return Reply(status, _encode(shape.error(status, message, code)), headers=headers or {})
 
 
@@ -118,7 +118,7 @@ def _fenced(text: str) -> str:
 
 
 def _changed(kind: str, shape: Shape, good: Turn, spoken: Spoken, number: int) -> Turn:
-    """The turn under a fault of the model itself; any other kind leaves it as it is."""
+    """Return the turn under a fault of the model itself; any other kind leaves it unchanged."""
     changes: Mapping[str, Callable[[], Turn]] = {
         "no_usage": lambda: replace(good, usage=None),
         "bad_usage": lambda: replace(good, usage=_bad_usage(shape, spoken, number)),

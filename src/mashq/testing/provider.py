@@ -1,15 +1,14 @@
-"""A real HTTP/1.1 model provider on the loopback interface, with faults, as a process of its own.
+"""A real HTTP/1.1 model provider on the loopback interface, with faults, as a separate process.
 
     python -m mashq.testing.provider --port 0 --log requests.jsonl --faults faults.json --seed 7 --latency 0.0
 
 Contract: once it listens it prints one line, `{"port": N, "pid": P}`. It serves POST /v1/chat/completions,
 /v1/responses and /v1/embeddings as OpenAI does, /v1/messages as Anthropic does and, as Gemini does,
-/v1beta/models/M:generateContent, whole and streamed; what it says is in `replies`, which faults it can
-have in `faults`, the format of its log in `journal`. Every request whose header block and body arrived is logged
-before anything is answered; one of which only a part arrived is logged as partial when its
-connection ends, and takes no part in the fault plan, nor does a request the service refuses by itself (wrong path,
-not JSON, no model). POST /__control replaces the fault plan and
-starts it afresh; it is not logged. SIGTERM or SIGINT stops the process; so does the end of standard input,
+/v1beta/models/M:generateContent, whole and streamed; `replies` defines what it says, `faults` its possible faults,
+`journal` the format of its log. Every request whose header block and body arrived is logged before it is answered;
+one that arrived only in part is logged as partial when its connection ends. The fault plan counts neither partial
+requests nor those that the service itself rejects (wrong path, not JSON, no model). POST /__control replaces the
+fault plan and restarts it; it is not logged. SIGTERM or SIGINT stops the process; so does the end of standard input,
 when --until-stdin-closes is given.
 """
 
@@ -38,7 +37,7 @@ CONTROL = "/__control"
 
 
 class Provider:
-    """The server: a journal, a fault plan and the connections that are open."""
+    """The server: a journal, a fault plan and the open connections."""
 
     def __init__(self, journal: Journal, plan: Plan, seed: int, latency: float) -> None:
         self._journal = journal
@@ -48,7 +47,7 @@ class Provider:
         self._open: dict[asyncio.Task[None], Connection] = {}
 
     async def connect(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Serve one connection to its end."""
+        """Serve one connection until it ends."""
         task = asyncio.current_task()
         assert task is not None
         connection = self._open[task] = Connection(reader, writer)
@@ -61,7 +60,7 @@ class Provider:
             del self._open[task]
 
     async def stop(self) -> None:
-        """Cut every connection; what had arrived of a request is still logged."""
+        """Abort every connection; a request that arrived in part is still logged."""
         tasks = list(self._open)
         for connection in self._open.values():
             connection.abort()
@@ -81,27 +80,27 @@ class Provider:
             return await self._turn_away(connection, request)
         reply, kind, timing = self._answer(request)
         number = self._journal.write(request, kind, None if kind in NO_STATUS else reply.status)
-        named = replace(reply, headers={"x-request-id": str(number), **reply.headers})
+        numbered = replace(reply, headers={"x-request-id": str(number), **reply.headers})
         await asyncio.sleep(self._latency)
-        return await deliver(connection, named, kind, timing, close=request.last)
+        return await deliver(connection, numbered, kind, timing, close=request.last)
 
     async def _turn_away(self, connection: Connection, request: Request) -> bool:
-        """Log a request that cannot be served, say why if somebody still listens, and close."""
+        """Log a request that cannot be served, send an error if the client still listens, and close."""
         self._journal.write(request, OK, request.refused)
         if request.refused:
             reply = error(OpenAI(), request.refused, "This is not a request that can be served.")
             await deliver(connection, reply, OK, self._plan.timing, close=True)
             connection.finish()
-            await connection.until_gone(1.0)  # closing with unread input would reset the reply away
+            await connection.until_gone(1.0)  # closing with unread input would reset, and lose the reply
         return False
 
     def _answer(self, request: Request) -> tuple[Reply, str, Timing]:
-        """The reply, the fault that spoils it and the timing that goes with the fault."""
+        """Return the reply, the fault that affects it and the timing of the fault."""
         plan = self._plan
-        found = shape_of(request.path, request.query)
-        shape: Shape = found or OpenAI()
+        matched = shape_of(request.path, request.query)
+        shape: Shape = matched or OpenAI()
         try:
-            if found is None:
+            if matched is None:
                 raise Rejected(404, f"Unknown request URL: {request.method} {request.path}")
             if request.method != "POST":
                 raise Rejected(405, f"Not allowed to {request.method} on {request.path}; use POST")
@@ -121,7 +120,7 @@ class Provider:
 
 
 async def serve(provider: Provider, port: int, *, until_stdin_closes: bool) -> None:
-    """Listen, say so on standard output, and serve until told to stop."""
+    """Listen, announce it on standard output, and serve until stopped."""
     server = await asyncio.start_server(provider.connect, "127.0.0.1", port, backlog=1024)
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -147,7 +146,7 @@ def _when_stdin_closes(then: Callable[[], object]) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command line; 2 when its input is bad."""
+    """Run the command line; return 2 when its input is invalid."""
     parser = argparse.ArgumentParser(prog="mashq.testing.provider", description="A loopback model provider.")
     parser.add_argument("--port", type=int, default=0, help="0 takes any free port")
     parser.add_argument("--log", type=Path, default=Path("requests.jsonl"), help="one JSON line a request")

@@ -1,7 +1,7 @@
-"""The deterministic "model" behind the provider: what it says and what it claims to have used.
+"""The deterministic "model" behind the provider: its replies and the usage it claims.
 
 Contract: `speak` depends on (provider seed, model, messages, request seed) and on nothing else. What is
-asked is recognised by the JSON keys that the prompt names in double quotes, first in the last user message,
+requested is recognised by the JSON keys that the prompt names in double quotes, first in the last user message,
 then in all messages: "choice" gives a decision, "summary" a few sentences of the longest text of the prompt
 (some with a changed number or an invented sentence, so that scores differ), "answer" an answer with a
 confidence. A prompt that names none of them gets plain sentences.
@@ -36,7 +36,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """All that a reply may depend on, apart from the seed of the provider; and how it is to be given.
+    """Everything a reply may depend on, apart from the provider's seed, and how the reply is to be sent.
 
     `stream` and `usage_wanted` ask for events; `tools` are the names of tools and the arguments to call them with;
     `limit` is the output limit, in tokens.
@@ -65,38 +65,38 @@ class Spoken:
 
 
 def speak(seed: int, prompt: Prompt) -> Spoken:
-    """The reply of the model to `prompt`."""
+    """Return the model's reply to `prompt`."""
     pairs = [(message.role, message.text) for message in prompt.messages]
     identity = json.dumps([seed, prompt.model, pairs, prompt.seed], sort_keys=True)
     digest = hashlib.sha256(identity.encode("ascii")).hexdigest()
     random = Random(digest)
     text = _text(prompt.messages, random)
-    read = max(1, tokens(" ".join(message.text for message in prompt.messages)))
+    prompt_tokens = max(1, tokens(" ".join(message.text for message in prompt.messages)))
     reasoning = random.randint(5, 60) if random.random() < 0.25 else None
-    cached = int(read * random.random()) if random.random() < 0.3 else None
-    return Spoken(digest[:24], text, read, tokens(text) + (reasoning or 0), cached, reasoning)
+    cached = int(prompt_tokens * random.random()) if random.random() < 0.3 else None
+    return Spoken(digest[:24], text, prompt_tokens, tokens(text) + (reasoning or 0), cached, reasoning)
 
 
 def tokens(text: str) -> int:
-    """A rough count: 1.3 tokens a word."""
+    """Return a rough count: 1.3 tokens per word."""
     return math.ceil(len(text.split()) * 1.3)
 
 
 def _text(messages: tuple[Message, ...], random: Random) -> str:
-    asked = _asked(messages)
+    key = _requested_key(messages)
     everything = "\n\n".join(message.text for message in messages)
     source = _longest(messages)
-    if asked == "choice":
+    if key == "choice":
         return json.dumps(_decision(everything, random))
-    if asked == "summary":
+    if key == "summary":
         return json.dumps({"summary": _summary(source, random)}, ensure_ascii=False)
-    if asked == "answer":
-        found = {"answer": _span(source, random), "confidence": round(0.3 + 0.69 * random.random(), 2)}
-        return json.dumps(found, ensure_ascii=False)
+    if key == "answer":
+        reply = {"answer": _span(source, random), "confidence": round(0.3 + 0.69 * random.random(), 2)}
+        return json.dumps(reply, ensure_ascii=False)
     return _summary(source, random)
 
 
-def _asked(messages: tuple[Message, ...]) -> str | None:
+def _requested_key(messages: tuple[Message, ...]) -> str | None:
     users = [message.text for message in messages if message.role == "user"]
     for text in (*users[-1:], "\n".join(message.text for message in messages)):
         for key in _KEYS:
@@ -106,7 +106,7 @@ def _asked(messages: tuple[Message, ...]) -> str | None:
 
 
 def _longest(messages: tuple[Message, ...]) -> str:
-    """The longest block of text a user sent; instructions in system messages count only without any."""
+    """Return the longest block of user text; system messages count only if there is no user message."""
     texts = [message.text for message in messages if message.role == "user"]
     blocks = [block.strip() for text in texts or [m.text for m in messages] for block in _BLOCKS.split(text)]
     return max(blocks, key=len, default="")
@@ -115,9 +115,9 @@ def _longest(messages: tuple[Message, ...]) -> str:
 def _decision(text: str, random: Random) -> dict[str, str | None]:
     draw = random.random()
     choice = "review" if draw < 0.35 else "end" if draw < 0.40 else "continue"
-    found = [pair for pair in _IDS.findall(text) if pair[1].lower() not in _PLACEHOLDERS]
-    stated: dict[str, str] = dict(reversed(found))
-    ids = list(dict.fromkeys(value for _, value in found))
+    pairs = [pair for pair in _IDS.findall(text) if pair[1].lower() not in _PLACEHOLDERS]
+    stated: dict[str, str] = dict(reversed(pairs))
+    ids = list(dict.fromkeys(value for _, value in pairs))
     question = stated.get("question_id")
     if ids and (choice == "review" or question is None):
         question = random.choice(ids)
@@ -143,8 +143,8 @@ def _changed_number(text: str, random: Random) -> str:
     numbers = list(re.finditer(r"\d{1,9}", text))
     if not numbers:
         return text
-    found = random.choice(numbers)
-    return f"{text[: found.start()]}{int(found[0]) + random.randint(1, 9)}{text[found.end() :]}"
+    match = random.choice(numbers)
+    return f"{text[: match.start()]}{int(match[0]) + random.randint(1, 9)}{text[match.end() :]}"
 
 
 def _span(source: str, random: Random) -> str:

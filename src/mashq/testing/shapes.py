@@ -1,8 +1,8 @@
-"""The wire formats the provider speaks: OpenAI-compatible chat completions and embeddings, Anthropic messages; those
+"""The provider's wire formats: OpenAI-compatible chat completions and embeddings, Anthropic messages; those
 of OpenAI's Responses and of Gemini are in `newer_shapes`.
 
-Contract: a shape reads a request into a `Prompt` (or raises `Rejected`, as the real service would refuse it)
-and renders a `Turn` or an error as the JSON of its service, whole or as events. Shapes hold no state and know nothing
+Contract: a shape parses a request into a `Prompt` (or raises `Rejected` where the real service would refuse it)
+and renders a `Turn` or an error as the JSON of its service, whole or as events. Shapes are stateless and know nothing
 of faults.
 """
 
@@ -20,7 +20,7 @@ Finish = Literal["stop", "length", "content_filter", "refusal"]
 
 
 class Rejected(Exception):
-    """A request the service would refuse: a status and a sentence."""
+    """A request the service would refuse: a status and a message."""
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message)
@@ -29,10 +29,10 @@ class Rejected(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What the model is said to have answered. `text` None: the service sends no content.
+    """The model's answer. If `text` is None, the service sends no content.
 
-    `tools` are called instead of speaking; `parts` is how many inputs an embedding was asked for; `unsaid` leaves out
-    the message itself, as Azure does when its filter takes it.
+    `tools` are called instead of a text reply; `parts` is the number of inputs to embed; `unsaid` leaves out
+    the message itself, as Azure does when its filter removes it.
     """
 
     id: str
@@ -83,18 +83,20 @@ class OpenAI:
 
     def prompt(self, headers: Mapping[str, str], body: bytes) -> Prompt:
         """The prompt in a request; a key is not required, as with local servers."""
-        asked = body_in(body)
-        options = as_object(asked.get("stream_options")) or {}
-        prompt = Prompt(model_in(asked), _messages(asked), _seed(asked), bool(asked.get("stream")))
-        offered = [found for tool in objects(asked.get("tools")) if (found := as_object(tool.get("function")))]
-        answered = prompt.messages[-1].role == "tool" or asked.get("tool_choice") == "none"
-        tools = called(offered, all_of_them=asked.get("parallel_tool_calls") is True, answered=answered)
+        request = body_in(body)
+        options = as_object(request.get("stream_options")) or {}
+        prompt = Prompt(model_in(request), _messages(request), _seed(request), bool(request.get("stream")))
+        declared = [
+            function for tool in objects(request.get("tools")) if (function := as_object(tool.get("function")))
+        ]
+        answered = prompt.messages[-1].role == "tool" or request.get("tool_choice") == "none"
+        tools = called(declared, all_of_them=request.get("parallel_tool_calls") is True, answered=answered)
         return replace(
             prompt,
             usage_wanted=bool(options.get("include_usage")),
             tools=tools,
-            temperature=as_number(asked.get("temperature")),
-            limit=limit_in(asked, "max_tokens", "max_completion_tokens"),
+            temperature=as_number(request.get("temperature")),
+            limit=limit_in(request, "max_tokens", "max_completion_tokens"),
         )
 
     def completion(self, turn: Turn) -> JsonObject:
@@ -122,7 +124,7 @@ class OpenAI:
         return reply if turn.usage is None else reply | {"usage": turn.usage}
 
     def usage(self, spoken: Spoken) -> JsonObject:
-        """The details appear only when there is something to say."""
+        """Return the usage; details appear only when they are known."""
         usage: JsonObject = {
             "prompt_tokens": spoken.prompt_tokens,
             "completion_tokens": spoken.completion_tokens,
@@ -143,7 +145,7 @@ class OpenAI:
         }
 
     def events(self, completion: JsonObject, prompt: Prompt) -> bytes:
-        """Chunks."""
+        """Return the chunks of the completion as events."""
         return chat_events(completion, usage_wanted=prompt.usage_wanted)
 
     def error(self, status: int, message: str, code: str | None = None) -> JsonObject:
@@ -156,11 +158,11 @@ class Embeddings(OpenAI):
     """POST /v1/embeddings."""
 
     def prompt(self, headers: Mapping[str, str], body: bytes) -> Prompt:
-        """Each input as a message."""
-        asked = body_in(body)
-        given = asked.get("input")
-        inputs = as_list(given) or [given]
-        return Prompt(model_in(asked), tuple(Message("user", str(text)) for text in inputs))
+        """Return a prompt with each input as a message."""
+        request = body_in(body)
+        input_ = request.get("input")
+        inputs = as_list(input_) or [input_]
+        return Prompt(model_in(request), tuple(Message("user", str(text)) for text in inputs))
 
     def completion(self, turn: Turn) -> JsonObject:
         """A list of short vectors."""
@@ -185,19 +187,19 @@ class Anthropic:
             raise Rejected(401, "x-api-key header is required")
         if "anthropic-version" not in headers:
             raise Rejected(400, "anthropic-version: header is required")
-        asked = body_in(body)
-        if not isinstance(asked.get("max_tokens"), int):
+        request = body_in(body)
+        if not isinstance(request.get("max_tokens"), int):
             raise Rejected(400, "max_tokens: field required")
-        system = text_in(asked.get("system"))
+        system = text_in(request.get("system"))
         first = (Message("system", system),) if system else ()
-        prompt = Prompt(model_in(asked), first + _messages(asked), _seed(asked), bool(asked.get("stream")))
-        last = objects((objects(asked.get("messages")) or [JsonObject()])[-1].get("content"))
+        prompt = Prompt(model_in(request), first + _messages(request), _seed(request), bool(request.get("stream")))
+        last = objects((objects(request.get("messages")) or [JsonObject()])[-1].get("content"))
         answered = any(block.get("type") == "tool_result" for block in last)
         return replace(
             prompt,
-            tools=called(objects(asked.get("tools")), all_of_them=False, answered=answered),
-            temperature=as_number(asked.get("temperature")),
-            limit=limit_in(asked, "max_tokens"),
+            tools=called(objects(request.get("tools")), all_of_them=False, answered=answered),
+            temperature=as_number(request.get("temperature")),
+            limit=limit_in(request, "max_tokens"),
         )
 
     def completion(self, turn: Turn) -> JsonObject:
@@ -226,7 +228,7 @@ class Anthropic:
         return reply if turn.usage is None else reply | {"usage": turn.usage}
 
     def usage(self, spoken: Spoken) -> JsonObject:
-        """Here cached tokens are beside `input_tokens`, not within them."""
+        """Return the usage; cached tokens are not included in `input_tokens`."""
         cached = spoken.cached_tokens or 0
         return {
             "input_tokens": spoken.prompt_tokens - cached,
@@ -236,7 +238,7 @@ class Anthropic:
         }
 
     def false_usage(self, spoken: Spoken) -> JsonObject:
-        """Output without tokens, and cache writes whose breakdown exceeds their total."""
+        """Return usage with no output tokens, and cache writes whose breakdown exceeds their total."""
         return self.usage(spoken) | {
             "output_tokens": 0,
             "cache_creation_input_tokens": 5,
@@ -244,7 +246,7 @@ class Anthropic:
         }
 
     def events(self, completion: JsonObject, prompt: Prompt) -> bytes:
-        """Blocks, from `message_start` to `message_stop`."""
+        """Return the events from `message_start` to `message_stop`."""
         return messages_events(completion)
 
     def error(self, status: int, message: str, code: str | None = None) -> JsonObject:
@@ -255,44 +257,44 @@ class Anthropic:
 
 
 def body_in(body: bytes) -> JsonObject:
-    """The JSON object in a body."""
+    """Parse the JSON object in a body."""
     try:
-        asked = parse_object(body)
-    except ValueError as problem:
-        raise Rejected(400, str(problem)) from None
-    return asked
+        document = parse_object(body)
+    except ValueError as error:
+        raise Rejected(400, str(error)) from None
+    return document
 
 
-def model_in(asked: JsonObject) -> str:
-    """The model that a request names."""
-    model = asked.get("model")
+def model_in(request: JsonObject) -> str:
+    """Return the model that a request names."""
+    model = request.get("model")
     if not isinstance(model, str) or not model:
         raise Rejected(400, "model: a non-empty string is required")
     return model
 
 
-def _seed(asked: JsonObject) -> int | None:
-    seed = asked.get("seed")
+def _seed(request: JsonObject) -> int | None:
+    seed = request.get("seed")
     if seed is not None and not isinstance(seed, int):
         raise Rejected(400, "seed: an integer is required")
     return seed
 
 
-def limit_in(asked: JsonObject, *names: str) -> int | None:
-    """The output limit that a request sets."""
-    given = [value for name in names if isinstance(value := asked.get(name), int)]
-    return min(given, default=None)
+def limit_in(request: JsonObject, *names: str) -> int | None:
+    """Return the output limit that a request sets."""
+    limits = [value for name in names if isinstance(value := request.get(name), int)]
+    return min(limits, default=None)
 
 
-def _messages(asked: JsonObject) -> tuple[Message, ...]:
-    found = [as_object(entry) for entry in as_list(asked.get("messages")) or []]
-    if not found or None in found:
+def _messages(request: JsonObject) -> tuple[Message, ...]:
+    entries = [as_object(entry) for entry in as_list(request.get("messages")) or []]
+    if not entries or None in entries:
         raise Rejected(400, "messages: a non-empty list of objects is required")
-    return tuple(Message(text_in(entry.get("role")), text_in(entry.get("content"))) for entry in found if entry)
+    return tuple(Message(text_in(entry.get("role")), text_in(entry.get("content"))) for entry in entries if entry)
 
 
 def text_in(content: object) -> str:
-    """The text of a message: a string, or the text blocks of a list."""
+    """Return the text of a message: a string, or the text blocks of a list."""
     if isinstance(content, str):
         return content
     texts = [(as_object(block) or {}).get("text") for block in as_list(content) or []]

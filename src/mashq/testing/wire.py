@@ -1,10 +1,10 @@
-"""HTTP/1.1 by hand, on asyncio streams: requests in, replies out.
+"""A minimal HTTP/1.1 server on asyncio streams: requests in, replies out.
 
-Contract: `Connection.receive` gives every request of which at least one byte arrived: whole, or with
-`partial` set when the client left before its end (or when the rest is refused: `refused` holds the status).
-It gives None when the client closed between requests. Requests follow one another on a connection; a client
-that sends the next one before it has the reply (pipelining) may see it dropped. Bytes are kept in a buffer of
-our own, so that a connection reset in the middle of a request does not hide what had arrived.
+Contract: `Connection.receive` returns every request of which at least one byte arrived: whole, or with
+`partial` set when the client disconnected before its end (or when the rest is refused: `refused` is the status).
+It returns None when the client closed between requests. Requests follow one another on a connection; a client
+that sends the next one before it has the reply (pipelining) may see it dropped. Bytes are kept in our own buffer,
+so that a connection reset in the middle of a request does not hide what had arrived.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ _BODY_LIMIT = 64 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One request, or what arrived of it. Header names are lower case; the path has no query."""
+    """One request, or the part of it that arrived. Header names are lower case; the path has no query."""
 
     method: str
     path: str
@@ -34,10 +34,10 @@ class Request:
 
     @property
     def key(self) -> str | None:
-        """The secret of the request: x-api-key, x-goog-api-key, or the Authorization header without its scheme."""
-        named = self.headers.get("x-api-key") or self.headers.get("x-goog-api-key")
-        found = named or self.headers.get("authorization", "")
-        return found.strip().rpartition(" ")[2] or None
+        """The API key: x-api-key, x-goog-api-key, or the Authorization header without its scheme."""
+        api_key = self.headers.get("x-api-key") or self.headers.get("x-goog-api-key")
+        value = api_key or self.headers.get("authorization", "")
+        return value.strip().rpartition(" ")[2] or None
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class Reply:
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def head(self, length: int | None, *, close: bool) -> bytes:
-        """The header block; `length` None announces a body that ends with the connection."""
+        """Return the header block; with `length` None, the body ends with the connection."""
         lines = [f"HTTP/1.1 {self.status} {HTTPStatus(self.status).phrase}"]
         lines += [f"Content-Type: {self.content_type}"]
         lines += [f"{name}: {value}" for name, value in self.headers.items()]
@@ -68,7 +68,7 @@ class Connection:
         self._buffer = bytearray()
 
     async def receive(self) -> Request | None:
-        """The next request."""
+        """Return the next request."""
         while (end := self._buffer.find(b"\r\n\r\n")) < 0:
             if len(self._buffer) > _HEAD_LIMIT:
                 return _cut(self._take(len(self._buffer)), refused=431)
@@ -89,7 +89,7 @@ class Connection:
         return replace(head, body=self._take(length))
 
     async def _fill(self) -> bool:
-        """Read some more; False at the end, however the client left."""
+        """Read more input; return False at the end, however the client disconnected."""
         data = b""
         with contextlib.suppress(OSError):
             data = await self._reader.read(_HEAD_LIMIT)
@@ -102,7 +102,7 @@ class Connection:
         return taken
 
     async def send(self, data: bytes) -> None:
-        """Write and flush. Raises OSError when the client has gone."""
+        """Write and flush; raises OSError when the client has disconnected."""
         self._writer.write(data)
         await self._writer.drain()
 
@@ -112,14 +112,14 @@ class Connection:
             self._writer.write_eof()
 
     async def until_gone(self, limit: float) -> None:
-        """Swallow input until the client closes, for `limit` seconds at most."""
+        """Discard input until the client closes, for at most `limit` seconds."""
         with contextlib.suppress(TimeoutError, OSError):
             async with asyncio.timeout(limit):
                 while await self._reader.read(_HEAD_LIMIT):
                     pass
 
     def reset(self) -> None:
-        """Close with RST: what has not been sent yet is thrown away."""
+        """Close with RST: unsent data is discarded."""
         raw: socket.socket = self._writer.get_extra_info("socket")
         raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self.abort()
@@ -129,20 +129,20 @@ class Connection:
         self._writer.transport.abort()
 
     async def close(self) -> None:
-        """Flush and close. A client that has gone already is no error."""
+        """Flush and close; a client that has already disconnected is not an error."""
         self._writer.close()
         with contextlib.suppress(OSError):
             await self._writer.wait_closed()
 
 
 def _cut(data: bytes, refused: int | None = None) -> Request:
-    """A request without the end of its header block; what can be read of it is kept."""
-    found = _parse(data)
-    return Request(found.method, found.path, found.headers, b"", partial=True, refused=refused, last=True)
+    """Return a request whose header block is incomplete, with what can be parsed of it."""
+    head = _parse(data)
+    return Request(head.method, head.path, head.headers, b"", partial=True, refused=refused, last=True)
 
 
 def _parse(head: bytes) -> Request:
-    """The header block as a request without a body; `refused` when it cannot be served."""
+    """Parse the header block as a request without a body; `refused` is set when it cannot be served."""
     first, *lines = head.decode("latin-1").split("\r\n")
     method, _, rest = first.partition(" ")
     target, _, version = rest.partition(" ")

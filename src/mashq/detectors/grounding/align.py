@@ -1,8 +1,8 @@
-"""One answer sentence laid against the source sentences it comes from.
+"""Alignment of one answer sentence with the source sentences it comes from.
 
-Contract: `align` finds the matching runs of a sentence and a source window and reads the holes between them:
-a hole where both sides hold a fact of one kind is a substituted fact, a negation on one side alone a flipped
-claim, a fact that stands elsewhere in the window a moved one. Linear for windows of bounded length.
+Contract: `align` finds the matching runs of a sentence and a source window and examines the gaps between them:
+a gap where both sides have a fact of the same kind is a substituted fact, a negation on one side only a flipped
+claim, a fact that occurs elsewhere in the window a moved one. Linear for windows of bounded length.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from mashq.detectors.grounding.reading import Token
 
 __all__ = ["NEGATIONS", "Alignment", "align", "doubts"]
 
-_BEFORE, _WINDOW, _HOLE = 40, 160, 8
+_BEFORE, _WINDOW, _GAP = 40, 160, 8
 
 _NEGATIONS_WORDS = """
 not no never nor neither none nobody nothing without isn't aren't wasn't weren't don't doesn't didn't won't
@@ -37,49 +37,49 @@ _DOWN = frozenset(_DOWN_WORDS.split())
 
 
 class Alignment(NamedTuple):
-    """What matches and what the holes hold, as counts of the sentence's tokens."""
+    """What matches and what the gaps contain, as counts of the sentence's tokens."""
 
     matched: int
     runs: int
     longest: int
-    substituted: int  # facts in a hole across from another fact of the kind
-    replaced: int  # plain words in a small hole across from other plain words
-    flipped: int  # negations or opposites on one side of a hole alone
-    moved: int  # unmatched facts that the window has elsewhere
+    substituted: int  # facts in a gap opposite another fact of the same kind
+    replaced: int  # plain words in a small gap opposite other plain words
+    flipped: int  # negations or opposites on one side of a gap only
+    moved: int  # unmatched facts that occur elsewhere in the window
 
 
 def align(source: Source, tokens: Sequence[Token], best: int) -> Alignment:
-    """The tokens of one answer sentence against source sentence `best` and its neighbours."""
+    """Align the tokens of one answer sentence with source sentence `best` and its neighbours."""
     window = _window(source, best)
-    have = {t.key for t in window}
+    window_keys = {t.key for t in window}
     substituted = replaced = flipped = moved = 0
     blocks = _blocks(source, tokens, window)
-    for _, mine, theirs, inner in _holes(blocks, tokens, window):
-        other = {source.fact(t) for t in theirs}
-        for token in mine:
+    for _, answer_side, source_side, enclosed in _gaps(blocks, tokens, window):
+        source_kinds = {source.fact(t) for t in source_side}
+        for token in answer_side:
             kind = source.fact(token)
-            substituted += bool(kind) and kind in other
-            moved += bool(kind) and token.key in have
-            replaced += not kind and token.kind != "function" and "" in other and len(mine) <= _HOLE
-        if inner or mine:
-            flipped += _flips(mine, theirs)
+            substituted += bool(kind) and kind in source_kinds
+            moved += bool(kind) and token.key in window_keys
+            replaced += not kind and token.kind != "function" and "" in source_kinds and len(answer_side) <= _GAP
+        if enclosed or answer_side:
+            flipped += _flips(answer_side, source_side)
     sizes = [size for _, _, size in blocks]
     return Alignment(sum(sizes), len(sizes) - 1, max(sizes), substituted, replaced, flipped, moved)
 
 
 def doubts(source: Source, tokens: Sequence[Token], best: int) -> set[int]:
-    """Positions of the tokens that the aligned source speaks against: substituted facts and added negations."""
-    found: set[int] = set()
+    """Return the positions of tokens the aligned source contradicts: substituted facts and added negations."""
+    positions: set[int] = set()
     if best < 0:
-        return found
+        return positions
     window = _window(source, best)
-    for start, mine, theirs, _ in _holes(_blocks(source, tokens, window), tokens, window):
-        other = {source.fact(t) for t in theirs} - {""}
-        denied = bool({t.key for t in theirs} & NEGATIONS)
-        for i, token in enumerate(mine, start):
-            if source.fact(token) in other or (token.key in NEGATIONS and not denied):
-                found.add(i)
-    return found
+    for start, answer_side, source_side, _ in _gaps(_blocks(source, tokens, window), tokens, window):
+        source_kinds = {source.fact(t) for t in source_side} - {""}
+        denied = bool({t.key for t in source_side} & NEGATIONS)
+        for i, token in enumerate(answer_side, start):
+            if source.fact(token) in source_kinds or (token.key in NEGATIONS and not denied):
+                positions.add(i)
+    return positions
 
 
 def _window(source: Source, best: int) -> list[Token]:
@@ -89,29 +89,29 @@ def _window(source: Source, best: int) -> list[Token]:
 
 
 def _blocks(source: Source, tokens: Sequence[Token], window: Sequence[Token]) -> list[tuple[int, int, int]]:
-    """Matching runs (place in the tokens, place in the window, length), then an empty one at both ends."""
-    # A number whose unit the source does not have matches nothing.
+    """Return matching runs (index in the tokens, index in the window, length), then an empty run at both ends."""
+    # A number with a unit that the source does not have matches nothing.
     keys = [t.key if source.supports(t) else t.key + t.unit for t in tokens]
     matcher = SequenceMatcher(None, keys, [t.key for t in window], autojunk=False)
     return [(block.a, block.b, block.size) for block in matcher.get_matching_blocks()]
 
 
-def _holes(
+def _gaps(
     blocks: list[tuple[int, int, int]], tokens: Sequence[Token], window: Sequence[Token]
 ) -> Iterator[tuple[int, Sequence[Token], Sequence[Token], bool]]:
-    """(start, the answer's side, the source's side if short, whether runs lie on both sides) of each hole."""
+    """Yield (start, answer tokens, source tokens if few, whether runs lie on both sides) for each gap."""
     i = j = 0
     for a, b, size in blocks:
-        mine, theirs = tokens[i:a], window[j:b]
-        inner = i > 0 and size > 0
-        if not inner:  # before the first run and after the last only the nearest words lie across
-            theirs = theirs[-len(mine) - 1 :] if i == 0 else theirs[: len(mine) + 1]
-        yield i, mine, theirs if len(theirs) <= _HOLE else [], inner
+        answer_side, source_side = tokens[i:a], window[j:b]
+        enclosed = i > 0 and size > 0
+        if not enclosed:  # before the first run and after the last, only the nearest words are opposite
+            source_side = source_side[-len(answer_side) - 1 :] if i == 0 else source_side[: len(answer_side) + 1]
+        yield i, answer_side, source_side if len(source_side) <= _GAP else [], enclosed
         i, j = a + size, b + size
 
 
-def _flips(mine: Sequence[Token], theirs: Sequence[Token]) -> int:
-    ours, others = {t.key for t in mine}, {t.key for t in theirs}
-    negated = bool(ours & NEGATIONS) != bool(others & NEGATIONS)
-    turned = bool(ours & _UP and others & _DOWN) or bool(ours & _DOWN and others & _UP)
-    return int(negated) + int(turned)
+def _flips(answer_side: Sequence[Token], source_side: Sequence[Token]) -> int:
+    answer_keys, source_keys = {t.key for t in answer_side}, {t.key for t in source_side}
+    negated = bool(answer_keys & NEGATIONS) != bool(source_keys & NEGATIONS)
+    opposed = bool(answer_keys & _UP and source_keys & _DOWN) or bool(answer_keys & _DOWN and source_keys & _UP)
+    return int(negated) + int(opposed)

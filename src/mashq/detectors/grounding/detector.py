@@ -1,9 +1,9 @@
-"""Grounding: how much of an answer's wording, numbers and names its source supports. No download, no model.
+"""Grounding: the share of an answer's wording, numbers and names that its source supports. No download, no model.
 
-Contract: H is the calibrated chance that the answer is faithful: boosted trees and a straight line over what
-`grounding_features` measures, fitted by `bench/fit_grounding.py`. An answer whose every sentence stands in the
+Contract: H is the calibrated probability that the answer is faithful: boosted trees and a linear model over what
+`features` measures, fitted by `bench/fit_grounding.py`. An answer whose every sentence occurs in the
 source word for word (endings apart) scores at least COPY, any other at most COPY. An answer without a single
-word or number scores 0.0. Of a source that is too long to fit (`windows`) the best windows of the answer's sentences
+word or number scores 0.0. Of a source that is too long (`windows`), only the best windows for the answer's sentences
 are the evidence. Any text is accepted; time is linear in the lengths; equal pairs get equal scores
 in any order and batch.
 """
@@ -25,7 +25,7 @@ from mashq.detectors.grounding.windows import FITS, Windows
 
 __all__ = ["COPY", "Grounding", "evidence", "odds"]
 
-COPY = 0.95  # what a copy scores at least, and anything else at most
+COPY = 0.95  # the lowest score of a copy, and the highest of anything else
 _COPIED = FEATURES.index("copied")
 
 
@@ -54,40 +54,40 @@ class Grounding:
         return scores
 
     def same_scores(self, version: str, sources: Iterable[str]) -> bool:
-        """Whether an earlier version scored answers to these sources just so: 3 had no windows."""
+        """Whether an earlier version gave the same scores for these sources: version 3 had no windows."""
         return version == "3" and all(len(source) <= FITS for source in sources)
 
     def spans(self, pair: Pair) -> list[tuple[int, int]]:
-        """Character spans of the answer that its source speaks against, neighbours merged.
+        """Character spans of the answer that its source contradicts, neighbours merged.
 
-        A word or number the source does not have; a name, number or date that stands where the source has another;
-        a negation that the source does not have there.
+        A word or number the source does not have; a name, number or date in the place of a different one in the
+        source; a negation that the source does not have there.
         """
         source = Source.of(pair.source)
         answer: list[Token] = []
         doubtful: list[bool | None] = []
         for part in sentences(read(pair.answer)):
-            odd = set[int]() if source.copies(part) else doubts(source, part, best_sentence(source, part))
-            # A function word is no evidence by itself: it joins the doubtful words on both of its sides.
+            contradicted = set[int]() if source.copies(part) else doubts(source, part, best_sentence(source, part))
+            # A function word is no evidence by itself: it only joins doubtful words on both sides.
             for i, token in enumerate(part):
-                plain = token.kind == "function"
-                doubtful.append(i in odd or (None if plain else not source.supports(token)))
+                is_function = token.kind == "function"
+                doubtful.append(i in contradicted or (None if is_function else not source.supports(token)))
             answer += part
         return _runs(answer, doubtful)
 
 
 def evidence(source: str, sentence: str) -> tuple[int, int] | None:
-    """Where the sentence of the source stands that holds most of this one; None when none holds any."""
-    there = Source.of(source)
-    best = best_sentence(there, read(sentence))
+    """Return the span of the source sentence that contains most of this one; None when none contains any of it."""
+    indexed = Source.of(source)
+    best = best_sentence(indexed, read(sentence))
     if best < 0:
         return None
-    first, last = there.starts[best], there.starts[best + 1] - 1
-    return there.tokens[first].start, there.tokens[last].end
+    first, last = indexed.starts[best], indexed.starts[best + 1] - 1
+    return indexed.tokens[first].start, indexed.tokens[last].end
 
 
 def odds(source: Source, text: str) -> tuple[float, bool] | None:
-    """Log-odds that an answer is faithful, and whether all of it is copied; None for an answer without words."""
+    """Return the log-odds that an answer is faithful and whether all of it is copied; None without any words."""
     answer = read(text)
     if not answer:
         return None
@@ -96,26 +96,26 @@ def odds(source: Source, text: str) -> tuple[float, bool] | None:
 
 
 def _score(source: Source, text: str) -> float:
-    found = odds(source, text)
-    if found is None:
+    result = odds(source, text)
+    if result is None:
         return 0.0
-    z, copied = found
+    z, copied = result
     h = 1.0 / (1.0 + math.exp(-max(-30.0, min(30.0, z))))
-    if copied:  # ranked among each other above everything else
+    if copied:  # copies rank above everything else
         return COPY + (1.0 - COPY) * h
     return COPY * h
 
 
 def _runs(answer: list[Token], missing: list[bool | None]) -> list[tuple[int, int]]:
-    """From the first to the last missing token of each run in a sentence; None neither starts nor ends one."""
+    """Return the span of each run of missing tokens within a sentence; a None neither starts nor ends a run."""
     spans: list[tuple[int, int]] = []
     sentence = -1  # the sentence of the open run, -1 when none is open
-    for token, gone in zip(answer, missing, strict=True):
-        if gone and token.sentence == sentence:
+    for token, is_missing in zip(answer, missing, strict=True):
+        if is_missing and token.sentence == sentence:
             spans[-1] = (spans[-1][0], token.end)
-        elif gone:
+        elif is_missing:
             spans.append((token.start, token.end))
             sentence = token.sentence
-        elif gone is False:
+        elif is_missing is False:
             sentence = -1
     return spans

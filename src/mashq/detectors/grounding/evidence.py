@@ -1,7 +1,7 @@
-"""A source text as evidence: what it says, in which order, and where.
+"""A source text as evidence: an index of its words, their order and their positions.
 
-Contract: `Source.of` indexes a text once, in linear time; the questions an answer asks of it take time that
-does not grow with the source, but for `copies`, a plain substring search.
+Contract: `Source.of` indexes a text once, in linear time; lookups take time that
+does not grow with the source, except `copies`, a plain substring search.
 """
 
 from __future__ import annotations
@@ -17,30 +17,30 @@ from mashq.detectors.grounding.words import DATES
 __all__ = ["Source"]
 
 _COMMON = 200  # a word in more source sentences than this says nothing about where a claim comes from
-_PLACES = 24  # so many places of a word are looked at when its neighbours are compared
-_PREFIX = 5  # letters that make two words forms of one another, near enough
+_PLACES = 24  # at most this many positions of a word are examined when its neighbours are compared
+_PREFIX = 5  # two words with this many first letters in common count as forms of the same word
 _JOIN = "\x1f"
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What a source text offers as evidence."""
+    """An indexed source text."""
 
     tokens: list[Token] = field(repr=False)
     keys: list[str] = field(repr=False)
     starts: list[int] = field(repr=False)  # the first token of each sentence, and the end of the last
     content: list[str] = field(repr=False)
-    places: dict[str, list[int]] = field(repr=False)  # the sentences that have a key
-    positions: dict[str, list[int]] = field(repr=False)  # where a key stands in `content`
+    places: dict[str, list[int]] = field(repr=False)  # the sentences that contain a key
+    positions: dict[str, list[int]] = field(repr=False)  # the indices of a key in `content`
     held: list[frozenset[str]] = field(repr=False)  # the keys of each sentence
     names: frozenset[str] = field(repr=False)
-    lone: frozenset[str] = field(repr=False)  # names that never stand next to another
+    lone: frozenset[str] = field(repr=False)  # names that never occur next to another name
     quantities: frozenset[tuple[str, str]] = field(repr=False)
     prefixes: frozenset[str] = field(repr=False)
     pairs: frozenset[tuple[str, str]] = field(repr=False)
     triples: frozenset[tuple[str, str, str]] = field(repr=False)
     joined: str = field(repr=False)
-    shape: tuple[float, ...] = ()  # how the source is written, in the order of PASSAGE
+    shape: tuple[float, ...] = ()  # style of the source, in the order of PASSAGE
 
     @classmethod
     def of(cls, text: str) -> Source:
@@ -50,14 +50,14 @@ class Source:
         content = [t.key for t in tokens if t.kind != "function"]
         places: dict[str, list[int]] = {}
         for token in tokens:
-            found = places.setdefault(token.key, [])
-            if not found or found[-1] != token.sentence:
-                found.append(token.sentence)
+            sentence_numbers = places.setdefault(token.key, [])
+            if not sentence_numbers or sentence_numbers[-1] != token.sentence:
+                sentence_numbers.append(token.sentence)
         positions: dict[str, list[int]] = {}
         for i, key in enumerate(content):
-            at = positions.setdefault(key, [])
-            if len(at) < _PLACES:
-                at.append(i)
+            indices = positions.setdefault(key, [])
+            if len(indices) < _PLACES:
+                indices.append(i)
         firsts = [i for i, t in enumerate(tokens) if i == 0 or tokens[i - 1].sentence != t.sentence]
         starts = [*firsts, len(tokens)]
         lone = lone_names(tokens)
@@ -90,16 +90,16 @@ class Source:
         return len(key) >= _PREFIX and key[:_PREFIX] in self.prefixes
 
     def copies(self, tokens: list[Token]) -> bool:
-        """Whether the source has these tokens in a row."""
+        """Whether the source contains these tokens consecutively."""
         return _JOIN.join(["", *(t.key + t.unit for t in tokens), ""]) in self.joined
 
     def weight(self, key: str) -> float:
-        """How much a word says about where it comes from: rare in the source, heavy."""
+        """How strongly a word identifies the sentence it comes from: the rarer in the source, the heavier."""
         sentences = len(self.starts) - 1
         return math.log(1.5 + sentences / (len(self.places[key]) if key in self.places else 0.7))
 
     def fact(self, token: Token) -> str:
-        """The kind of fact a token is: "number", "date", "name" or "" for a plain word."""
+        """Return the kind of fact a token is: "number", "date", "name" or "" for a plain word."""
         if token.kind == "number":
             return "number"
         if token.key in DATES and token.kind != "function":
@@ -107,7 +107,7 @@ class Source:
         return "name" if token.kind == "name" or token.key in self.names else ""
 
     def holders(self, weights: dict[str, float]) -> dict[int, float]:
-        """The weight of these keys that each source sentence holds."""
+        """Return the total weight of these keys in each source sentence that contains any."""
         held: dict[int, float] = {}
         for key, weight in weights.items():
             places = self.places.get(key, ())
@@ -118,15 +118,15 @@ class Source:
 
     def together(self, one: str, other: str) -> bool:
         """Whether some source sentence has both words."""
-        first, second = self.places.get(one, ()), self.places.get(other, ())
-        if len(first) > _COMMON or len(second) > _COMMON:
-            return bool(first and second)
-        return not set(first).isdisjoint(second)
+        first_places, second_places = self.places.get(one, ()), self.places.get(other, ())
+        if len(first_places) > _COMMON or len(second_places) > _COMMON:
+            return bool(first_places and second_places)
+        return not set(first_places).isdisjoint(second_places)
 
     def context(self, key: str, around: dict[str, float], reach: int) -> float:
-        """The most weight of these neighbours that stands within reach of one occurrence of the key."""
+        """Return the greatest weight of these neighbours within `reach` of a single occurrence of the key."""
         best = 0.0
-        for at in self.positions.get(key, ()):
-            near = self.content[max(0, at - reach) : at + reach + 1]
-            best = max(best, sum(weight for word, weight in around.items() if word in near))
+        for position in self.positions.get(key, ()):
+            nearby = self.content[max(0, position - reach) : position + reach + 1]
+            best = max(best, sum(weight for word, weight in around.items() if word in nearby))
         return best

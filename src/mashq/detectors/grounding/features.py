@@ -1,4 +1,4 @@
-"""What the grounding detector measures in an answer.
+"""The features that the grounding detector measures in an answer.
 
 Contract: `features` gives one number for each name in FEATURES, in time linear in the answer. The units are
 counted sentence by sentence and enter as their share of the answer (`_all`) and of its weakest sentence
@@ -23,12 +23,12 @@ __all__ = ["FEATURES", "best_sentence", "features", "sentences"]
 
 UNITS = (
     "word",  # content words the source does not have
-    "form",  # of those, with no word of the same beginning either
-    "heavy",  # missing words, weighed by how rare they are
+    "form",  # of those, words with no source word that begins the same
+    "heavy",  # missing words, weighted by how rare they are
     "pair",  # neighbouring content words that are not neighbours in the source
     "triple",
     "together",  # neighbouring content words that share no source sentence
-    "order",  # neighbours that the source has only the other way round
+    "order",  # neighbours that the source has only in reverse order
     "number",
     "name",
     "date",
@@ -44,7 +44,7 @@ UNITS = (
     "astray",  # facts whose neighbours are not the source's neighbours of that fact
     "usurped",  # facts whose neighbours the source has together, without that fact
     "stray",  # plain words whose neighbours are not the source's neighbours of that word
-    "adrift",  # facts that stand next to other words than in the source
+    "adrift",  # facts that are next to other words than in the source
     "window",  # weight outside the best source sentence and its two neighbours
 )
 COUNTED = ("form", "pair", "number", "name", "substituted", "flipped", "usurped")
@@ -73,7 +73,7 @@ _LINKS = frozenset(_LINKS_WORDS.split())
 
 
 def sentences(tokens: Sequence[Token]) -> list[list[Token]]:
-    """The sentences of an answer, long ones in pieces."""
+    """Return the sentences of an answer, long ones in pieces."""
     pieces: list[list[Token]] = []
     for _, group in groupby(tokens, key=lambda t: t.sentence):
         sentence = list(group)
@@ -82,32 +82,32 @@ def sentences(tokens: Sequence[Token]) -> list[list[Token]]:
 
 
 def features(source: Source, text: str, answer: Sequence[Token]) -> list[float]:
-    """The answer's features in the order of FEATURES. The answer must have at least one token."""
+    """Return the answer's features in the order of FEATURES; the answer must have at least one token."""
     parts = sentences(answer)
-    read = [_sentence(source, part) for part in parts]
+    measured = [_sentence(source, part) for part in parts]
     values: list[float] = []
     counted: list[float] = []
-    for unit, counts in zip(UNITS, zip(*(part[0] for part in read), strict=True), strict=True):
+    for unit, counts in zip(UNITS, zip(*(part[0] for part in measured), strict=True), strict=True):
         missing = sum(m for m, _ in counts)
         total = sum(t for _, t in counts)
         values += [missing / total if total else 0.0, max(m / t if t else 0.0 for m, t in counts)]
         if unit in COUNTED:
             counted.append(math.log1p(missing))
     copied = sum(source.copies(part) for part in parts) / len(parts)
-    ends = [m / t if t else 0.0 for unit in ("pair", "usurped") for m, t in _ends(read, UNITS.index(unit))]
-    best = [place for _, place, _ in read]
+    ends = [m / t if t else 0.0 for unit in ("pair", "usurped") for m, t in _ends(measured, UNITS.index(unit))]
+    best = [place for _, place, _ in measured]
     shape = [*_shape(source, text, answer, best), *ends, *source.shape, *wording(source, text, answer, parts, best)]
-    facts = [fact for _, _, judged in read for fact in judged]
+    facts = [fact for _, _, judged in measured for fact in judged]
     return [*values, *counted, *strays(facts), *shape, copied]
 
 
-def _ends(read: list[tuple[list[Count], int, list[Fact]]], unit: int) -> list[Count]:
-    """A unit's counts in the first and in the last sentence."""
-    return [read[0][0][unit], read[-1][0][unit]]
+def _ends(measured: list[tuple[list[Count], int, list[Fact]]], unit: int) -> list[Count]:
+    """Return a unit's counts in the first and in the last sentence."""
+    return [measured[0][0][unit], measured[-1][0][unit]]
 
 
 def _shape(source: Source, text: str, answer: Sequence[Token], best: list[int]) -> list[float]:
-    """Length, order, style: what says how an answer was written."""
+    """Return features of length, order and style."""
     n, size = len(answer), len(source.keys) + 1
     keys = [t.key for t in answer]
     known = [b for b in best if b >= 0]
@@ -134,32 +134,32 @@ def _shape(source: Source, text: str, answer: Sequence[Token], best: list[int]) 
 
 
 def _sentence(source: Source, tokens: list[Token]) -> tuple[list[Count], int, list[Fact]]:
-    """(missing, total) of one answer sentence in the order of UNITS, and its best source sentence."""
-    # A sentence of function words alone ("It is.") is judged by those.
+    """Return (missing, total) per unit for one answer sentence, its best source sentence, and its facts."""
+    # A sentence of only function words ("It is.") is judged by those.
     content = [t for t in tokens if t.kind != "function"] or tokens
-    found = [source.supports(t) for t in content]
+    supported = [source.supports(t) for t in content]
     facts = [source.fact(t) for t in content]
     weights = {t.key: source.weight(t.key) for t in content}
     held = source.holders(weights)
     best = _best(held)
-    counts, judged = context(source, content, facts, weights, best)
+    counts, rated_facts = context(source, content, facts, weights, best)
     return (
         [
-            *_words(source, content, found, weights),
-            *_order(source, [t.key for t in content], found),
-            *_facts(content, facts, found),
+            *_words(source, content, supported, weights),
+            *_order(source, [t.key for t in content], supported),
+            *_facts(content, facts, supported),
             *_scatter(source, weights, held, best),
             *_aligned(source, tokens, len(content), sum(map(bool, facts)), best),
             *counts,
             _window(source, weights, best),
         ],
         best,
-        judged,
+        rated_facts,
     )
 
 
 def best_sentence(source: Source, tokens: Sequence[Token]) -> int:
-    """The source sentence that holds most of these tokens, -1 when none holds any."""
+    """Return the source sentence that contains most of these tokens, -1 when none contains any."""
     content = [t for t in tokens if t.kind != "function"] or tokens
     return _best(source.holders({t.key: source.weight(t.key) for t in content}))
 
@@ -168,20 +168,20 @@ def _best(held: dict[int, float]) -> int:
     return max(held, key=lambda place: (held[place], -place)) if held else -1
 
 
-def _words(source: Source, content: list[Token], found: list[bool], weights: dict[str, float]) -> list[Count]:
-    gone = [t.key for t, ok in zip(content, found, strict=True) if not ok]
-    heavy = sum(weights[key] for key in gone)
+def _words(source: Source, content: list[Token], supported: list[bool], weights: dict[str, float]) -> list[Count]:
+    missing = [t.key for t, ok in zip(content, supported, strict=True) if not ok]
+    heavy = sum(weights[key] for key in missing)
     n = len(content)
     return [
-        (len(gone), n),
-        (sum(not source.resembles(key) for key in gone), n),
+        (len(missing), n),
+        (sum(not source.resembles(key) for key in missing), n),
         (heavy, sum(weights[t.key] for t in content)),
     ]
 
 
-def _order(source: Source, keys: list[str], found: list[bool]) -> list[Count]:
-    if len(keys) == 1:  # a lone word stands for the pair it cannot form
-        return [(found.count(False), 1), (0, 0), (0, 0), (0, 0)]
+def _order(source: Source, keys: list[str], supported: list[bool]) -> list[Count]:
+    if len(keys) == 1:  # a single word counts as the pair it cannot form
+        return [(supported.count(False), 1), (0, 0), (0, 0), (0, 0)]
     pairs = list(pairwise(keys))
     absent = [pair for pair in pairs if pair not in source.pairs]
     triples = list(zip(keys, keys[1:], keys[2:]))
@@ -193,23 +193,23 @@ def _order(source: Source, keys: list[str], found: list[bool]) -> list[Count]:
     ]
 
 
-def _facts(content: list[Token], facts: list[str], found: list[bool]) -> list[Count]:
+def _facts(content: list[Token], facts: list[str], supported: list[bool]) -> list[Count]:
     """Numbers, names (a run counts once and needs all of its words) and dates."""
-    numbers = [ok for kind, ok in zip(facts, found, strict=True) if kind == "number"]
-    dates = [ok for kind, ok in zip(facts, found, strict=True) if kind == "date"]
-    marks = zip(facts, found, strict=True)
+    numbers = [ok for kind, ok in zip(facts, supported, strict=True) if kind == "number"]
+    dates = [ok for kind, ok in zip(facts, supported, strict=True) if kind == "date"]
+    marks = zip(facts, supported, strict=True)
     names = [all(ok for _, ok in run) for kind, run in groupby(marks, key=lambda mark: mark[0]) if kind == "name"]
     return [(oks.count(False), len(oks)) for oks in (numbers, names, dates)]
 
 
 def _scatter(source: Source, weights: dict[str, float], held: dict[int, float], best: int) -> list[Count]:
-    """Weight outside the source sentence that holds most of it, and outside the best two."""
+    """Return the weight outside the best source sentence, and outside the best two."""
     total = sum(weights.values())
     if best < 0:
         return [(total, total), (total, total)]
-    rest = {key: weight for key, weight in weights.items() if best not in source.places.get(key, ())}
-    left = sum(rest.values())
-    return [(left, total), (left - max(source.holders(rest).values(), default=0.0), total)]
+    outside = {key: weight for key, weight in weights.items() if best not in source.places.get(key, ())}
+    outside_weight = sum(outside.values())
+    return [(outside_weight, total), (outside_weight - max(source.holders(outside).values(), default=0.0), total)]
 
 
 def _window(source: Source, weights: dict[str, float], best: int) -> Count:
@@ -222,13 +222,13 @@ def _aligned(source: Source, tokens: list[Token], words: int, facts: int, best: 
     n = len(tokens)
     if best < 0:
         return [(n, n), (n, n), (n, n), (0, facts), (0, words), (0, 1), (0, facts)]
-    found = align(source, tokens, best)
+    alignment = align(source, tokens, best)
     return [
-        (n - found.matched, n),
-        (found.runs - 1, n),
-        (n - found.longest, n),
-        (found.substituted, facts),
-        (found.replaced, words),
-        (found.flipped, 1),
-        (found.moved, facts),
+        (n - alignment.matched, n),
+        (alignment.runs - 1, n),
+        (n - alignment.longest, n),
+        (alignment.substituted, facts),
+        (alignment.replaced, words),
+        (alignment.flipped, 1),
+        (alignment.moved, facts),
     ]

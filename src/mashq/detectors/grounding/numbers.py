@@ -1,7 +1,7 @@
 """Numbers as values, so that `1,200`, `1200` and `twelve hundred` are the same fact.
 
-Contract: `read` looks at the raw words from position i on and returns the number that starts there, if any,
-with how many raw words it took. Values are canonical strings, never floats, so that any length of digits is
+Contract: `read` examines the raw words from index i on and returns the number that starts there, if any,
+and how many raw words it took. Values are canonical strings, never floats, so that any number of digits is
 safe. A unit is `%` or a currency sign, and empty when the text states none.
 """
 
@@ -37,7 +37,7 @@ _LONGEST_EXACT = 24  # digits; a longer numeral is an identifier and is compared
 
 
 class Raw(NamedTuple):
-    """One word or numeral as written: its place in the text and its normalised form."""
+    """One word or numeral as written: its offsets in the text and its normalised form."""
 
     start: int
     end: int
@@ -53,7 +53,7 @@ class Number(NamedTuple):
 
 
 def read(text: str, raw: Sequence[Raw], i: int) -> Number | None:
-    """The number that starts at raw word i, or None."""
+    """Return the number that starts at raw word i, or None."""
     norm = raw[i].norm
     if norm[0].isdecimal():
         return _numeral(text, raw, i)

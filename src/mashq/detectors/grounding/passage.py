@@ -1,7 +1,7 @@
-"""How a source is written: what makes it easy or hard to retell, whatever the answer.
+"""How a source is written: what makes it easy or hard to summarise, whatever the answer.
 
 Contract: `passage` gives one number for each name in PASSAGE, in time linear in the source. A text that opens in the
-middle of things, calls people by surname alone and is full of names and hedges invites the reteller to fill in.
+middle of things, uses surnames alone and is full of names and hedges invites the summariser to add details.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ __all__ = ["PASSAGE", "SHAPE", "lone_names", "passage"]
 SHAPE = ("source_numbers", "source_names", "source_length", "source_quotes", "source_pronouns", "source_variety")
 PASSAGE = (
     *SHAPE,
-    "source_people",  # different names
+    "source_people",  # distinct names
     "source_lone",  # names that the source never gives in full
     "source_counts",  # numbers
-    "source_once",  # words that stand there once
-    "source_letters",  # letters a word
+    "source_once",  # words that occur once
+    "source_letters",  # letters per word
     "source_opening",  # tokens of the first sentence
     "source_the",  # whether it opens with "the"
     "source_brackets",
@@ -36,16 +36,16 @@ PASSAGE = (
 
 
 def lone_names(tokens: Sequence[Token]) -> frozenset[str]:
-    """Names that never stand next to another name."""
+    """Return the names that never occur next to another name."""
     full: set[str] = set()
-    for one, two in pairwise(tokens):
-        if one.kind == two.kind == "name" and one.sentence == two.sentence and two.start - one.end <= 1:
-            full |= {one.key, two.key}
+    for left, right in pairwise(tokens):
+        if left.kind == right.kind == "name" and left.sentence == right.sentence and right.start - left.end <= 1:
+            full |= {left.key, right.key}
     return frozenset(t.key for t in tokens if t.kind == "name" and t.key not in full and t.key not in DATES)
 
 
 def passage(text: str, tokens: Sequence[Token], lone: frozenset[str]) -> tuple[float, ...]:
-    """The numbers of PASSAGE, in its order."""
+    """Return one number for each name in PASSAGE, in that order."""
     n = len(tokens) or 1
     times = Counter(t.key for t in tokens)
     names = {t.key for t in tokens if t.kind == "name"}

@@ -1,8 +1,8 @@
-"""Text as tokens: words, names and numbers with their places, sentence by sentence.
+"""Text as tokens: words, names and numbers with their offsets, sentence by sentence.
 
 Contract: `read` accepts any string, keeps character offsets of the text as given, takes time linear in its
 length and never raises. Keys are comparable between texts: casefolded NFKC words with light English suffix
-stripping, numbers by value. Scripts written without spaces are read one character a token.
+stripping, numbers by value. Scripts written without spaces give one token per character.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _FUNCTION_WORDS = frozenset(_FUNCTION.split())
 
 
 class Token(NamedTuple):
-    """One word or number: its place, the sentence it is in, its key, and what kind of evidence it is."""
+    """One word or number: its offsets, its sentence, its key, and what kind of evidence it is."""
 
     start: int
     end: int
@@ -41,7 +41,7 @@ class Token(NamedTuple):
 
 
 def read(text: str) -> list[Token]:
-    """All tokens of the text, in order."""
+    """Return all tokens of the text, in order."""
     raw = [Raw(m.start(), m.end(), normal(m.group())) for m in WORD.finditer(text)]
     tokens: list[Token] = []
     sentence, i = 0, 0
@@ -67,7 +67,7 @@ def read(text: str) -> list[Token]:
 
 
 def stem(word: str) -> str:
-    """The word without common English endings; short words stay as they are."""
+    """Return the word without common English endings; short words are unchanged."""
     for ending in ("'s", "s'"):
         word = word.removesuffix(ending)
     if len(word) <= 3 or not word.isascii():
@@ -88,14 +88,14 @@ def stem(word: str) -> str:
 def _breaks(text: str, before: Raw, after: Raw) -> bool:
     """Whether a sentence may end between two neighbouring raw words.
 
-    An abbreviation ("Mr. ", "U.S. ") counts too: the source is cut alike, so nothing is lost, and an answer cut there
-    from a source by a plainer rule still reads as its copy.
+    An abbreviation ("Mr. ", "U.S. ") counts too: the source is split the same way, so nothing is lost, and an answer
+    that a simpler rule cut there from its source still counts as a copy.
     """
     gap = text[before.end : after.start]
     return gap != " " and BREAK.search(gap) is not None
 
 
 def _abbreviated(text: str, before: Raw, after: Raw) -> bool:
-    """Whether the break is more likely an abbreviation's, so that a capital after it marks a name."""
+    """Whether the break probably belongs to an abbreviation, so that a capital after it marks a name."""
     initial = len(before.norm) == 1 and before.norm.isascii()
     return text[before.end : after.start] == ". " and (initial or before.norm in ABBREVIATIONS)

@@ -1,7 +1,7 @@
 """Boosted trees as plain data: `trees.json`, written by `bench/fit_grounding.py --write`.
 
-Contract: `load()` reads the file once; `Trees.score(features)` is a straight line over a few features plus one leaf
-a tree, stretched and shifted to calibrated log-odds. A tree is three lists, node by node: the feature's number (-1
+Contract: `load()` reads the file once; `Trees.score(features)` is a linear model over a few features plus one leaf
+per tree, scaled and shifted to calibrated log-odds. A tree is three lists, node by node: the feature's index (-1
 for a leaf), the threshold (the leaf's value) and the right child; the left child is the next node. A feature <=
 threshold goes left.
 """
@@ -21,7 +21,7 @@ FILE = "trees.json"
 
 
 class Tree(TypedDict):
-    """One tree; the three lists are of one length."""
+    """One tree; the three lists have the same length."""
 
     feature: list[int]
     value: list[float]
@@ -29,7 +29,7 @@ class Tree(TypedDict):
 
 
 class Fitted(TypedDict):
-    """What the file holds."""
+    """The content of the file."""
 
     features: list[str]
     intercept: float
@@ -45,12 +45,12 @@ class Trees:
     features: tuple[str, ...]
     intercept: float
     steepness: float
-    line: tuple[tuple[int, float], ...]  # a feature's number and its weight
+    line: tuple[tuple[int, float], ...]  # a feature's index and its weight
     nodes: tuple[tuple[tuple[int, float, int], ...], ...]
 
     @classmethod
     def of(cls, fitted: Fitted) -> Trees:
-        """From the content of the file."""
+        """Build the model from the content of the file."""
         nodes = tuple(
             tuple(zip(tree["feature"], tree["value"], tree["right"], strict=True)) for tree in fitted["trees"]
         )
@@ -59,20 +59,20 @@ class Trees:
         return cls(tuple(names), fitted["intercept"], fitted["steepness"], line, nodes)
 
     def score(self, values: Sequence[float]) -> float:
-        """Log-odds of being faithful, calibrated."""
+        """Return the calibrated log-odds of being faithful."""
         total = sum(weight * values[feature] for feature, weight in self.line)
         for tree in self.nodes:
             feature, value, right = tree[0]
-            at = 0
+            node = 0
             while feature >= 0:
-                at = at + 1 if values[feature] <= value else right
-                feature, value, right = tree[at]
+                node = node + 1 if values[feature] <= value else right
+                feature, value, right = tree[node]
             total += value
         return self.intercept + self.steepness * total
 
 
 @cache
 def load() -> Trees:
-    """The trees that the package ships."""
+    """Return the trees shipped with the package."""
     text = files("mashq.detectors.grounding").joinpath(FILE).read_text(encoding="utf-8")
     return Trees.of(json.loads(text))

@@ -1,4 +1,4 @@
-"""Word lists of the grounding detector, as keys: each word as written and without its ending."""
+"""Word lists of the grounding detector, as keys: each word as written and stemmed."""
 
 from __future__ import annotations
 

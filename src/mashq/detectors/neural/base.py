@@ -1,11 +1,11 @@
-"""What the neural detectors share: one model, scored in packed batches, tested before it is trusted.
+"""Base of the neural detectors: one model, scored in packed batches, with a self-test before use.
 
-Contract: a `Neural` detector turns pairs into token ids and has a `Model` score those. `score` gives H in the order
-given: texts of like length under a token budget, equal pairs scored once, 0.0 for an answer without a character to
-read, DetectorError for a score that is no number. One object serves all threads. The self-test scores pairs of our
-own: copies must be high, plain contradictions low, and not all the same; a detector that fails it refuses to score.
-With precision `auto` the fastest that the processor is good at is kept if it moves no score of those pairs by more
-than 0.01 from fp32 (`shift` says by how much), else fp32 is.
+Contract: a `Neural` detector turns pairs into token ids and lets a `Model` score them. `score` gives H in the order
+given: texts of similar length are batched under a token budget, equal pairs are scored once, a blank answer gets 0.0,
+and a score that is not finite is a DetectorError. One object serves all threads. The self-test scores built-in pairs:
+copies must score high, plain contradictions low, and not all the same; a detector that fails it will not score. With
+precision `auto`, the fastest precision for the device is used if it moves no score of those pairs by more than 0.01
+from fp32 (`shift` is the largest difference), else fp32.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from mashq.errors import ConfigError, DetectorError
 __all__ = ["BUDGET", "CONTRADICTIONS", "COPIES", "Model", "Neural", "out_of_memory", "run"]
 
 torch: Any = need("torch")
-Part = tuple[Sequence[int], Sequence[Sequence[int]]]  # numbers, and the token ids of the text of each
+Part = tuple[Sequence[int], Sequence[Sequence[int]]]  # indices, and the token ids of the text of each
 
-BUDGET = {"cpu": 1024, "cuda": 65536}  # tokens a batch; on CPUs, what lies between two products stays in the cache
-_PART = 32  # texts made into tokens at a time, while the device scores those before
+BUDGET = {"cpu": 1024, "cuda": 65536}  # tokens per batch; on CPUs, intermediate results stay in the cache
+_PART = 32  # texts tokenised at a time, while the device scores earlier ones
 _MOST_SHIFT = 0.01
 
 _PARK = (
@@ -62,7 +62,7 @@ class Model(Protocol):
 
 
 def out_of_memory(error: BaseException) -> bool:
-    """Whether the device, or the host, had no memory left; gives what is cached back to the device."""
+    """Whether the device or the host ran out of memory; if so, frees the device's cache."""
     full = isinstance(error, torch.OutOfMemoryError) or "can't allocate memory" in str(error)
     if full and torch.cuda.is_available():
         torch.cuda.empty_cache()
@@ -70,17 +70,17 @@ def out_of_memory(error: BaseException) -> bool:
 
 
 def run(model: Model, batches: Batches, parts: Iterable[Part]) -> list[float]:
-    """The score of each text, in the order of the texts' numbers.
+    """Return the score of each text, in the order of the texts' indices.
 
-    The device is read once, at the end: batches follow without a gap, and while it works the next part is made.
+    Results are fetched once, at the end: batches run without a gap, and the next part is prepared meanwhile.
     """
-    done: list[tuple[int, float]] = []
+    numbered: list[tuple[int, float]] = []
     with torch.inference_mode():
-        under_way = [(numbers, _start(model, batches, texts)) for numbers, texts in parts]
-        for numbers, results in under_way:
+        started = [(numbers, _start(model, batches, texts)) for numbers, texts in parts]
+        for numbers, results in started:
             for batch, result in results:
-                done += zip([numbers[i] for i in batch], result.tolist(), strict=True)
-    return [score for _, score in sorted(done)]
+                numbered += zip([numbers[i] for i in batch], result.tolist(), strict=True)
+    return [score for _, score in sorted(numbered)]
 
 
 def _start(model: Model, batches: Batches, texts: Sequence[Sequence[int]]) -> list[tuple[list[int], Any]]:
@@ -111,58 +111,58 @@ class Neural(ABC):
 
     @abstractmethod
     def _scores(self, pairs: list[Pair]) -> list[float]:
-        """The model's scores of distinct pairs with something in each answer."""
+        """Return the model's scores of distinct pairs with non-blank answers."""
 
     def score(self, pairs: Sequence[Pair]) -> list[float]:
         """H of each pair, in the order given."""
         distinct = {(pair.source, pair.answer): pair for pair in pairs if pair.answer.strip()}
         with self._lock:
             scored = dict(zip(distinct, self._scores(list(distinct.values())), strict=True))
-            self._again_in_fp32(scored, distinct)
+            self._rescore_in_fp32(scored, distinct)
         for (_, answer), h in scored.items():
             if not math.isfinite(h):
                 raise DetectorError(f"{self.name} gave {h} for the answer {answer[:60]!r}: the weights are broken.")
         return [scored.get((pair.source, pair.answer), 0.0) for pair in pairs]
 
     def self_test(self) -> list[float]:
-        """The scores of our own pairs, or a DetectorError when they are not what a working model gives."""
+        """Return the scores of the built-in pairs; raises DetectorError if a working model would not give them."""
         scores = self.score([*COPIES, *CONTRADICTIONS])
         high, low = scores[: len(COPIES)], scores[len(COPIES) :]
         if max(scores) - min(scores) < 0.05:
-            why = f"every pair gets about {scores[0]:.2f}"
+            problem = f"every pair gets about {scores[0]:.2f}"
         elif min(high) <= 0.5 or max(low) >= 0.5:
-            why = f"copies get {min(high):.2f} and up, contradictions {max(low):.2f} and down"
+            problem = f"copies get {min(high):.2f} and up, contradictions {max(low):.2f} and down"
         else:
             return scores
         raise DetectorError(
-            f"{self.name} failed its self-test and will not score: {why}; check that the weights are complete."
+            f"{self.name} failed its self-test and will not score: {problem}; check that the weights are complete."
         )
 
     def check(self, pairs: Sequence[Published], tolerance: float = TOLERANCE) -> Report:
-        """Our scores beside published ones."""
+        """Compare our scores with published ones."""
         return compare(self, pairs, tolerance)
 
-    def _again_in_fp32(self, scored: dict[tuple[str, str], float], pairs: dict[tuple[str, str], Pair]) -> None:
-        """What a lower precision could not hold is worked out once more."""
-        lost = [key for key, h in scored.items() if not math.isfinite(h)]
-        if not lost or self.precision == "fp32":
+    def _rescore_in_fp32(self, scored: dict[tuple[str, str], float], pairs: dict[tuple[str, str], Pair]) -> None:
+        """Rescore in fp32 the pairs whose score overflowed in a lower precision."""
+        failed = [key for key, h in scored.items() if not math.isfinite(h)]
+        if not failed or self.precision == "fp32":
             return
         quick_model, self._model = self._model, self._build("fp32", self.device)
         try:
-            scored.update(zip(lost, self._scores([pairs[key] for key in lost]), strict=True))
+            scored.update(zip(failed, self._scores([pairs[key] for key in failed]), strict=True))
         finally:
             self._model = quick_model
 
     def _run(self, tokens: Tokens, texts: Sequence[str]) -> list[float]:
-        """The model's score of each text; the shortest are read first, so that the device has work early."""
+        """Return the score of each text; the shortest are tokenised first, so that the device has work early."""
         order = sorted(range(len(texts)), key=lambda i: len(texts[i]))
-        numbers = [order[at : at + _PART] for at in range(0, len(order), _PART)]
+        chunks = [order[start : start + _PART] for start in range(0, len(order), _PART)]
 
-        def part(some: list[int]) -> Part:
-            return some, tokens.ids(texts[i] for i in some)
+        def part(indices: list[int]) -> Part:
+            return indices, tokens.ids(texts[i] for i in indices)
 
-        with ThreadPoolExecutor(1, "mashq-tokens") as ahead:
-            return run(self._model, self._batches, ahead.map(part, numbers))
+        with ThreadPoolExecutor(1, "mashq-tokens") as executor:
+            return run(self._model, self._batches, executor.map(part, chunks))
 
     def _choose(self, build: Callable[[str, str], Model], precision: str) -> tuple[str, Model]:
         if precision != "auto":

@@ -2,9 +2,9 @@
 
 Contract: `Encoder(tensors, precision, device)` takes the tensors of a T5 encoder under their usual names (`shared`,
 `encoder.block.N...`, gated feed-forward); the input embedding is `shared.weight`. `states(texts)` gives the final
-states, normalised, in fp32: of every token, or of each text's first token alone, in which case the last layer is
-worked out for that token only. The running state stays in fp32 in every precision. Norm weights are folded into
-the product that follows them.
+states, normalised, in fp32: of every token, or of each text's first token only, in which case the last layer is
+computed for that token only. The running state stays in fp32 in every precision. Norm weights are folded into
+the matrix product that follows them.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from mashq.errors import DetectorError
 __all__ = ["Encoder", "Packed", "distances", "gate_scale", "steps"]
 
 torch: Any = need("torch")
-_ROWS = 512  # through the feed-forward at a time on a CPU: what lies between its products stays in the cache
-_FAR = 128  # T5's relative_attention_max_distance: beyond it every distance is one bucket
+_ROWS = 512  # per feed-forward pass on a CPU: intermediate results stay in the cache
+_FAR = 128  # T5's relative_attention_max_distance: all larger distances share one bucket
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class _Block:
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """Texts one after another: the row each starts at, as numbers and on the device."""
+    """Concatenated texts: the row each starts at, on the host and on the device."""
 
     starts: list[int]
     device_starts: Any
@@ -83,7 +83,7 @@ class Encoder:
         self.final = _get(tensors, "encoder.final_layer_norm.weight").to(device, torch.float32)
 
     def states(self, texts: Sequence[Sequence[int]], first: bool) -> tuple[Any, Packed]:
-        """The final states of every token, or of each text's first token, and how the texts are packed."""
+        """Return the final states of every token, or of each text's first token, and how the texts are packed."""
         packed = Packed.of([len(text) for text in texts], self.device)
         ids = _send(array("i", chain.from_iterable(texts)), self.device)
         state = torch.nn.functional.embedding(ids, self.embedding)
@@ -91,17 +91,17 @@ class Encoder:
         change = None
         for block in self.blocks[:-1] if first else self.blocks:
             q, k, v = self._qkv(block, state, change)
-            state, change = self._rest(block, state, self.attend(q, k, v, bias, packed, packed))
+            state, change = self._finish_block(block, state, self.attend(q, k, v, bias, packed, packed))
         if first:
             q, k, v = self._qkv(self.blocks[-1], state, change)
-            heads_of = packed.device_starts[:-1].long()
+            first_rows = packed.device_starts[:-1].long()
             alone = Packed.of([1] * len(texts), self.device)
-            mixed = self.attend(q[heads_of], k, v, bias, alone, packed)
-            state, change = self._rest(self.blocks[-1], state[heads_of], mixed)
+            mixed = self.attend(q[first_rows], k, v, bias, alone, packed)
+            state, change = self._finish_block(self.blocks[-1], state[first_rows], mixed)
         return self.ops.add_norm(state, change, torch.float32).mul_(self.final), packed
 
     def attend(self, q: Any, k: Any, v: Any, bias: Any, queries: Packed, keys: Packed) -> Any:
-        """Attention of each text's queries to its own keys."""
+        """Compute the attention of each text's queries to its own keys."""
         if self.ops is t5_plain:
             return t5_plain.attend(q, k, v, bias, (queries.starts, keys.starts), self.heads)
         return self.ops.attend(
@@ -111,14 +111,14 @@ class Encoder:
     def _qkv(self, block: _Block, state: Any, change: Any) -> Any:
         return block.qkv(self.ops.add_norm(state, change, self.kind)).to(self.mixing).chunk(3, dim=1)
 
-    def _rest(self, block: _Block, state: Any, mixed: Any) -> tuple[Any, Any]:
+    def _finish_block(self, block: _Block, state: Any, mixed: Any) -> tuple[Any, Any]:
         rows = self.ops.add_norm(state, block.out(mixed), self.kind)
         parts = [block.narrow(self.ops.gate(block.wide(part), self.scale)) for part in rows.split(self.rows)]
         return state, parts[0] if len(parts) == 1 else torch.cat(parts)
 
-    def _block(self, tensors: Mapping[str, Any], at: str, precision: str) -> _Block:
+    def _block(self, tensors: Mapping[str, Any], prefix: str, precision: str) -> _Block:
         def weight(name: str) -> Any:
-            return _get(tensors, f"{at}.{name}.weight").to(self.device, torch.float32)
+            return _get(tensors, f"{prefix}.{name}.weight").to(self.device, torch.float32)
 
         qkv = torch.cat([weight(f"0.SelfAttention.{name}") for name in "qkv"]) * weight("0.layer_norm")
         wide = torch.cat([weight(f"1.DenseReluDense.wi_{n}") for n in (0, 1)]) * weight("1.layer_norm")
@@ -131,12 +131,12 @@ class Encoder:
 
 
 def gate_scale(precision: str) -> float:
-    """T5's gated values can pass fp16's 65,504: there they are kept smaller, and the product after them makes up."""
+    """Return the scale of gated values: T5's can exceed fp16's 65,504, so the next product undoes a smaller scale."""
     return 1 / 64 if precision == "fp16" else 1.0
 
 
 def steps(precision: str, device: str, size: int) -> Any:
-    """What lies between the products: fused on CUDA in 16 bits for heads of 16, 32, 64 or 128, else plain."""
+    """Return the module of the steps between products: fused on CUDA in 16 bits for these head sizes, else plain."""
     if (
         device.startswith("cuda")
         and precision in ("bf16", "fp16")
@@ -150,7 +150,7 @@ def steps(precision: str, device: str, size: int) -> Any:
 
 
 def distances(buckets: Any) -> Any:
-    """From T5's bias by bucket (buckets x heads) to the bias by distance, -far..far (heads x 2 far + 1)."""
+    """Convert T5's bias by bucket (buckets x heads) to the bias by distance, -far..far (heads x 2 far + 1)."""
     half = int(buckets.shape[0]) // 2
     exact = half // 2
 
@@ -165,9 +165,9 @@ def distances(buckets: Any) -> Any:
 
 
 def _send(numbers: array[int], device: str) -> Any:
-    """To the device, without waiting for the work under way there."""
-    whole = torch.frombuffer(numbers, dtype=torch.int32)
-    return whole.pin_memory().to(device, non_blocking=True) if device.startswith("cuda") else whole
+    """Copy to the device without waiting for its current work."""
+    tensor = torch.frombuffer(numbers, dtype=torch.int32)
+    return tensor.pin_memory().to(device, non_blocking=True) if device.startswith("cuda") else tensor
 
 
 def _get(tensors: Mapping[str, Any], name: str) -> Any:

@@ -1,4 +1,4 @@
-"""HHEM-2.1-Open, read from its published weights; its published code is not run.
+"""HHEM-2.1-Open, from its published weights; its published code is not run.
 
 Contract: H = softmax(logits of the first token)[1] of a T5 encoder over the prompt below, nothing cut off. Weights
 come from the hub at the pinned revision or from a local folder (`hhem:PATH`) with model.safetensors and, to work
@@ -20,7 +20,7 @@ TOKENIZER = "google/flan-t5-base"
 
 
 def prompt(pair: Pair) -> str:
-    """What the model was trained to read. Its first token is <pad>, whose state carries the verdict."""
+    """Return the prompt the model was trained on. Its first token is <pad>, whose state carries the verdict."""
     return (
         "<pad> Determine if the hypothesis is true given the premise?\n\n"
         f"Premise: {pair.source}\n\nHypothesis: {pair.answer}"
@@ -28,7 +28,7 @@ def prompt(pair: Pair) -> str:
 
 
 class Hhem(Neural):
-    """The detector of the paper."""
+    """The detector used in the paper."""
 
     name = "hhem"
 
@@ -37,12 +37,12 @@ class Hhem(Neural):
     ) -> None:
         files = Files.find(self.name, where, REVISION if where == HUB else None)
         tensors, digest = files.tensors()
-        own = files.folder is not None and (files.folder / "tokenizer.json").is_file()
-        words = files if own else Files(self.name, None, TOKENIZER)
+        has_tokenizer = files.folder is not None and (files.folder / "tokenizer.json").is_file()
+        tokenizer_files = files if has_tokenizer else Files(self.name, None, TOKENIZER)
         rows = next((int(t.shape[0]) for name, t in tensors.items() if name.endswith("shared.weight")), 0)
-        self._tokens = Tokens(words.path("tokenizer.json"), self.name, rows)
+        self._tokens = Tokens(tokenizer_files.path("tokenizer.json"), self.name, rows)
         super().__init__(
-            lambda kind, at: Classifier(tensors, kind, at),
+            lambda kind, target: Classifier(tensors, kind, target),
             f"2.1-{digest}", device=device, precision=precision, self_test=self_test,
         )  # fmt: skip
 

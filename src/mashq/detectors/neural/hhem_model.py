@@ -19,7 +19,7 @@ torch: Any = need("torch")
 
 
 class Classifier:
-    """Token ids in, the chance of 'supported' out."""
+    """Maps token ids to the probability of 'supported'."""
 
     device: str
     precision: str
@@ -29,15 +29,15 @@ class Classifier:
 
     def __init__(self, tensors: Mapping[str, Any], precision: str, device: str) -> None:
         self.device, self.precision = device, precision
-        plain = {name.removeprefix("t5.").removeprefix("transformer."): tensor for name, tensor in tensors.items()}
-        if "classifier.weight" not in plain or "classifier.bias" not in plain:
+        by_name = {name.removeprefix("t5.").removeprefix("transformer."): tensor for name, tensor in tensors.items()}
+        if "classifier.weight" not in by_name or "classifier.bias" not in by_name:
             raise DetectorError("the weights have no t5.classifier: they are not those of HHEM-2.1-Open.")
-        self.encoder = Encoder(plain, precision, device)
-        self.weight = plain["classifier.weight"].to(device, torch.float32)
-        self.bias = plain["classifier.bias"].to(device, torch.float32)
+        self.encoder = Encoder(by_name, precision, device)
+        self.weight = by_name["classifier.weight"].to(device, torch.float32)
+        self.bias = by_name["classifier.bias"].to(device, torch.float32)
 
     def scores(self, texts: Sequence[Sequence[int]]) -> Any:
-        """One score a text."""
+        """Return one score per text."""
         states, _ = self.encoder.states(texts, first=True)
         logits = torch.nn.functional.linear(states, self.weight, self.bias)
         return torch.softmax(logits, dim=1)[:, 1]

@@ -1,8 +1,8 @@
 """MiniCheck's model: a T5 encoder and one step of its decoder.
 
-Contract: `FirstStep(tensors, precision, device).scores(texts)` is the chance of token 209 against token 3 as the
-first word the decoder would say. With one decoder token, self-attention is its value vector and cross-attention
-has one query a text.
+Contract: `FirstStep(tensors, precision, device).scores(texts)` is the probability of token 209 against token 3 as the
+first token the decoder would output. With one decoder token, self-attention is its value vector and cross-attention
+has one query per text.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class _Block:
 
 
 class FirstStep:
-    """Token ids in, the chance of 'supported' out."""
+    """Maps token ids to the probability of 'supported'."""
 
     device: str
     precision: str
@@ -56,7 +56,7 @@ class FirstStep:
         self.head = (head * tensors["decoder.final_layer_norm.weight"]).to(device, torch.float32)
 
     def scores(self, texts: Sequence[Sequence[int]]) -> Any:
-        """One score a text."""
+        """Return one score per text."""
         add_norm, gate, kind = self.encoder.ops.add_norm, self.encoder.ops.gate, self.encoder.kind
         states, packed = self.encoder.states(texts, first=False)
         states = states.to(kind)
@@ -72,9 +72,9 @@ class FirstStep:
         logits = torch.nn.functional.linear(add_norm(state, change, torch.float32), self.head)
         return torch.softmax(logits, dim=1)[:, 1]
 
-    def _block(self, tensors: Mapping[str, Any], at: str, precision: str) -> _Block:
+    def _block(self, tensors: Mapping[str, Any], prefix: str, precision: str) -> _Block:
         def weight(name: str) -> Any:
-            return tensors[f"{at}.{name}.weight"].to(self.device, torch.float32)
+            return tensors[f"{prefix}.{name}.weight"].to(self.device, torch.float32)
 
         kv = torch.cat([weight("1.EncDecAttention.k"), weight("1.EncDecAttention.v")])
         wide = torch.cat([weight(f"2.DenseReluDense.wi_{n}") for n in (0, 1)]) * weight("2.layer_norm")

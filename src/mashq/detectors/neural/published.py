@@ -1,7 +1,7 @@
-"""Scores a detector's authors published, and ours beside them.
+"""Scores that a detector's authors published, compared with ours.
 
-Contract: a file of published scores is a JSON list of [source, answer, score]. `compare` scores the pairs and says
-how far apart the two are; a detector agrees when no pair differs by more than the tolerance.
+Contract: a file of published scores is a JSON list of [source, answer, score]. `compare` scores the pairs and reports
+the differences; a detector agrees when no pair differs by more than the tolerance.
 """
 
 from __future__ import annotations
@@ -56,19 +56,19 @@ class Report:
 
 
 def compare(detector: Detector, pairs: Sequence[Published], tolerance: float = TOLERANCE) -> Report:
-    """The detector's scores beside the published ones."""
+    """Compare the detector's scores with the published ones."""
     scores = detector.score([Pair(source, answer) for source, answer, _ in pairs])
     rows = tuple(Row(*pair, h) for pair, h in zip(pairs, scores, strict=True))
     return Report(detector.name, detector.version, tolerance, rows)
 
 
 def read(path: Path) -> list[Published]:
-    """The published pairs of a file."""
+    """Read the published pairs from a file."""
     try:
-        found: Any = json.loads(path.read_text(encoding="utf-8"))
+        document: Any = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise DataError(f"{path} is not JSON ({error}): give a list of [source, answer, score].") from error
-    rows = cast("list[Any]", found) if isinstance(found, list) else []
+    rows = cast("list[Any]", document) if isinstance(document, list) else []
     if not rows:
         raise DataError(f"{path} has no pairs: give a JSON list of [source, answer, score].")
     return [_row(path, number, row) for number, row in enumerate(rows, 1)]

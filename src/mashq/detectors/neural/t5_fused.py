@@ -1,8 +1,8 @@
 """The steps of a packed T5 encoder as fused kernels for CUDA devices, in Triton, which comes with torch there.
 
 Contract: the same functions as `t5_plain`, for bf16 and fp16 rows. Attention never writes its weights to memory: a
-block of queries walks over the keys of its own text only. Beyond `far` positions the bias is one number a head, so
-most of a long text needs no look-up.
+block of queries iterates over the keys of its own text only. Beyond `far` positions the bias is one number per head,
+so most of a long text needs no lookup.
 """
 
 # pyright: basic
@@ -28,9 +28,9 @@ _TILE: Any = torch.float16  # a bias is a small number: eleven bits of it are en
 
 
 def widened(table: Any, longest: int) -> Any:
-    """What `attend` takes as bias: one tile for each way a block of keys can lie within reach of a block of queries.
+    """Return the bias for `attend`: one tile per offset of a block of keys within reach of a block of queries.
 
-    Tiles (heads x offsets x rows x columns) are read in order, where the table would be picked from at random.
+    Tiles (heads x offsets x rows x columns) are read sequentially; the table would be read at random.
     """
     far = table.shape[1] // 2
     offsets = torch.arange(-far, _ROWS + far, _COLUMNS, device=table.device)
@@ -56,7 +56,7 @@ def attend(q: Any, k: Any, v: Any, bias: Any, starts: tuple[Any, Any, int], head
 
 
 def add_norm(state: Any, change: Any, kind: Any, epsilon: float = _EPSILON) -> Any:
-    """Adds the change to the running state in place; gives the state over its root mean square."""
+    """Add the change to the running state in place; return the state divided by its root mean square."""
     rows, width = state.shape
     out = torch.empty((rows, width), dtype=kind, device=state.device)
     block = triton.next_power_of_2(width)

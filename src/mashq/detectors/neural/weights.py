@@ -1,8 +1,8 @@
-"""Finding and reading a model's files: a local folder, or a hub id at a pinned revision. No code is ever fetched.
+"""Finding and reading a model's files: a local folder, or a hub id at a pinned revision. No code is ever downloaded.
 
-Contract: `Files.find` takes a folder as it is and anything else as a hub id. `tensors` reads safetensors (one file or
+Contract: `Files.find` uses a folder as it is and anything else as a hub id. `tensors` reads safetensors (one file or
 shards), or a PyTorch file as plain tensors. `Tokens` turns texts into ids with the folder's tokenizer.json, whole:
-nothing is cut off and nothing is padded. What is missing is said in one sentence.
+nothing is truncated or padded. An error names what is missing in one sentence.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _WEIGHTS = ("model.safetensors", "model.safetensors.index.json", "pytorch_model.
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """Where a model's files are: a folder, or a hub id and its revision."""
+    """The location of a model's files: a folder, or a hub id and its revision."""
 
     who: str
     folder: Path | None
@@ -36,7 +36,7 @@ class Files:
 
     @classmethod
     def find(cls, who: str, where: str, revision: str | None = None) -> Files:
-        """The folder of that path, or the hub's model of that id."""
+        """Return the folder at that path, or the hub's model with that id."""
         folder = Path(where).expanduser()
         if os.path.isdir(folder):
             return cls(who, folder)
@@ -45,7 +45,7 @@ class Files:
         return cls(who, None, where, revision)
 
     def path(self, *names: str) -> Path:
-        """The first of these files that there is."""
+        """Return the path of the first of these files that exists."""
         if self.folder is not None:
             for name in names:
                 if os.path.isfile(self.folder / name):
@@ -54,33 +54,33 @@ class Files:
         return self._fetch(names)
 
     def tensors(self) -> tuple[dict[str, Any], str]:
-        """The weights by name, and the first digits of their SHA-256."""
+        """Return the weights by name, and the first digits of their SHA-256."""
         first = self.path(*_WEIGHTS)
         shards = [first]
         if first.suffix == ".json":
             names: dict[str, str] = json.loads(first.read_text(encoding="utf-8"))["weight_map"]
             shards = [self.path(name) for name in sorted(set(names.values()))]
-        found: dict[str, Any] = {}
+        tensors: dict[str, Any] = {}
         for shard in shards:
-            found.update(_read(shard, self.who))
-        return found, _digest(shards)
+            tensors.update(_read(shard, self.who))
+        return tensors, _digest(shards)
 
     def _fetch(self, names: tuple[str, ...]) -> Path:
         hub = need("huggingface_hub", self.who)
-        why = ""
+        reason = ""
         for name in names:
             try:
                 return Path(hub.hf_hub_download(self.hub, name, revision=self.revision))
             except Exception as error:  # noqa: BLE001 - the hub's client raises its own, its HTTP library's and OSError
-                why = f"{type(error).__name__}: {error}".splitlines()[0]
+                reason = f"{type(error).__name__}: {error}".splitlines()[0]
         raise ConfigError(
-            f"{self.who}: {names[0]} of {self.hub} is neither stored here nor to be had ({why[:200]}); "
+            f"{self.who}: {names[0]} of {self.hub} is neither stored here nor to be had ({reason[:200]}); "
             f"with the files in a folder, use '{self.who}:FOLDER'."
         )
 
 
 class Tokens:
-    """Texts to token ids, and the pieces a text is made of."""
+    """Tokenises texts into ids and character offsets."""
 
     def __init__(self, path: Path, who: str, rows: int) -> None:
         try:
@@ -100,16 +100,16 @@ class Tokens:
             )
 
     def ids(self, texts: Iterable[str]) -> list[list[int]]:
-        """The ids of each text, with the model's end token."""
+        """Return the ids of each text, with the model's end token."""
         return [encoded.ids for encoded in self._tokenizer.encode_batch_fast([clean(text) for text in texts])]
 
     def offsets(self, text: str) -> list[tuple[int, int]]:
-        """Where each token of a clean text starts and ends."""
+        """Return where each token of a clean text starts and ends."""
         return self._tokenizer.encode(text, add_special_tokens=False).offsets
 
 
 def clean(text: str) -> str:
-    """The text with what cannot be written as UTF-8 (half of a surrogate pair) replaced."""
+    """Replace what cannot be encoded as UTF-8 (half of a surrogate pair)."""
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
@@ -125,8 +125,8 @@ def _read(path: Path, who: str) -> dict[str, Any]:
 
 
 def _digest(paths: list[Path]) -> str:
-    whole = hashlib.sha256()
+    digest = hashlib.sha256()
     for path in paths:
         with path.open("rb") as file:
-            whole.update(hashlib.file_digest(file, "sha256").digest())
-    return whole.hexdigest()[:12]
+            digest.update(hashlib.file_digest(file, "sha256").digest())
+    return digest.hexdigest()[:12]

@@ -1,1 +1,1 @@
-"""The reader of meaning: the embedded model with a small adapter, beside grounding's features."""
+"""The `reader` detector: the embedded model with a small adapter, combined with grounding's features."""

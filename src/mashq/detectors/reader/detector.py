@@ -1,12 +1,12 @@
-"""The reader: the embedded model, taught to read an answer against its source, beside grounding's features.
+"""The reader: the embedded model, trained to compare an answer with its source, combined with grounding's features.
 
-Contract: H is the calibrated chance that the answer is faithful: a straight line over grounding's log-odds and
+Contract: H is the calibrated probability that the answer is faithful: a linear model over grounding's log-odds and
 three measures of a 135M model with a small adapter (`adapter`). An answer copied word for word scores at least
-COPY; one without a word 0.0. On the processor a source is read once, alone, and each answer on top of it,
+COPY; one without a word 0.0. On the CPU a source is read once, alone, and each answer after it,
 alone: equal pairs get equal scores whatever else is scored, and a further answer on a source costs its own
-tokens only. The last sources are remembered between calls, KEPT tokens of them. Of a source the first LONGEST
-tokens are read by the model (grounding's part reads all of it), of an answer the first LONGEST_ANSWER. Without
-the weights it refuses. Where torch sees a GPU it is used; `reader:cpu` and `reader:cuda` say which.
+tokens only. The last sources are cached between calls, up to KEPT tokens. The model reads the first LONGEST tokens
+of a source (grounding's part reads all of it) and the first LONGEST_ANSWER of an answer. Without the
+weights it raises a ConfigError. A GPU that torch sees is used; `reader:cpu` and `reader:cuda` choose explicitly.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from mashq.gateway.backends import weights
 __all__ = ["KEPT", "LONGEST", "LONGEST_ANSWER", "Reader"]
 
 LONGEST, LONGEST_ANSWER = 1400, 1400  # tokens
-KEPT = 8192  # tokens of sources that are remembered, 46 KB each
+KEPT = 8192  # tokens of sources that are cached, 46 KB each
 DOUBTFUL = 0.5
 _MOST_SHIFT = 0.01
 _PARK = (
@@ -50,30 +50,30 @@ _PROBES = (
 
 
 class Way(Protocol):
-    """How pairs in token ids are measured."""
+    """A backend that measures pairs of token ids."""
 
     def measures(self, pairs: Sequence[Ids]) -> list[Measures]: ...
 
 
 class Processor:
-    """On the processor: the source alone, then each answer alone.
+    """The CPU backend: reads the source alone, then each answer alone.
 
-    On one thread: sums are the same on any number of cores, and threads that wait for a core which the model that
-    plays has taken are several times slower than one.
+    It uses one thread: sums are the same on any number of cores, and threads that wait for a core which the playing
+    model occupies are several times slower than one.
     """
 
     def __init__(self, file: Gguf, adapter: Adapter) -> None:
         self._model, self._adapter = Model(file, adapter.changed), adapter
         self._kept: OrderedDict[tuple[int, ...], Memory] = OrderedDict()
         self._threads = need("threadpoolctl", "reader", "local").ThreadpoolController()
-        self.read = 0  # tokens of sources so far
+        self.read = 0  # tokens of sources read so far
 
     def measures(self, pairs: Sequence[Ids]) -> list[Measures]:
-        """Of each pair, in the order given."""
+        """Return the measures of each pair, in the order given."""
         return [self._adapter.measures(self._states(*pair)) for pair in pairs]
 
     def doubts(self, pair: Ids) -> list[float]:
-        """The doubt about each token of the answer."""
+        """Return the doubt about each token of the answer."""
         return self._adapter.doubts(self._states(*pair)).tolist()
 
     def _states(self, source: Sequence[int], answer: Sequence[int]) -> Any:
@@ -118,45 +118,45 @@ class Reader:
         by_source = sorted(range(len(pairs)), key=lambda i: pairs[i].source)
         for text, group in groupby(by_source, key=lambda i: pairs[i].source):
             source = Source.of(text)
-            told = ((i, odds(source, pairs[i].answer)) for i in group)
-            judged += [(i, *found) for i, found in told if found is not None]
+            results = ((i, odds(source, pairs[i].answer)) for i in group)
+            judged += [(i, *result) for i, result in results if result is not None]
         with self._lock:
-            read = self._measured([pairs[i] for i, _, _ in judged])
-        for (i, z, copied), measures in zip(judged, read, strict=True):
+            measured = self._measured([pairs[i] for i, _, _ in judged])
+        for (i, z, copied), measures in zip(judged, measured, strict=True):
             h = self._adapter.line.h(z, measures)
             scores[i] = COPY + (1.0 - COPY) * h if copied else h
         return scores
 
     def spans(self, pair: Pair) -> list[tuple[int, int]]:
-        """Character spans of the answer's words that are in doubt, neighbours merged."""
+        """Return the character spans of the answer's doubtful words, neighbours merged."""
         if not pair.answer.strip():
             return []
         ids = self._ids(pair)
         with self._lock:
             doubts = self._on_processor().doubts(ids)
         answer = _clean(pair.answer)
-        found: list[tuple[int, int]] = []
+        merged: list[tuple[int, int]] = []
         for (_, start, end), doubt in zip(self._tokens.offsets(answer), doubts):
             if doubt < DOUBTFUL or not answer[start:end].strip():
                 continue
             start, end = _whole(answer, start, end)
-            if found and not answer[found[-1][1] : start].strip():
-                found[-1] = (found[-1][0], max(end, found[-1][1]))
+            if merged and not answer[merged[-1][1] : start].strip():
+                merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
             else:
-                found.append((start, end))
-        return found
+                merged.append((start, end))
+        return merged
 
     def _measured(self, pairs: Sequence[Pair]) -> list[Measures]:
-        """Each distinct pair once."""
+        """Measure each distinct pair once."""
         distinct = list(dict.fromkeys((pair.source, pair.answer) for pair in pairs))
-        known: dict[str, list[int]] = {}
+        source_ids: dict[str, list[int]] = {}
         ids: list[Ids] = []
         for source, answer in distinct:
-            if source not in known:
-                known[source] = self._source(source)
-            ids.append((known[source], self._answer(answer)))
-        found = dict(zip(distinct, self._way.measures(ids), strict=True))
-        return [found[pair.source, pair.answer] for pair in pairs]
+            if source not in source_ids:
+                source_ids[source] = self._source(source)
+            ids.append((source_ids[source], self._answer(answer)))
+        measures = dict(zip(distinct, self._way.measures(ids), strict=True))
+        return [measures[pair.source, pair.answer] for pair in pairs]
 
     def _ids(self, pair: Pair) -> Ids:
         return self._source(pair.source), self._answer(pair.answer)
@@ -173,7 +173,7 @@ class Reader:
         return self._processor
 
     def _choose(self, device: str) -> tuple[Way, str]:
-        """A GPU where there is one, in the quickest kind of number whose scores are those of fp32."""
+        """Choose a GPU if there is one, in the fastest precision whose scores agree with fp32."""
         if device == "cpu" or (device == "auto" and importlib.util.find_spec("torch") is None):
             return self._on_processor(), "fp32"
         torch: Any = need("torch", self.name)
@@ -186,16 +186,16 @@ class Reader:
         )
 
     def probes(self) -> list[Ids]:
-        """Pairs of our own, to compare kinds of numbers on."""
+        """Return built-in pairs for comparing precisions."""
         return [self._ids(Pair(_PARK, answer)) for answer in _PROBES]
 
     def shift(self, one: Measures, other: Measures) -> float:
-        """How far apart two readings put H, grounding being undecided."""
+        """Return how far H differs between two measures, with grounding's log-odds at 0."""
         return abs(self._adapter.line.h(0.0, one) - self._adapter.line.h(0.0, other))
 
 
 def chosen(ways: dict[str, Way], reader: Reader) -> tuple[Way, str]:
-    """The first way whose scores of our own pairs are within 0.01 of the last's, which is exact."""
+    """Return the first backend whose scores of the built-in pairs are within 0.01 of the last, exact one's."""
     pairs = reader.probes()
     exact = [*ways.values()][-1].measures(pairs)
     for kind, way in ways.items():
@@ -205,12 +205,12 @@ def chosen(ways: dict[str, Way], reader: Reader) -> tuple[Way, str]:
 
 
 def _clean(text: str) -> str:
-    """The text with what cannot be written as UTF-8 (half of a surrogate pair) replaced, length unchanged."""
+    """Replace what cannot be encoded as UTF-8 (half of a surrogate pair), keeping the length."""
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def _whole(text: str, start: int, end: int) -> tuple[int, int]:
-    """The span without the space before it, widened to whole words."""
+    """Return the span without the space before it, widened to whole words."""
     while text[start].isspace():
         start += 1
     if text[start].isalnum():

@@ -1,8 +1,8 @@
-"""Reading a GGUF file: its settings, its vocabulary and its tensors as plain numbers.
+"""Reading a GGUF file: its settings, its vocabulary and its tensors as float32.
 
 Contract: `Gguf(path)` reads the header and maps the rest; `tensor(name)` gives one tensor as float32, rows of
 the input's width, and `rows(name, numbers)` some of its rows alone. The kinds F32, F16, Q4_1 and Q8_0 are
-known. A file that is none, is cut short or holds another kind is a `DetectorError`.
+supported. A file that is not GGUF, is cut short or contains another kind is a `DetectorError`.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ _BLOCK = 32  # numbers that share a scale
 
 
 def _q4_1(raw: Bytes) -> Floats:
-    """Blocks of a scale, a least value and 32 numbers of four bits: low halves first, then high ones."""
-    ends = raw[:, :4].copy().view(np.float16).astype(np.float32)
+    """Decode blocks of a scale, a minimum and 32 four-bit numbers: low halves first, then high ones."""
+    scales = raw[:, :4].copy().view(np.float16).astype(np.float32)
     low, high = raw[:, 4:] & 15, raw[:, 4:] >> 4
-    return np.concatenate([low, high], axis=1).astype(np.float32) * ends[:, :1] + ends[:, 1:]
+    return np.concatenate([low, high], axis=1).astype(np.float32) * scales[:, :1] + scales[:, 1:]
 
 
 def _q8_0(raw: Bytes) -> Floats:
-    """Blocks of a scale and 32 signed bytes."""
+    """Decode blocks of a scale and 32 signed bytes."""
     return raw[:, 2:].copy().view(np.int8).astype(np.float32) * raw[:, :2].copy().view(np.float16).astype(np.float32)
 
 
@@ -52,7 +52,7 @@ def _f16(raw: Bytes) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """How many bytes hold how many numbers, and how they are read."""
+    """Bytes per block, numbers per block, and the function that decodes blocks."""
 
     size: int
     numbers: int
@@ -70,7 +70,7 @@ class _Tensor:
 
 
 class _Reader:
-    """A place in the file, moved on by every read."""
+    """A position in the file, advanced by every read."""
 
     def __init__(self, data: mmap.mmap, at: int = 0) -> None:
         self.data, self.at = data, at
@@ -106,55 +106,55 @@ class Gguf:
         except (OSError, ValueError, KeyError, struct.error) as error:
             raise DetectorError(f"{path} is no GGUF file that can be read ({error}).") from error
 
-    def _header(self, read: _Reader) -> None:
+    def _header(self, reader: _Reader) -> None:
         if self._data[:4] != b"GGUF":
             raise ValueError("it does not start with GGUF")
-        read.at = 8
-        tensors, settings = read.number("Q"), read.number("Q")
+        reader.at = 8
+        tensors, settings = reader.number("Q"), reader.number("Q")
         self.settings: dict[str, Setting] = {}
         for _ in range(settings):
-            name = read.text()
-            self.settings[name] = read.setting(read.number("I"))
+            name = reader.text()
+            self.settings[name] = reader.setting(reader.number("I"))
         self._tensors: dict[str, _Tensor] = {}
         for _ in range(tensors):
-            name = read.text()
-            shape = tuple(read.number("Q") for _ in range(read.number("I")))[::-1]
-            self._tensors[name] = _Tensor(shape, read.number("I"), read.number("Q"))
+            name = reader.text()
+            shape = tuple(reader.number("Q") for _ in range(reader.number("I")))[::-1]
+            self._tensors[name] = _Tensor(shape, reader.number("I"), reader.number("Q"))
         align = self.whole("general.alignment", 32)
-        self._start = (read.at + align - 1) // align * align
+        self._start = (reader.at + align - 1) // align * align
 
     def whole(self, name: str, default: int | None = None) -> int:
-        """A setting that is a whole number."""
+        """Return an integer setting."""
         value = self.settings.get(name, default)
         if not isinstance(value, int):
             raise DetectorError(f"{self.path} does not say {name}: give the embedded model's file.")
         return value
 
     def real(self, name: str) -> float:
-        """A setting that is a number."""
+        """Return a numeric setting."""
         value = self.settings.get(name)
         if not isinstance(value, int | float):
             raise DetectorError(f"{self.path} does not say {name}: give the embedded model's file.")
         return float(value)
 
     def texts(self, name: str) -> list[str]:
-        """A setting that is a list of texts."""
+        """Return a setting that is a list of strings."""
         value = self.settings.get(name)
         if not isinstance(value, list):
             raise DetectorError(f"{self.path} does not say {name}: give the embedded model's file.")
-        return [str(one) for one in value]
+        return [str(entry) for entry in value]
 
     def shape(self, name: str) -> tuple[int, ...]:
-        """A tensor's shape, rows first."""
+        """Return a tensor's shape, rows first."""
         return self._tensor(name).shape
 
     def tensor(self, name: str) -> Floats:
-        """A tensor as float32."""
+        """Return a tensor as float32."""
         tensor = self._tensor(name)
         return self._read(tensor, 0, int(np.prod(tensor.shape))).reshape(tensor.shape)
 
     def rows(self, name: str, numbers: Sequence[int]) -> Floats:
-        """Some rows of a matrix, in the order asked for."""
+        """Return some rows of a matrix, in the order requested."""
         tensor = self._tensor(name)
         width = tensor.shape[-1]
         return np.stack([self._read(tensor, n * width, width) for n in numbers])

@@ -1,8 +1,8 @@
-"""The reader on a GPU, through torch: pairs one after the other in packs, 16 bits where that changes next to nothing.
+"""The reader on a GPU, through torch: pairs concatenated into packs, in 16 bits where that barely changes results.
 
 Contract: `Gpu.measures` gives the three measures of each (source, answer) in token ids. A pack is PACK tokens long
-whatever is in it, and a token's row is computed the same way wherever it lies: equal pairs get equal measures in any
-company.
+whatever it contains, and a token's row is computed the same way wherever it is: equal pairs get equal measures in any
+batch.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ __all__ = ["Gpu", "Ids"]
 
 Ids = tuple[Sequence[int], Sequence[int]]
 """A source and an answer on it, as token ids."""
-PACK = 65536  # tokens: on an H200 half of it is a twentieth slower, twice as much no quicker
-FILL = 512  # tokens of the empty texts that fill a pack up
-AHEAD = 8  # packs that are sent to the device at a time
+PACK = 65536  # tokens: on an H200 half of it is 5% slower, twice as much no faster
+FILL = 512  # tokens of the empty texts that pad a pack
+AHEAD = 8  # packs sent to the device at a time
 
 
 class Gpu:
@@ -51,70 +51,70 @@ class Gpu:
         self._head = (torch.from_numpy(adapter.head).to(device) * norm).T
 
     def measures(self, pairs: Sequence[Ids]) -> list[Measures]:
-        """Of each pair, in the order given. The longest are read first; packs are made while others are read."""
+        """Return the measures of each pair, in the order given; the longest are read first."""
         order = sorted(range(len(pairs)), key=lambda at: -len(pairs[at][0]) - len(pairs[at][1]))
-        found: list[Measures] = []
+        measures: list[Measures] = []
         packs = list(self._packed([pairs[at] for at in order]))
         with self._torch.inference_mode():
-            begun: list[tuple[Sequence[Sequence[Ids]], Any]] = []
+            started: list[tuple[Sequence[Sequence[Ids]], Any]] = []
             for at in range(0, len(packs), AHEAD):
-                some = packs[at : at + AHEAD]
-                begun.append((some, self._read(some)))
-                if len(begun) > 1:
-                    found += self._told(*begun.pop(0))
-            for one in begun:
-                found += self._told(*one)
-        back = dict(zip(order, found, strict=True))
-        return [back[at] for at in range(len(pairs))]
+                batch = packs[at : at + AHEAD]
+                started.append((batch, self._read(batch)))
+                if len(started) > 1:
+                    measures += self._collect(*started.pop(0))
+            for entry in started:
+                measures += self._collect(*entry)
+        by_index = dict(zip(order, measures, strict=True))
+        return [by_index[at] for at in range(len(pairs))]
 
-    def _told(self, packs: Sequence[Sequence[Ids]], out: Any) -> list[Measures]:
+    def _collect(self, packs: Sequence[Sequence[Ids]], out: Any) -> list[Measures]:
         lengths = [len(answer) for pack in packs for _, answer in pack]
-        return self._adapter.told(out.cpu().numpy(), [0, *accumulate(lengths)][:-1])
+        return self._adapter.measures_at(out.cpu().numpy(), [0, *accumulate(lengths)][:-1])
 
     def _packed(self, pairs: Sequence[Ids]) -> Iterator[list[Ids]]:
-        """The pairs in the order given, as many in a pack as fit."""
-        some, size = list[Ids](), 0
+        """Yield packs of the pairs in the order given, as many per pack as fit."""
+        pack, size = list[Ids](), 0
         for source, answer in pairs:
             n = len(source) + len(answer)
-            if some and size + n > self._pack:
-                yield some
-                some, size = [], 0
-            some.append((source, answer))
+            if pack and size + n > self._pack:
+                yield pack
+                pack, size = [], 0
+            pack.append((source, answer))
             size += n
-        if some:
-            yield some
+        if pack:
+            yield pack
 
     def _read(self, packs: Sequence[Sequence[Ids]]) -> Any:
-        """The head's three numbers for every token of the answers, pack by pack."""
+        """Return the head's three numbers for every token of the answers, pack by pack."""
         torch = self._torch
         rows = max([self._pack, *(sum(len(s) + len(a) for s, a in pack) for pack in packs)])
         tokens, places = np.zeros((2, len(packs), rows), dtype=np.int32)
         answers = np.zeros((len(packs), rows), dtype=bool)
         texts = list[Any]()
         for number, pack in enumerate(packs):
-            lengths, at = list[int](), 0
+            lengths, start = list[int](), 0
             for source, answer in pack:
-                middle, end = at + len(source), at + len(source) + len(answer)
-                tokens[number, at:middle], tokens[number, middle:end] = source, answer
+                middle, end = start + len(source), start + len(source) + len(answer)
+                tokens[number, start:middle], tokens[number, middle:end] = source, answer
                 answers[number, middle:end] = True
-                lengths.append(end - at)
-                at = end
-            lengths += [min(FILL, rows - filled) for filled in range(at, rows, FILL)]
+                lengths.append(end - start)
+                start = end
+            lengths += [min(FILL, rows - filled) for filled in range(start, rows, FILL)]
             places[number] = np.concatenate([np.arange(n, dtype=np.int32) for n in lengths])
             texts.append(self._steps.texts([0, *accumulate(lengths)], self._sent))
-        told, held, kept = map(self._sent, (tokens, places, np.flatnonzero(answers)))
-        every = torch.arange(int(places.max()) + 1, device=self._device)
-        turns = tuple(part[0, 0].contiguous() for part in torch_model.turns(torch, self._shape, every[None]))
-        out = [self._states(told[n], held[n], turns, texts[n]) @ self._head for n in range(len(packs))]
-        return torch.cat(out)[kept]
+        token_rows, place_rows, answer_rows = map(self._sent, (tokens, places, np.flatnonzero(answers)))
+        positions = torch.arange(int(places.max()) + 1, device=self._device)
+        turns = tuple(part[0, 0].contiguous() for part in torch_model.turns(torch, self._shape, positions[None]))
+        out = [self._states(token_rows[n], place_rows[n], turns, texts[n]) @ self._head for n in range(len(packs))]
+        return torch.cat(out)[answer_rows]
 
     def _sent(self, array: Any) -> Any:
-        """On its way to the device, without waiting for what the device has still to do."""
+        """Copy to the device without waiting for its pending work."""
         tensor = self._torch.from_numpy(array)
         return tensor if self._device == "cpu" else tensor.pin_memory().to(self._device, non_blocking=True)
 
     def _states(self, tokens: Any, places: Any, turns: Any, texts: Any) -> Any:
-        """The last vectors of a pack, before the last norm's weight."""
+        """Return the last vectors of a pack, before the last norm's weight."""
         linear, steps, shape = self._torch.nn.functional.linear, self._steps, self._shape
         state = self._embedding[tokens]
         rows = steps.add_norm(state, None, self._kind, shape.epsilon)

@@ -28,19 +28,19 @@ tl: Any = need("triton.language")
 
 
 def turned(qkv: Any, places: Any, turns: tuple[Any, Any], shape: Shape) -> None:
-    """Rotary positions, in place: of queries and keys the two halves of each head against each other."""
+    """Apply rotary positions in place: rotate the two halves of each head of the queries and keys."""
     heads, half = shape.heads + shape.groups, shape.size // 2
     block = triton.next_power_of_2(heads * half)
     _turned[(len(qkv),)](qkv, places, *turns, qkv.stride(0), heads, half, block, num_warps=1)
 
 
 def texts(starts: Sequence[int], sent: Callable[[Any], Any]) -> tuple[Any, int]:
-    """Where texts begin and end, and how long the longest is, as `attend` takes it."""
+    """Return where texts begin and end, and the length of the longest, for `attend`."""
     return sent(np.array(starts, dtype=np.int32)), max(end - start for start, end in pairwise(starts))
 
 
 def attend(qkv: Any, texts: tuple[Any, int], shape: Shape) -> Any:
-    """Each token mixes the values of itself and of what is before it in its own text."""
+    """Causal attention within each text: each token sees itself and earlier tokens."""
     ends, longest = texts
     parts, heads, groups = qkv.view(len(qkv), -1, shape.size), shape.heads, shape.groups
     query, key, value = parts[:, :heads], parts[:, heads : heads + groups], parts[:, heads + groups :]

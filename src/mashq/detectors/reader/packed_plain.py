@@ -1,7 +1,7 @@
-"""The steps between the products of the packed reader, in plain torch: any device, any kind of number.
+"""The steps between the matrix products of the packed reader, in plain torch, for any device and dtype.
 
-Contract: rows are tokens of several texts, one after the other; `starts` says where each begins and, last, where the
-last one ends.
+Contract: rows are tokens of several concatenated texts; `starts` has the first row of each and, last, the end of the
+last one.
 """
 
 # pyright: basic
@@ -21,14 +21,14 @@ torch: Any = need("torch")
 
 
 def add_norm(state: Any, change: Any, kind: Any, epsilon: float) -> Any:
-    """Adds the change to the running state in place; gives the state over its root mean square."""
+    """Add the change to the running state in place; return the state divided by its root mean square."""
     if change is not None:
         state.add_(change)
     return torch.nn.functional.rms_norm(state, (state.shape[1],), eps=epsilon).to(kind)
 
 
 def turned(qkv: Any, places: Any, turns: tuple[Any, Any], shape: Shape) -> None:
-    """Rotary positions, in place: of queries and keys the two halves of each head against each other."""
+    """Apply rotary positions in place: rotate the two halves of each head of the queries and keys."""
     part = qkv.view(len(qkv), -1, shape.size)[:, : shape.heads + shape.groups]
     half = shape.size // 2
     cos, sin = (table[places][:, None] for table in turns)
@@ -37,20 +37,23 @@ def turned(qkv: Any, places: Any, turns: tuple[Any, Any], shape: Shape) -> None:
 
 
 def texts(starts: Sequence[int], sent: Callable[[Any], Any]) -> Sequence[int]:
-    """Where texts begin and end, as `attend` takes it; `sent` brings an array to the device."""
+    """Return where texts begin and end, for `attend`; `sent` copies an array to the device."""
     return starts
 
 
 def attend(qkv: Any, texts: Sequence[int], shape: Shape) -> Any:
-    """Each token mixes the values of itself and of what is before it in its own text."""
-    many, heads, groups = shape.heads // shape.groups, shape.heads, shape.groups
+    """Causal attention within each text: each token sees itself and earlier tokens."""
+    repeats, heads, groups = shape.heads // shape.groups, shape.heads, shape.groups
     parts = qkv.view(1, len(qkv), -1, shape.size).transpose(1, 2)
     out = torch.empty((len(qkv), heads * shape.size), dtype=qkv.dtype, device=qkv.device)
     for start, end in pairwise(texts):
-        own = parts[:, :, start:end]
-        key, value = own[:, heads : heads + groups], own[:, heads + groups :]
+        rows = parts[:, :, start:end]
+        key, value = rows[:, heads : heads + groups], rows[:, heads + groups :]
         mixed = torch.nn.functional.scaled_dot_product_attention(
-            own[:, :heads], key.repeat_interleave(many, 1), value.repeat_interleave(many, 1), is_causal=True
+            rows[:, :heads],
+            key.repeat_interleave(repeats, 1),
+            value.repeat_interleave(repeats, 1),
+            is_causal=True,
         )
         out[start:end] = mixed[0].transpose(0, 1).reshape(end - start, -1)
     return out

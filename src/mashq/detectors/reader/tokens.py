@@ -1,8 +1,8 @@
-"""Texts to the embedded model's tokens: byte-level pairs, merged in the order of the file's list.
+"""The embedded model's tokeniser: byte-pair encoding, merged in the order of the file's list.
 
-Contract: `ids(text)` gives the token ids of any text, and `offsets(text)` the (start, end) characters of each
-token beside them; a character that two tokens share belongs to both. Control tokens written out in a text are
-read as plain characters, so no text can speak to the model in its own signs.
+Contract: `ids(text)` gives the token ids of any text, and `offsets(text)` also the (start, end) characters of each
+token; a character that two tokens share belongs to both. Control tokens written out in a text are
+read as plain characters, so no text can inject control tokens.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from itertools import pairwise
 
 __all__ = ["Tokens", "signs"]
 
-# A number stands alone digit by digit; a word takes the space before it.
+# Each digit is separate; a word includes the space before it.
 _WORDS = re.compile(r"\d|'(?:s|t|re|ve|m|ll|d)| ?[^\W\d_]+| ?(?:[^\s\w]|_)+|\s+(?!\S)|\s+|.", re.DOTALL)
-_LONGEST_WORD = 256  # characters that are merged together: a longer run is no word, and would take its square
-_MOST_KEPT = 100_000  # words whose tokens are remembered
+_LONGEST_WORD = 256  # characters that are merged together: a longer run is not a word, and would take quadratic time
+_MOST_KEPT = 100_000  # words whose tokens are cached
 
 
 def signs() -> dict[int, str]:
-    """The printable sign that stands for each byte in the vocabulary."""
+    """Return the printable character that represents each byte in the vocabulary."""
     plain = [*range(33, 127), *range(161, 173), *range(174, 256)]
     signs = {byte: chr(byte) for byte in plain}
     for byte in range(256):
@@ -39,14 +39,14 @@ class Tokens:
         self._known: dict[str, tuple[tuple[int, int], ...]] = {}
 
     def ids(self, text: str) -> list[int]:
-        """The token ids of a text."""
+        """Return the token ids of a text."""
         return [token for word in _WORDS.findall(text) for token, _ in self._word(word)]
 
     def offsets(self, text: str) -> list[tuple[int, int, int]]:
-        """(id, first character, end) of each token."""
-        return list(self._placed(text))
+        """Return (id, start, end) of each token."""
+        return list(self._with_offsets(text))
 
-    def _placed(self, text: str) -> Iterator[tuple[int, int, int]]:
+    def _with_offsets(self, text: str) -> Iterator[tuple[int, int, int]]:
         for match in _WORDS.finditer(text):
             word, start = match.group(), match.start()
             tokens = self._word(word)
@@ -55,17 +55,17 @@ class Tokens:
                     yield token, start, start + size
                     start += size
                 continue
-            of_byte = [start + i for i, letter in enumerate(word) for _ in _bytes(letter)]
-            at = 0
+            char_of_byte = [start + i for i, letter in enumerate(word) for _ in _bytes(letter)]
+            byte_index = 0
             for token, size in tokens:
-                yield token, of_byte[at], of_byte[at + size - 1] + 1
-                at += size
+                yield token, char_of_byte[byte_index], char_of_byte[byte_index + size - 1] + 1
+                byte_index += size
 
     def _word(self, word: str) -> tuple[tuple[int, int], ...]:
-        """(id, bytes) of each token of a word."""
+        """Return (id, bytes) of each token of a word."""
         known = self._known.get(word)
         if known is None:
-            pieces = (word[at : at + _LONGEST_WORD] for at in range(0, len(word), _LONGEST_WORD))
+            pieces = (word[start : start + _LONGEST_WORD] for start in range(0, len(word), _LONGEST_WORD))
             known = tuple((self._ids[part], len(part)) for piece in pieces for part in self._merged(piece))
             if len(self._known) < _MOST_KEPT:
                 self._known[word] = known
@@ -75,10 +75,10 @@ class Tokens:
         parts = [self._signs[byte] for byte in _bytes(word)]
         last = len(self._ranks)
         while len(parts) > 1:
-            rank, at = min((self._ranks.get(pair, last), i) for i, pair in enumerate(pairwise(parts)))
+            rank, index = min((self._ranks.get(pair, last), i) for i, pair in enumerate(pairwise(parts)))
             if rank == last:
                 break
-            parts[at : at + 2] = [parts[at] + parts[at + 1]]
+            parts[index : index + 2] = [parts[index] + parts[index + 1]]
         return parts
 
 

@@ -1,8 +1,8 @@
-"""The same forward pass through torch, for training and for GPUs: rows of tokens, each with its positions.
+"""The same forward pass in torch, for training and for GPUs: rows of tokens, each with its positions.
 
 Contract: `run` gives the last layer's vectors of a batch; the residual stream stays in float32, the products
-are in the matrices' own kind. With `causal` each row is one text; `bench/reader/train.py` has rows of a source
-and several answers that do not see each other. `layers` reads the matrices from the GGUF file; norms are worked
+are in the matrices' dtype. With `causal` each row is one text; `bench/reader/train.py` has rows of a source
+and several answers that do not see each other. `layers` reads the matrices from the GGUF file, with the norms folded
 in.
 """
 
@@ -32,37 +32,37 @@ Attend = Callable[[Any, Any, Any], Any]
 
 
 def raw(torch: Any, file: Gguf, shape: Shape, device: str) -> list[dict[str, Any]]:
-    """Each layer's seven matrices and two norms in float32."""
-    found: list[dict[str, Any]] = []
+    """Return each layer's seven matrices and two norms in float32."""
+    matrices: list[dict[str, Any]] = []
     for number in range(shape.layers):
-        own = weights(file, shape, number)
-        own |= {part: file.tensor(f"blk.{number}.{part}.weight") for part in ("attn_norm", "ffn_norm")}
-        found.append({name: torch.from_numpy(matrix.copy()).to(device) for name, matrix in own.items()})
-    return found
+        layer_weights = weights(file, shape, number)
+        layer_weights |= {part: file.tensor(f"blk.{number}.{part}.weight") for part in ("attn_norm", "ffn_norm")}
+        matrices.append({name: torch.from_numpy(matrix.copy()).to(device) for name, matrix in layer_weights.items()})
+    return matrices
 
 
-def fused(torch: Any, own: dict[str, Any], kind: Any) -> TorchLayer:
-    """The seven matrices as four, with the norms worked in."""
-    qkv = torch.cat([own["attn_q"], own["attn_k"], own["attn_v"]]) * own["attn_norm"]
-    gate_up = torch.cat([own["ffn_gate"], own["ffn_up"]]) * own["ffn_norm"]
-    return TorchLayer(qkv.to(kind), own["attn_output"].to(kind), gate_up.to(kind), own["ffn_down"].to(kind))
+def fused(torch: Any, matrices: dict[str, Any], kind: Any) -> TorchLayer:
+    """Combine the seven matrices into four, with the norms folded in."""
+    qkv = torch.cat([matrices["attn_q"], matrices["attn_k"], matrices["attn_v"]]) * matrices["attn_norm"]
+    gate_up = torch.cat([matrices["ffn_gate"], matrices["ffn_up"]]) * matrices["ffn_norm"]
+    return TorchLayer(qkv.to(kind), matrices["attn_output"].to(kind), gate_up.to(kind), matrices["ffn_down"].to(kind))
 
 
 def layers(torch: Any, file: Gguf, shape: Shape, device: str, kind: Any, change: Change) -> list[TorchLayer]:
-    """All layers as they are run; `change` is given each matrix's name and the matrix."""
-    found: list[TorchLayer] = []
-    for number, own in enumerate(raw(torch, file, shape, device)):
-        changed = {name: change(f"blk.{number}.{name}", matrix) for name, matrix in own.items()}
-        found.append(fused(torch, changed, kind))
-    return found
+    """Return all layers ready to run; `change` gets each matrix's name and the matrix."""
+    loaded: list[TorchLayer] = []
+    for number, matrices in enumerate(raw(torch, file, shape, device)):
+        changed = {name: change(f"blk.{number}.{name}", matrix) for name, matrix in matrices.items()}
+        loaded.append(fused(torch, changed, kind))
+    return loaded
 
 
 def causal(torch: Any, mask: Any = None) -> Attend:
-    """Each token sees itself and what is before it, or what a mask allows."""
+    """Return attention in which each token sees itself and earlier tokens, or what a mask allows."""
 
     def attend(query: Any, key: Any, value: Any) -> Any:
-        many = query.shape[1] // key.shape[1]
-        key, value = key.repeat_interleave(many, dim=1), value.repeat_interleave(many, dim=1)
+        repeats = query.shape[1] // key.shape[1]
+        key, value = key.repeat_interleave(repeats, dim=1), value.repeat_interleave(repeats, dim=1)
         return torch.nn.functional.scaled_dot_product_attention(
             query, key, value, attn_mask=mask, is_causal=mask is None
         )
@@ -71,19 +71,19 @@ def causal(torch: Any, mask: Any = None) -> Attend:
 
 
 def turns(torch: Any, shape: Shape, positions: Any) -> tuple[Any, Any]:
-    """Cosines and sines of every position, (rows, 1, tokens, half a head)."""
+    """Return cosines and sines of every position, (rows, 1, tokens, half a head)."""
     steps = torch.arange(0, shape.size, 2, dtype=torch.float64, device=positions.device) / shape.size
     angles = positions.double()[:, None, :, None] * shape.base**-steps
     return angles.cos().float(), angles.sin().float()
 
 
-def run(torch: Any, shape: Shape, own: list[TorchLayer], x: Any, at: tuple[Any, Any], attend: Attend) -> Any:
-    """The last vectors (rows, tokens, width), before the last norm's weight, of embedded tokens `x` in float32."""
+def run(torch: Any, shape: Shape, stack: list[TorchLayer], x: Any, at: tuple[Any, Any], attend: Attend) -> Any:
+    """Return the last vectors (rows, tokens, width), before the last norm's weight, of float32 embeddings `x`."""
     linear, norm = torch.nn.functional.linear, torch.nn.functional.rms_norm
     rows, tokens, width = x.shape
-    kind, size = own[0].qkv.dtype, shape.size
+    kind, size = stack[0].qkv.dtype, shape.size
     cos, sin = (part.to(kind) for part in at)
-    for layer in own:
+    for layer in stack:
         qkv = linear(norm(x, (width,), eps=shape.epsilon).to(kind), layer.qkv)
         qkv = qkv.view(rows, tokens, -1, size).transpose(1, 2)
         query_key, value = qkv[:, : shape.heads + shape.groups], qkv[:, shape.heads + shape.groups :]

@@ -4,7 +4,7 @@
     async def test_my_player() -> None:
         await check_player(MyPlayer())
 
-Each raises AssertionError with a sentence that says what is wrong.
+Each raises AssertionError with a message that says what is wrong.
 """
 
 from mashq.testing.conformance.detectors import check_detector

@@ -8,7 +8,7 @@ from mashq.testing.conformance.players import PASSAGE
 
 
 def check_detector(detector: object, *, quick: bool = False) -> None:
-    """Score odd and ordinary pairs; every H must be a number in [0, 1], and not depend on order or company.
+    """Score odd and ordinary pairs; every H must be in [0, 1] and not depend on the order or on the other pairs.
 
     `quick` leaves out the answer of 20,000 letters, which takes a neural detector seconds.
     """

@@ -1,4 +1,4 @@
-"""`check_executor`: the same results as in this process, also of matches that were begun elsewhere."""
+"""`check_executor`: the same results as in this process, also for matches that were started elsewhere."""
 
 import contextlib
 import tempfile
@@ -26,25 +26,25 @@ SEASON: Mapping[str, Any] = {"kind": "match", "trials": MATCHES}
 
 
 async def check_executor(executor: object) -> None:
-    """Play three simulated matches with it, afresh and from where another stopped; both as `local` plays them."""
+    """Play three simulated matches, from the start and resumed after an interruption; both must equal `local`'s."""
     from mashq.arena import match
     from mashq.arena.executors.local import LocalExecutor
     from mashq.config import check
 
     subject, config = cast("Executor", executor), check(dict(SETTINGS))
-    with tempfile.TemporaryDirectory() as place:
-        folder = Path(place)
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
         local = LocalExecutor()
         expected = _results(await match.run(config, folder / "local", season=SEASON, base=folder, executor=local))
-        told = _Told()
+        recorder = _Recorder()
         try:
             season = await match.run(
-                config, folder / "theirs", season=SEASON, base=folder, executor=subject, show=told
+                config, folder / "theirs", season=SEASON, base=folder, executor=subject, show=recorder
             )
         except MashqError as error:
             raise AssertionError(f"the matches were not played to their end: {error}") from error
         assert _results(season) == expected, "the results differ from those of the local executor"
-        assert sorted(told.ended_matches) == sorted(expected), "show.ended must be called once for each match"
+        assert sorted(recorder.ended_matches) == sorted(expected), "show.ended must be called once for each match"
         with contextlib.suppress(_Stop):
             await match.run(config, folder / "half", season=SEASON, base=folder, executor=local, show=_Stopping())
         season = await match.resume(folder / "half", executor=subject)
@@ -52,45 +52,45 @@ async def check_executor(executor: object) -> None:
 
 
 def _results(season: Season) -> dict[str, list[PlayerResult]]:
-    """The results of every match, without how long anyone waited."""
-    return {fixture.id: [*map(_unhurried, season.played(fixture).results)] for fixture in season.fixtures()}
+    """Return the results of every match, without waiting times."""
+    return {fixture.id: [*map(_without_waits, season.played(fixture).results)] for fixture in season.fixtures()}
 
 
-def _unhurried(result: PlayerResult) -> PlayerResult:
+def _without_waits(result: PlayerResult) -> PlayerResult:
     items = tuple(replace(item, spend=replace(item.spend, waited=0.0)) for item in result.items)
     return replace(result, items=items, shared=replace(result.shared, waited=0.0))
 
 
-class _Told:
-    """Someone who is told how it goes, and remembers."""
+class _Recorder:
+    """Progress display that records the matches that ended."""
 
     def __init__(self) -> None:
         self.ended_matches: list[str] = []
 
     def batch(self, matches: int, done: int) -> None:
-        """Nothing to remember."""
+        """Nothing to record."""
 
     def moved(self, fixture: Fixture, state: MatchState, seat: int | None, move: Move | None) -> None:
-        """Nothing to remember."""
+        """Nothing to record."""
 
     def ended(self, fixture: Fixture) -> None:
-        """Which."""
+        """Record the match."""
         self.ended_matches.append(fixture.id)
 
 
 class _Stop(Exception):
-    """Here a run is broken off."""
+    """Interrupts a run."""
 
 
-class _Stopping(_Told):
-    """Breaks a run off after some moves."""
+class _Stopping(_Recorder):
+    """Interrupts a run after some moves."""
 
     def __init__(self) -> None:
         super().__init__()
         self._left = MOVES
 
     def moved(self, fixture: Fixture, state: MatchState, seat: int | None, move: Move | None) -> None:
-        """Count, and stop."""
+        """Count the move, and stop at the limit."""
         self._left -= 1
         if not self._left:
             raise _Stop

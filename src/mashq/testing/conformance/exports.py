@@ -1,4 +1,4 @@
-"""`check_export`: a small run written twice, and what cannot be written said in one sentence."""
+"""`check_export`: a small run is written twice, and what cannot be written is an error of one sentence."""
 
 import tempfile
 from collections.abc import Mapping
@@ -16,14 +16,14 @@ MATCH: Mapping[str, Any] = {
 
 
 def check_export(export: object) -> None:
-    """Write all that it says it holds of a simulated run; ask it for what is not there."""
+    """Write everything the export declares for a simulated run, then request what does not exist."""
     from mashq.api import play
 
     subject = cast(Export, export)
     assert subject.holds, "an export holds results, attempts or events"
     assert all(suffix.startswith(".") for suffix in subject.suffixes), "a suffix begins with a dot, as in .csv"
-    with tempfile.TemporaryDirectory() as place:
-        folder = Path(place)
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
         run = folder / "run"
         play(MATCH, run)
         before = _contents(run)
@@ -38,15 +38,17 @@ def check_export(export: object) -> None:
             assert any(first.values()), f"the {what} it wrote are empty"
             assert list(first.values()) == list(second.values()), f"writing {what} twice gives different bytes"
         assert _contents(run) == before, "writing changed the run"
-        _refused(subject, folder / "no-run", folder / f"none{suffix}", Options(), "a run that is not there")
+        _check_refused(subject, folder / "no-run", folder / f"none{suffix}", Options(), "a run that is not there")
         if subject.suffixes:
-            _refused(subject, run, folder / "no-folder" / f"out{suffix}", Options(), "a place that is not there")
+            _check_refused(
+                subject, run, folder / "no-folder" / f"out{suffix}", Options(), "a place that is not there"
+            )
         options = Options(subject.holds[0], ("no such match",))
-        _refused(subject, run, folder / f"unknown{suffix}", options, "a match that the run does not have")
+        _check_refused(subject, run, folder / f"unknown{suffix}", options, "a match that the run does not have")
 
 
-def _refused(export: Export, run: Path, out: Path, options: Options, what: str) -> None:
-    """What cannot be written is a MashqError, and leaves nothing behind."""
+def _check_refused(export: Export, run: Path, out: Path, options: Options, what: str) -> None:
+    """Check that what cannot be written raises a MashqError and leaves no file behind."""
     try:
         export.write(run, out, options)
     except MashqError:
@@ -58,7 +60,7 @@ def _refused(export: Export, run: Path, out: Path, options: Options, what: str) 
 
 
 def _contents(path: Path) -> dict[str, bytes]:
-    """The bytes of a file or of the files of a folder; SQLite's own notes beside a database apart."""
+    """Return the bytes of a file or of the files in a folder, without SQLite's -wal and -shm files."""
     if path.is_file():
         return {"": path.read_bytes()}
     files = [file for file in sorted(path.rglob("*")) if file.is_file() and not file.name.endswith(("-wal", "-shm"))]

@@ -24,7 +24,7 @@ WANTED: dict[Step, type[Answer | Decision | Rewrite]] = {"answer": Answer, "deci
 
 
 class Canned:
-    """A model that always says the same thing, and scores every draft 0.6; `spend` is its calls and reviews."""
+    """A model that always gives the same reply, and scores every draft 0.6; `spend` counts its calls and reviews."""
 
     reply: "Completion | Failure"
     asked: int
@@ -42,7 +42,7 @@ class Canned:
         purpose: str | None = None,
         n: int | None = None,
     ) -> Completion | Failure:
-        """The same reply to any question; more than a hundred questions in one step are too many."""
+        """Return the same reply to any request; more than 100 requests in one step fail the check."""
         self.asked += 1
         self.spend += Spend(calls=1)
         assert self.asked <= 100, "the player asked its model more than 100 times in one step"
@@ -50,7 +50,7 @@ class Canned:
         return self.reply
 
     async def score(self, text: str, confidence: float | None = None, abstained: Abstained = "") -> float:
-        """A score that never satisfies."""
+        """Return a score below the threshold."""
         return 0.6
 
     def count_review(self) -> None:
@@ -59,7 +59,7 @@ class Canned:
 
 
 async def check_player(player: object) -> None:
-    """Put every step before a player, with good, odd, refused and failed replies; each must give a legal move.
+    """Run every step of a player with good, odd, refused and failed replies; each must give a legal move.
 
     A player that never decides to review is not asked to.
     """
@@ -71,14 +71,14 @@ async def check_player(player: object) -> None:
         for reply in REPLIES:
             if step == "review" and not reviews:
                 continue
-            made = await move(_observation(step), cast(Model, Canned(reply)))
-            assert isinstance(made, WANTED[step]), f"asked to {step}, the player returned {type(made).__name__}"
-            if isinstance(made, Decision):
-                assert made.choice in CHOICES, f"{made.choice!r} is none of {', '.join(CHOICES)}"
-                reviews = reviews or made.choice == "review"
+            result = await move(_observation(step), cast(Model, Canned(reply)))
+            assert isinstance(result, WANTED[step]), f"asked to {step}, the player returned {type(result).__name__}"
+            if isinstance(result, Decision):
+                assert result.choice in CHOICES, f"{result.choice!r} is none of {', '.join(CHOICES)}"
+                reviews = reviews or result.choice == "review"
             else:
-                assert made.status in ENDINGS, f"{made.status!r} is no status"
-                assert made.status != "ok" or made.text.strip(), "an answer that is ok needs text"
+                assert result.status in ENDINGS, f"{result.status!r} is no status"
+                assert result.status != "ok" or result.text.strip(), "an answer that is ok needs text"
 
 
 def _observation(step: Step) -> Observation:

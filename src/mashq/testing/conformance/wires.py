@@ -1,4 +1,4 @@
-"""`check_wire`: a wire format reads what it writes, says what it cannot read, and counts nothing it is not told."""
+"""`check_wire`: a wire format reads what it writes, reports what it cannot read, and invents no token counts."""
 
 import json
 import re
@@ -32,29 +32,29 @@ WHOLE = Answered(Completion("The Kara sea. 🚢", "stop"), Usage(12, 5), MODEL, 
 
 
 def check_wire(wire: object, reply: object = None, text: str = "") -> None:
-    """Write requests, read replies and junk and, where the format is served, be asked in it, whole and streamed.
+    """Write requests, read replies and junk and, where the format is served, serve requests, whole and streamed.
 
     A format that is not served needs an example: a `reply` document, and the `text` in it.
     """
     subject = cast(Wire, wire)
-    body = _asks(subject)
+    body = _check_client(subject)
     for junk in JUNK:
-        decoded = _try(lambda junk=junk: subject.decode(junk), f"decode of {junk!r}")
+        decoded = _call(lambda junk=junk: subject.decode(junk), f"decode of {junk!r}")
         assert isinstance(decoded, tuple) or decoded, f"decode says nothing of what is wrong with {junk!r}"
-        usage = _try(lambda junk=junk: subject.usage(junk), f"usage of {junk!r}")
+        usage = _call(lambda junk=junk: subject.usage(junk), f"usage of {junk!r}")
         assert usage.tokens_in is UNKNOWN, f"{junk!r} states no tokens: they are unknown, not {usage.tokens_in}"
     if subject.served is not None:
-        _serves(subject, subject.served, body)
+        _check_endpoint(subject, subject.served, body)
     else:
         assert reply is not None, "a wire format that is not served needs an example: check_wire(wire, reply, text)"
     if reply is not None:
-        decoded = _try(lambda: subject.decode(reply), "decode of the example")
+        decoded = _call(lambda: subject.decode(reply), "decode of the example")
         assert not isinstance(decoded, str), f"the example cannot be read: {decoded}"
         assert decoded[0].text == text, f"the example says {text!r}, and {decoded[0].text!r} was read"
 
 
-def _asks(wire: Wire) -> bytes:
-    """The client's half; the body of a request."""
+def _check_client(wire: Wire) -> bytes:
+    """Check the client's half; return the body of a request."""
     path = wire.path(MODEL)
     assert path.startswith("/"), f"the path {path!r} must start with /: it goes below the base URL"
     assert KEY in " ".join(wire.headers(KEY).values()), "the headers do not hold the key"
@@ -70,8 +70,8 @@ def _asks(wire: Wire) -> bytes:
     return json.dumps(document).encode()
 
 
-def _serves(wire: Wire, served: Served, body: bytes) -> None:
-    """The endpoint's half."""
+def _check_endpoint(wire: Wire, served: Served, body: bytes) -> None:
+    """Check the endpoint's half."""
     variables = served.variables("http://127.0.0.1:9/1", KEY)
     assert KEY in variables.values(), "no variable holds the token"
     assert any("http://127.0.0.1:9/1" in value for value in variables.values()), "no variable holds the address"
@@ -82,62 +82,62 @@ def _serves(wire: Wire, served: Served, body: bytes) -> None:
         except BadRequest:
             continue
         raise AssertionError(f"the body {junk!r} must be a BadRequest")
-    asked = served.read("chat", groups, body)
-    assert asked.tokens_out is not None, "the output limit of a request is not read"
-    assert asked.tokens_out >= LIMIT, f"at most {asked.tokens_out} tokens out: the request allows more"
-    understood = served.as_request(asked, 50, None)
-    assert understood.messages == MESSAGES, "as_request does not give the messages that were sent"
-    noted = " ".join(message.content for message in served.noted(asked).messages)
-    assert all(message.content in noted for message in MESSAGES), "the ledger would not hold every message"
-    _unlimited(served, groups, body)
-    sent = json.loads(served.upstream(asked, "another-model", None, Options()))
-    assert "another-model" in [*_leaves(sent, str), *re.split("[/:]", served.target(asked, "another-model"))], (
+    parsed = served.read("chat", groups, body)
+    assert parsed.tokens_out is not None, "the output limit of a request is not read"
+    assert parsed.tokens_out >= LIMIT, f"at most {parsed.tokens_out} tokens out: the request allows more"
+    request = served.as_request(parsed, 50, None)
+    assert request.messages == MESSAGES, "as_request does not give the messages that were sent"
+    recorded = " ".join(message.content for message in served.noted(parsed).messages)
+    assert all(message.content in recorded for message in MESSAGES), "the ledger would not hold every message"
+    _check_no_limit(served, groups, body)
+    sent = json.loads(served.upstream(parsed, "another-model", None, Options()))
+    assert "another-model" in [*_leaves(sent, str), *re.split("[/:]", served.target(parsed, "another-model"))], (
         "the request is sent on to the agent's model, not to the configured one"
     )
     assert "why" in _leaves(served.problem(400, "why"), str), "an error does not hold its sentence"
-    _replies(wire, served, asked)
-    _streams(served, replace(asked, stream=True, usage_wanted=True))
+    _check_replies(wire, served, parsed)
+    _check_streams(served, replace(parsed, stream=True, usage_wanted=True))
 
 
-def _unlimited(served: Served, groups: Mapping[str, str], body: bytes) -> None:
-    """A request without an output limit goes on without one, unless it is given one."""
+def _check_no_limit(served: Served, groups: Mapping[str, str], body: bytes) -> None:
+    """Check that a request without an output limit is sent on without one, unless one is given."""
     document = _without(json.loads(body), REQUEST.max_tokens)
-    asked = served.read("chat", groups, json.dumps(document).encode())
-    assert asked.tokens_out is None, f"at most {asked.tokens_out} tokens out: the request sets no limit"
-    limits = [_leaves(json.loads(served.upstream(asked, MODEL, limit, Options())), int) for limit in (None, 50)]
+    parsed = served.read("chat", groups, json.dumps(document).encode())
+    assert parsed.tokens_out is None, f"at most {parsed.tokens_out} tokens out: the request sets no limit"
+    limits = [_leaves(json.loads(served.upstream(parsed, MODEL, limit, Options())), int) for limit in (None, 50)]
     assert 50 not in limits[0] and 50 in limits[1], "an output limit is sent unasked, or not when asked"
 
 
 def _without(value: object, leaf: object) -> object:
-    """A document without the fields that hold `leaf`."""
+    """Return a document without the fields whose value is `leaf`."""
     document = as_object(value)
     if document is None:
         return value
     return {name: _without(inner, leaf) for name, inner in document.items() if inner != leaf}
 
 
-def _replies(wire: Wire, served: Served, asked: Asked) -> None:
-    for answered in (WHOLE, replace(WHOLE, usage=Usage()), replace(WHOLE, completion=Completion("No.", "", True))):
-        document = json.loads(json.dumps(served.reply(answered)))
-        for decoded in (wire.decode(document), served.decode(asked, document)):
+def _check_replies(wire: Wire, served: Served, request: Asked) -> None:
+    for reply in (WHOLE, replace(WHOLE, usage=Usage()), replace(WHOLE, completion=Completion("No.", "", True))):
+        document = json.loads(json.dumps(served.reply(reply)))
+        for decoded in (wire.decode(document), served.decode(request, document)):
             assert not isinstance(decoded, str), f"its own reply cannot be read: {decoded}"
             completion, usage = decoded
-            assert completion.text == answered.completion.text, "a reply's text is not what was written"
-            assert completion.refused == answered.completion.refused, "a refusal is not read as it was written"
-            assert usage.tokens_in == answered.usage.tokens_in, "the tokens in are not read as they were written"
-            assert usage.tokens_out == answered.usage.tokens_out, "the tokens out are not read as they were written"
+            assert completion.text == reply.completion.text, "a reply's text is not what was written"
+            assert completion.refused == reply.completion.refused, "a refusal is not read as it was written"
+            assert usage.tokens_in == reply.usage.tokens_in, "the tokens in are not read as they were written"
+            assert usage.tokens_out == reply.usage.tokens_out, "the tokens out are not read as they were written"
 
 
-def _streams(served: Served, asked: Asked) -> None:
-    events = Cutter().feed(served.events(WHOLE, asked))
-    reader = served.reader(asked)
-    shown = [reader.take(event) for event in events]
+def _check_streams(served: Served, request: Asked) -> None:
+    events = Cutter().feed(served.events(WHOLE, request))
+    reader = served.reader(request)
+    relayed = [reader.take(event) for event in events]
     kind, completion, error = reader.ending()
     assert kind == "ok" and completion is not None, f"its own stream is {kind}: {error}"
     assert completion.text == WHOLE.completion.text, "a stream's text is not what was written"
-    assert all(shown), "an agent that asked for everything is not sent every event"
+    assert all(relayed), "an agent that asked for everything is not sent every event"
     assert (reader.usage.tokens_in, reader.usage.tokens_out) == (12, 5), "the usage of a stream is not read"
-    reader = served.reader(asked)
+    reader = served.reader(request)
     reader.take(events[0])
     kind, _, error = reader.ending()
     assert kind not in ("ok", "refused") and error, "a stream that broke off counts as whole"
@@ -145,7 +145,7 @@ def _streams(served: Served, asked: Asked) -> None:
 
 
 def _groups(wire: Wire, served: Served) -> Mapping[str, str]:
-    """What the endpoint reads from the path that the client asks at."""
+    """Return the groups that the endpoint's route extracts from the client's path."""
     for route in served.routes:
         for prefix in PREFIXES:
             match = re.fullmatch(route.path, prefix + wire.path(MODEL))
@@ -154,8 +154,8 @@ def _groups(wire: Wire, served: Served) -> Mapping[str, str]:
     raise AssertionError(f"no route serves {wire.path(MODEL)}, where the client asks")
 
 
-def _try(act: Callable[[], T], what: str) -> T:
-    """An exception of foreign code as a failed check."""
+def _call(act: Callable[[], T], what: str) -> T:
+    """Call extension code, turning an exception into a failed check."""
     try:
         return act()
     except Exception as error:
