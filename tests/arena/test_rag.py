@@ -102,6 +102,30 @@ def test_what_judge_and_guide_say(
         assert move["h"] < 0.5 if "Bob Ray" in str(reply) else move["h"] > 0.5
     else:
         assert move["h"] == guide
+    assert complaints(tmp_path / "run") == []  # every H is scored anew, abstentions by the rules of the task
+
+
+@pytest.mark.parametrize("name", ["h", "judged"])
+def test_a_changed_score_of_an_abstention_is_noticed(tmp_path: Path, name: str) -> None:
+    mashq.play(recorded(tmp_path, there=GIVEN_UP), tmp_path / "run")
+    with closing(sqlite3.connect(tmp_path / "run" / "run.db")) as connection, connection:
+        connection.execute(f"UPDATE events SET move = json_set(move, '$.{name}', 0.6) WHERE kind = 'answer'")
+    right = {"h": "0.700000", "judged": "0.000000"}[name]
+    wrong = f"the answer has H 0.600000, and by the rules of the task it is {right}"
+    assert any(wrong in complaint for complaint in complaints(tmp_path / "run"))
+
+
+def test_questions_guided_by_confidence_are_scored_anew(tmp_path: Path) -> None:
+    config = recorded(tmp_path, there=RIGHT, unsaid={"answer": "13", "confidence": 0.3})
+    rows = [
+        {"id": item["id"], "question": item["question"], "answer": item["reference"]} for item in (ITEMS[0], ITEMS[2])
+    ]
+    (tmp_path / "questions.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    config["task"] = {"kind": "qa", "data": str(tmp_path / "questions.jsonl")}
+    config["detector"] = "exact-match"
+    mashq.play(config, tmp_path / "run")
+    assert [move["h"] for move in moves(tmp_path / "run").values()] == [0.9, 0.3]
+    assert complaints(tmp_path / "run") == []
 
 
 def test_an_abstention_is_worth_what_is_set(tmp_path: Path) -> None:

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 
 from mashq.arena.referee import Scorer
 from mashq.detectors.abstention import abstains as says_so
-from mashq.detectors.pairs import pair_of
-from mashq.protocol.items import Item, known_score
+from mashq.detectors.base import Pair
+from mashq.detectors.pairs import scoring_of, stated
+from mashq.protocol.items import Item
 from mashq.protocol.moves import Abstained, abstains
 
 UNSTATED = 0.5  # the confidence assumed if a player was asked for it and stated none
@@ -24,11 +25,6 @@ class Said:
     text: str
     confidence: float | None = None
     abstained: Abstained = ""
-
-    @property
-    def felt(self) -> float:
-        """The stated confidence, or the default."""
-        return UNSTATED if self.confidence is None else self.confidence
 
 
 def said_of(item: Item, text: str, stated: Abstained, *, drawn: bool = False) -> Abstained:
@@ -50,13 +46,20 @@ class DocumentScores:
 
     async def score(self, item: Item, said: Said, round_: int) -> tuple[float, float]:
         """The guide's score and the judge's."""
-        abstained = abstains(said.abstained)
-        judged = known_score(item, abstained=abstained, abstention=self.abstention)
-        if judged is None:
-            pair = pair_of(item, said.text, by_reference=self.by_reference)
-            judged = await self.judge.score(pair, round_, item.id)
-            if self.guide is self.judge:
-                return judged, judged
-        if self.guide is None or abstained:
-            return said.felt, judged
-        return await self.guide.score(pair_of(item, said.text, by_reference=False), round_, item.id), judged
+        guided_by = "confidence" if self.guide is None else "judge" if self.guide is self.judge else "guide"
+        scoring = scoring_of(
+            item,
+            said.text,
+            guided_by,
+            abstained=abstains(said.abstained),
+            abstention=self.abstention,
+            by_reference=self.by_reference,
+        )
+        judged = scoring.judge
+        if isinstance(judged, Pair):
+            judged = await self.judge.score(judged, round_, item.id)
+        if scoring.guide == "judge":
+            return judged, judged
+        if self.guide is None or scoring.guide == "confidence":
+            return stated(said.confidence), judged
+        return await self.guide.score(scoring.guide, round_, item.id), judged

@@ -10,10 +10,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from mashq.arena.documents import UNSTATED, DocumentScores, Said, said_of
+from mashq.arena.documents import DocumentScores, Said, said_of
 from mashq.arena.referee import Scorer
 from mashq.detectors.base import NoVerdict
-from mashq.detectors.pairs import pair_of
+from mashq.detectors.pairs import pair_of, stated
 from mashq.errors import ProviderError, StoreError
 from mashq.gateway.budgets import BudgetState, OutOfBudget
 from mashq.gateway.model import Endpoint, Model
@@ -219,10 +219,10 @@ class Match:
         """The guide's score, and the judge's if the guide is not the judge. A drawn score needs no detector."""
         if self.documents is not None and drawn is None:
             return await self.documents.score(item, answer, seen.round)
-        pair, confidence = pair_of(item, answer.text), answer.confidence
+        pair = pair_of(item, answer.text)
         judged = drawn if drawn is not None else await self.judge.score(pair, seen.round, item.id)
         if self.confidence:
-            return UNSTATED if confidence is None else confidence, judged
+            return stated(answer.confidence), judged
         if self.guide is None or drawn is not None:
             return judged, None
         return await self.guide.score(pair, seen.round, item.id), judged

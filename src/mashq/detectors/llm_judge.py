@@ -5,8 +5,6 @@ cannot be parsed is requested once more, unless it was cut off; after that there
 counts as failed.
 """
 
-import hashlib
-
 from mashq.detectors import verdicts
 from mashq.detectors.base import NoVerdict, Pair
 from mashq.gateway.model import Endpoint, Failure, Model
@@ -25,8 +23,7 @@ class LlmJudge:
         if not pair.answer.strip():
             return 0.0
         prompt, schema = verdicts.question(pair)
-        digest = hashlib.sha256(prompt.encode("utf-8", "replace")).hexdigest()[:16]
-        call = Call(self._match, round_, REFEREE, item, f"judge {digest}")
+        call = Call(self._match, round_, REFEREE, item, verdicts.purpose(prompt))
         model = Model(self._endpoint, self._ledger, self._clock, call, self._seed)
         excerpt = ""
         for _ in range(2):

@@ -4,6 +4,7 @@ With a reference answer the judge gives a three-way grade (correct scores 1, the
 claim by claim, and H is the share of claims that are supported.
 """
 
+import hashlib
 import re
 from collections.abc import Mapping
 from importlib.resources import files
@@ -42,6 +43,11 @@ def question(pair: Pair) -> tuple[str, Mapping[str, object]]:
     text = files("mashq.detectors").joinpath(f"prompts/{name}.txt").read_text("utf-8")
     values = {"source": pair.source, "answer": pair.answer, "reference": pair.reference or ""}
     return _FIELD.sub(lambda match: values[match[1]], text), CLAIMS if pair.reference is None else GRADE
+
+
+def purpose(prompt: str) -> str:
+    """What a judge's attempt is recorded under in the ledger: one purpose per prompt."""
+    return f"judge {hashlib.sha256(prompt.encode('utf-8', 'replace')).hexdigest()[:16]}"
 
 
 def verdict(pair: Pair, reply: str) -> float | None:

@@ -6,12 +6,11 @@ Each function says what is wrong, or nothing. What cannot be worked out again is
 anyone's, and, of a judge that is a model, a verdict that is not in the ledger.
 """
 
-import hashlib
 import json
 import math
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ from mashq.detectors import base as detectors
 from mashq.detectors import verdicts
 from mashq.detectors.base import Pair
 from mashq.detectors.llm_judge import model_of
+from mashq.detectors.pairs import scoring_of, stated
 from mashq.errors import DetectorError, MashqError
 from mashq.extensions import PLAYERS, WIRES
 from mashq.gateway.replies import cut_string, json_object
@@ -27,7 +27,8 @@ from mashq.gateway.types import REFEREE, Completion, Usage
 from mashq.gateway.untrusted import whole
 from mashq.gateway.wire.base import DIGESTED, PASSED, STREAMED, Asked, Wire
 from mashq.gateway.wire.sse import Cutter
-from mashq.protocol.moves import Answer, Rewrite, from_json
+from mashq.protocol.items import Item
+from mashq.protocol.moves import Abstained, Answer, Rewrite, abstains, from_json
 from mashq.protocol.resources import Unknown
 from mashq.runs.file import columns_of
 from mashq.runs.reading import read_items, reading
@@ -150,75 +151,111 @@ def _texts(reply: str) -> Iterator[str]:
         yield (cut_string(reply, key) or "").strip()
 
 
+@dataclass(frozen=True, slots=True)
+class _Claim:
+    """A recorded score to check: by which detector, of which pair."""
+
+    seq: int
+    kind: str
+    detector: str
+    pair: Pair
+    h: float
+
+
 def scores(path: Path, match: str, config: Config) -> str:
-    """Every H is what its detector says of the answer; of a model that judges, what its verdicts say."""
+    """Every H is what its detector says of the answer, or what the rules say where none is asked; of a model that
+    judges, what its verdicts say."""
     items = {item.id: item for item in read_items(path)}
-    asked: list[tuple[int, str, Pair, float, str]] = []
+    by_reference = model_of(config.judge) is None and bool(
+        getattr(detectors.load(config.judge), "needs_reference", False)
+    )
+    claims: list[_Claim] = []
     with reading(path) as connection:
         for seq, _, _, _, item, kind, body in connection.execute(TEXTS, (match,)):
             move = from_json(kind, json.loads(body))
             if not isinstance(move, Answer | Rewrite) or move.status != "ok" or move.simulated or item not in items:
                 continue
-            about = items[item]
-            for text, h, judged in _drafts(move):
-                pair = Pair(about.text, text, about.reference)
-                asked += [(seq, name, pair, said, kind) for name, said in _said(config, h, judged)]
-            if len(asked) >= AT_ONCE:
-                wrong = _scored(connection, match, asked)
+            for draft in _drafts(move):
+                for detector, asked, h in draft.claims(items[item], config, by_reference=by_reference):
+                    if isinstance(asked, Pair):
+                        claims.append(_Claim(seq, kind, detector, asked, h))
+                    elif abs(asked - h) > EXACT:
+                        return f"move {seq}: the {kind} has H {h:.6f}, and by the rules of the task it is {asked:.6f}"
+            if len(claims) >= AT_ONCE:
+                wrong = _scored(connection, match, claims)
                 if wrong:
                     return wrong
-                asked = []
-        return _scored(connection, match, asked)
+                claims = []
+        return _scored(connection, match, claims)
 
 
-def _drafts(move: Answer | Rewrite) -> Iterator[tuple[str, float | None, float | None]]:
-    yield move.text, move.h, move.judged
+@dataclass(frozen=True, slots=True)
+class _Draft:
+    """An answer with the scores that were recorded of it; `judged` is None where the guide's counts for both."""
+
+    text: str
+    h: float | None
+    judged: float | None
+    abstained: Abstained
+    confidence: float | None
+
+    def claims(self, item: Item, config: Config, *, by_reference: bool) -> Iterator[tuple[str, Pair | float, float]]:
+        """Each recorded score with the detector and the pair it comes from, or with what it must be."""
+        scoring = scoring_of(
+            item,
+            self.text,
+            config.guided_by,
+            abstained=abstains(self.abstained),
+            abstention=config.task.abstention,
+            by_reference=by_reference,
+        )
+        judged = self.h if self.judged is None else self.judged
+        if judged is not None:
+            yield config.judge, scoring.judge, judged
+        if self.h is None or self.judged is None:
+            return
+        if scoring.guide == "judge":
+            yield config.judge, self.judged, self.h
+        elif scoring.guide == "confidence":
+            yield config.judge, stated(self.confidence), self.h
+        else:
+            yield config.judge if config.guided_by == "judge" else config.guided_by, scoring.guide, self.h
+
+
+def _drafts(move: Answer | Rewrite) -> Iterator[_Draft]:
+    yield _Draft(move.text, move.h, move.judged, move.abstained, move.confidence)
     if isinstance(move, Answer) and move.text_first is not None:
-        yield move.text_first, move.h_first, move.judged_first
+        yield _Draft(move.text_first, move.h_first, move.judged_first, move.abstained_first, move.confidence)
 
 
-def _said(config: Config, h: float | None, judged: float | None) -> Iterator[tuple[str, float]]:
-    """Which detector said which score."""
-    if config.guided_by in ("judge", "confidence"):
-        own = h if config.guided_by == "judge" else judged
-        if own is not None:
-            yield config.judge, own
-        return
-    if h is not None:
-        yield config.guided_by, h
-    if judged is not None:
-        yield config.judge, judged
-
-
-def _scored(connection: sqlite3.Connection, match: str, asked: Sequence[tuple[int, str, Pair, float, str]]) -> str:
-    for name in dict.fromkeys(row[1] for row in asked):
-        own = [row for row in asked if row[1] == name]
+def _scored(connection: sqlite3.Connection, match: str, claims: Sequence[_Claim]) -> str:
+    for name in dict.fromkeys(claim.detector for claim in claims):
+        own = [claim for claim in claims if claim.detector == name]
         if model_of(name) is not None:
-            found = [_verdict(connection, match, pair, said) for _, _, pair, said, _ in own]
-            near = EXACT
+            scores = [_verdict(connection, match, claim.pair, claim.h) for claim in own]
+            tolerance = EXACT
         else:
             detector = detectors.load(name)
             try:
-                found: list[float] = detector.score([pair for _, _, pair, _, _ in own])
+                scores: list[float] = detector.score([claim.pair for claim in own])
             except DetectorError as error:
                 return f"{name} cannot score the answers: {error}"
-            near = NEURAL if ".neural." in type(detector).__module__ else EXACT
-        for (seq, _, _, said, kind), h in zip(own, found, strict=True):
-            if abs(h - said) > near:
-                return f"move {seq}: the {kind} has H {said:.6f}, and {name} says {h:.6f}"
+            tolerance = NEURAL if ".neural." in type(detector).__module__ else EXACT
+        for claim, h in zip(own, scores, strict=True):
+            if abs(h - claim.h) > tolerance:
+                return f"move {claim.seq}: the {claim.kind} has H {claim.h:.6f}, and {name} says {h:.6f}"
     return ""
 
 
-def _verdict(connection: sqlite3.Connection, match: str, pair: Pair, said: float) -> float:
+def _verdict(connection: sqlite3.Connection, match: str, pair: Pair, h: float) -> float:
     """The verdict on a pair that is in the ledger: the one that was taken, where there are several."""
     if not pair.answer.strip():
         return 0.0
-    prompt, _ = verdicts.question(pair)
-    digest = hashlib.sha256(prompt.encode("utf-8", "replace")).hexdigest()[:16]
     query = "SELECT reply FROM attempts WHERE match = ? AND player = ? AND purpose = ? AND outcome = 'ok'"
-    rows = connection.execute(query, (match, REFEREE, f"judge {digest}")).fetchall()
-    found = [h for (reply,) in rows if (h := verdicts.verdict(pair, reply or "")) is not None]
-    return min(found, key=lambda h: abs(h - said), default=math.inf)
+    prompt, _ = verdicts.question(pair)
+    rows = connection.execute(query, (match, REFEREE, verdicts.purpose(prompt))).fetchall()
+    verdicts_given = [score for (reply,) in rows if (score := verdicts.verdict(pair, reply or "")) is not None]
+    return min(verdicts_given, key=lambda score: abs(score - h), default=math.inf)
 
 
 def _null(value: float | Unknown) -> float | None:

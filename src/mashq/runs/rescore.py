@@ -5,10 +5,9 @@ from pathlib import Path
 
 from mashq.detectors.base import Detector, Pair
 from mashq.detectors.contents import SUMMARISE
-from mashq.detectors.pairs import pair_of
+from mashq.detectors.pairs import scoring_of
 from mashq.errors import ConfigError, DetectorError
 from mashq.players.registry import answers_are_drawn
-from mashq.protocol.items import known_score
 from mashq.protocol.persistent import persistent_list
 from mashq.protocol.state import MatchState, PlayerState
 from mashq.runs.contents import floor_pairs, floors_of
@@ -31,19 +30,21 @@ def rescored(played: Played, detector: Detector) -> Played:
         for at, work in zip(player.order, player.items, strict=True):
             item = played.state.items[at]
             if work.status == "ok":
-                for text, said in ((work.text, work.abstained), (work.text_first, work.abstained_first)):
-                    known = known_score(item, abstained=said, abstention=abstention)
-                    scores.append(known)
-                    pairs += [pair_of(item, text, by_reference=compares)] if known is None else []
+                for text, abstained in ((work.text, work.abstained), (work.text_first, work.abstained_first)):
+                    judge = scoring_of(
+                        item, text, "judge", abstained=abstained, abstention=abstention, by_reference=compares
+                    ).judge
+                    scores.append(None if isinstance(judge, Pair) else judge)
+                    pairs += [judge] if isinstance(judge, Pair) else []
     floors = floor_pairs(played.state.items) if played.config.task.kind == SUMMARISE else {}
-    found = detector.score([*pairs, *(pair for own in floors.values() for pair in own)])
-    rest = iter(found[len(pairs) :])
-    if not all(0 <= h <= 1 for h in found):
+    fresh = detector.score([*pairs, *(pair for own in floors.values() for pair in own)])
+    rest = iter(fresh[len(pairs) :])
+    if not all(0 <= h <= 1 for h in fresh):
         raise DetectorError(f"the detector {detector.name!r} gave a score outside of [0, 1]")
-    asked = iter(found)
-    told = iter([next(asked) if h is None else h for h in scores])
+    read = iter(fresh)
+    judged_h = iter([next(read) if h is None else h for h in scores])
     players = tuple(
-        _judged(player, [next(told) for _ in range(2 * _answers(player))]) for player in played.state.players
+        _judged(player, [next(judged_h) for _ in range(2 * _answers(player))]) for player in played.state.players
     )
     state: MatchState = replace(played.state, players=players)
     named = {"name": detector.name, "version": detector.version}
@@ -57,9 +58,9 @@ def _answers(player: PlayerState) -> int:
 
 
 def _judged(player: PlayerState, scores: list[float]) -> PlayerState:
-    told = iter(scores)
+    each = iter(scores)
     items = persistent_list(
-        replace(work, judged=next(told), judged_first=next(told)) if work.status == "ok" else work
+        replace(work, judged=next(each), judged_first=next(each)) if work.status == "ok" else work
         for work in player.items
     )
     answered = [work for work in items if work.status == "ok"]
