@@ -4,7 +4,7 @@ Games of two are rated by Bradley-Terry with ties; if some have three or more se
 
 **Items as the unit.** A tournament's games share their items, so items are resampled for all games at once. The
 winner alone is then a poor statistic: one bit per game, and resamples of a bit do not show its error. A game's
-outcome is therefore the share of resamples that a seat wins (`ratings_outcomes`). To first order that is the share of
+outcome is therefore the share of resamples that a seat wins (`ratings.outcomes`). To first order that is the share of
 the *halves* of the items that it wins, an unbiased estimate of its probability to win a match of **half as many
 items**: that is what these ratings and win probabilities refer to. (For a match of all the items, the bare result is
 the only unbiased estimate.) Intervals are percentiles of the ratings of the resamples. Far from the middle those are
