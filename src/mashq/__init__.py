@@ -8,9 +8,9 @@
     mashq.score(run, beta=0.05).headline
     mashq.report(run, out="report.html")
 
-Each function does what the command of its name does, and returns an object with attributes that displays itself in
-a notebook; `result["winner"]` is what `--json` prints. They work inside a running event loop; those that wait for
-models have twins to be awaited: `play_async`, `resume_async`, `detect_async`. Nothing heavy is imported before use.
+Each function does what the command of the same name does, and returns an object with attributes that displays itself
+in a notebook; `result["winner"]` is the value that `--json` prints. They work inside a running event loop; those that
+wait for models have async versions: `play_async`, `resume_async`, `detect_async`. Heavy imports wait until first use.
 """
 
 import sys
@@ -84,7 +84,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """The functions and results of `mashq.api`, imported when they are first used."""
+    """Import the functions and results of `mashq.api` on first use."""
     if name not in __all__:
         raise AttributeError(f"module 'mashq' has no attribute {name!r}")
     from mashq import api
@@ -97,7 +97,7 @@ def __dir__() -> list[str]:
 
 
 class _Callable(ModuleType):
-    """The package `mashq.report`, which is also the function of that name."""
+    """Makes the package `mashq.report` callable as the function of that name."""
 
     def __call__(self, *runs: Any, **options: Any) -> Any:
         from mashq.api import report

@@ -1,9 +1,8 @@
-"""THE limits on what is read of anything that someone else wrote, and the readers that keep them.
+"""Limits on data from outside (files, replies), and the readers that enforce them.
 
-Every file and every reply is read through here, so that none of them, however it was made, takes a gigabyte of
-memory. Bounded are its size (unpacked, where it is packed), how deep it is nested, how long a row is, and what it
-would come to in memory, which is counted from its commas and brackets before it is parsed. docs/errors.md has the
-limits in one table.
+Every file and every reply is read through this module, so that no input, however it was made, takes a gigabyte of
+memory. The limits cover size (unpacked, if compressed), nesting depth, row length and memory after parsing, which is
+estimated from commas and brackets before parsing. docs/errors.md lists the limits in one table.
 """
 
 import errno
@@ -25,56 +24,56 @@ from mashq.outputs import DEVICES
 
 MB: Final = 2**20
 DATA: Final = 256 * MB  # a data file or a log, unpacked
-ROW: Final = 16 * MB  # a line of one, or a cell
+ROW: Final = 16 * MB  # one line or one cell of a data file
 LINES: Final = 5_000_000
-MEMORY: Final = 512 * MB  # what is read of a file, as Python holds it
-VALUES: Final = 10_000_000  # of a Parquet file
-RESULTS: Final = 2_000_000  # players times items times trials of a file of results
-DIRECTORY: Final = 16 * MB  # the table of contents of an .eval log
-DOCUMENT: Final = 64 * MB  # a manifest, a key of a sheet, a reference
-CELL: Final = 128 * MB  # of a run's file
+MEMORY: Final = 512 * MB  # contents of one file as Python objects
+VALUES: Final = 10_000_000  # cells of a Parquet file
+RESULTS: Final = 2_000_000  # players x items x trials in a results file
+DIRECTORY: Final = 16 * MB  # the ZIP directory of an .eval log
+DOCUMENT: Final = 64 * MB  # a manifest, the key of an annotation sheet, a reference
+CELL: Final = 128 * MB  # one cell of a run's database
 CONFIG: Final = MB
-CONFIG_VALUES: Final = 1_000_000  # with aliases written out, each value and each character
+CONFIG_VALUES: Final = 1_000_000  # values plus characters, with aliases expanded
 TEXT: Final = MB  # a prompt, an API key
 DEPTH: Final = 100
 DIGITS: Final = 40
-ANSWER: Final = 8 * MB  # of a model to us, unpacked
-REPLY: Final = 32 * MB  # of a model to an agent, unpacked: it may be embeddings, or a stream altogether
+ANSWER: Final = 8 * MB  # a model's reply to mashq, unpacked
+REPLY: Final = 32 * MB  # a model's reply to an agent, unpacked: may be embeddings, or a whole stream
 REPLY_MEMORY: Final = 256 * MB
-EVENT: Final = 4 * MB  # of a stream
+EVENT: Final = 4 * MB  # one event of a stream
 EVENTS: Final = 400_000
-REQUEST: Final = 8 * MB  # of an agent
-AGENT: Final = 2 * MB  # what an agent says of one item
+REQUEST: Final = 8 * MB  # an agent's request to a model
+AGENT: Final = 2 * MB  # an agent's output for one item
 
 SHELL = (DEVICES, Path("/proc/self/fd"))
 CHUNK = 64 * 1024
-OBJECT, LIST, VALUE, LINE = 240, 72, 64, 200  # bytes, at most, for a small one
+OBJECT, LIST, VALUE, LINE = 240, 72, 64, 200  # upper bounds in bytes for small objects
 SPLIT = "split it, or leave out what is not needed"
-_MARK = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[\]{}]', re.DOTALL)  # a text, or a bracket outside of one
+_MARK = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[\]{}]', re.DOTALL)  # a string, or a bracket outside strings
 
 
 class TooMuch(DataError):
-    """More than is read of such a thing; the sentence names the limit."""
+    """The input exceeds a limit; the message names the limit."""
 
 
 class _Digits(ValueError):
-    """A whole number that nobody means."""
+    """An integer has more digits than any meaningful value."""
 
 
 def whole(text: str) -> int:
-    """A whole number in JSON, unless it is absurdly long: such a one cannot even be made a float."""
+    """Parse a JSON integer; refuses absurdly long ones, which cannot even be converted to float."""
     if len(text) > DIGITS:
         raise _Digits
     return int(text)
 
 
 def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object of JSON, unless a key stands in it twice: nobody can tell which of them is meant."""
-    found = dict(pairs)
-    twice = _twice(key for key, _ in pairs) if len(found) < len(pairs) else None
-    if twice is not None:
-        raise ValueError(f"the key {twice[:80]!r} stands in it twice")
-    return found
+    """Build a JSON object; raises ValueError if a key is repeated, since it is unclear which value is meant."""
+    mapping = dict(pairs)
+    duplicate = _first_duplicate(key for key, _ in pairs) if len(mapping) < len(pairs) else None
+    if duplicate is not None:
+        raise ValueError(f"the key {duplicate[:80]!r} stands in it twice")
+    return mapping
 
 
 DECODER = json.JSONDecoder(parse_int=whole)
@@ -82,31 +81,31 @@ FILES = json.JSONDecoder(parse_int=whole, object_pairs_hook=unique)
 
 
 class Room:
-    """Memory for what is kept of one thing."""
+    """A memory allowance for the contents of one input."""
 
     def __init__(self, most: int = MEMORY) -> None:
-        self.most = self._left = most
+        self.most = self._remaining = most
 
     def take(self, weight: int, what: str) -> None:
-        """Take some of it; TooMuch when there is no more."""
-        self._left -= weight
-        if self._left < 0:
+        """Use part of the allowance; raises TooMuch if it is exhausted."""
+        self._remaining -= weight
+        if self._remaining < 0:
             raise TooMuch(f"{what} brings what is held in memory to more than {size(self.most)}: {SPLIT}")
 
 
 def size(count: int) -> str:
-    """A number of bytes for a sentence."""
+    """Format a number of bytes for a message."""
     return f"{count // MB:,} MB" if count >= MB else f"{count:,} bytes"
 
 
 def weight(text: str) -> int:
-    """At most what a text comes to when it is parsed, about: every value, list and object takes its share."""
-    inside = OBJECT * text.count("{") + LIST * text.count("[") + VALUE * text.count(",")
-    return sys.getsizeof(text) + inside
+    """Estimate an upper bound of the memory of a JSON text once parsed, counting every value, list and object."""
+    contents = OBJECT * text.count("{") + LIST * text.count("[") + VALUE * text.count(",")
+    return sys.getsizeof(text) + contents
 
 
 def parse(data: str | bytes, what: str, room: Room | None = None, decoder: json.JSONDecoder = DECODER) -> Any:
-    """JSON of someone else's. ValueError when it is none, TooMuch when it is too deep or would take too much room."""
+    """Parse untrusted JSON; raises ValueError if it is invalid, TooMuch if it is too deep or too large."""
     text = data if isinstance(data, str) else data.decode(json.detect_encoding(data))
     (room or Room()).take(weight(text), what)
     check_depth(text, what)
@@ -119,12 +118,12 @@ def parse(data: str | bytes, what: str, room: Room | None = None, decoder: json.
 
 
 def check_depth(text: str, what: str) -> None:
-    """TooMuch when JSON is nested more deeply than anything that is meant to be read."""
+    """Raise TooMuch if JSON is nested too deeply."""
     if text.count("[") + text.count("{") <= DEPTH:
         return
     depth = 0
-    for found in _MARK.finditer(text):
-        mark = text[found.start()]
+    for match in _MARK.finditer(text):
+        mark = text[match.start()]
         if mark == '"':
             continue
         depth += 1 if mark in "[{" else -1
@@ -133,57 +132,59 @@ def check_depth(text: str, what: str) -> None:
 
 
 def measure(document: object, what: str, most: int = CONFIG_VALUES) -> None:
-    """TooMuch when data in memory holds too much once what stands in it twice is written twice, or is too deep."""
-    left, values = [(document, 0)], 0
-    while left:
-        here, depth = left.pop()
-        values += 1 + (len(here) if isinstance(here, str) else 0)
+    """Raise TooMuch if data in memory, with shared parts counted each time, is too large or too deep."""
+    pending, values = [(document, 0)], 0
+    while pending:
+        node, depth = pending.pop()
+        values += 1 + (len(node) if isinstance(node, str) else 0)
         if values > most:
             raise TooMuch(f"{what} comes to more than {most:,} values and characters, aliases written out: {SPLIT}")
         if depth > DEPTH:
             raise TooMuch(f"{what} is nested more than {DEPTH} levels deep, or holds itself: make it flatter")
-        if isinstance(here, dict):
-            for key, value in cast(dict[object, object], here).items():
-                left += ((key, depth + 1), (value, depth + 1))
-        elif isinstance(here, list | tuple | set):
-            left += ((value, depth + 1) for value in cast(list[object], here))
+        if isinstance(node, dict):
+            for key, value in cast(dict[object, object], node).items():
+                pending += ((key, depth + 1), (value, depth + 1))
+        elif isinstance(node, list | tuple | set):
+            pending += ((value, depth + 1) for value in cast(list[object], node))
 
 
 def file_at(path: Path) -> IO[bytes]:
-    """A file to read, never waited for: an OSError where it is a pipe or a device, which nobody may ever write to.
+    """Open a file for reading without blocking; raises OSError for a pipe or a device, which may never have a writer.
 
-    Those of a shell, `<(command)` and /dev/stdin, have a writer and are read."""
-    shell = any(path.is_relative_to(place) for place in SHELL)
-    return path.open("rb") if shell else open(path, "rb", opener=_regular)
+    The pipes of a shell, `<(command)` and /dev/stdin, do have a writer and are allowed.
+    """
+    from_shell = any(path.is_relative_to(prefix) for prefix in SHELL)
+    return path.open("rb") if from_shell else open(path, "rb", opener=_open_regular)
 
 
-def _regular(name: str, flags: int) -> int:
-    found = os.open(name, flags | os.O_NONBLOCK)
-    kind = os.fstat(found).st_mode
-    if not (stat.S_ISREG(kind) or stat.S_ISDIR(kind)):  # that a folder is none, `open` says
-        os.close(found)
+def _open_regular(name: str, flags: int) -> int:
+    descriptor = os.open(name, flags | os.O_NONBLOCK)
+    mode = os.fstat(descriptor).st_mode
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):  # `open` itself reports a folder
+        os.close(descriptor)
         raise OSError(errno.EINVAL, "it is a pipe or a device, and only files are read")
-    return found
+    return descriptor
 
 
 def read_bytes(path: Path, most: int) -> bytes:
-    """A whole file of at most so many bytes."""
+    """Read a whole file of at most `most` bytes."""
     with file_at(path) as file:
         return whole_of(file, most, str(path))
 
 
 def read_text(path: Path, most: int, coding: str = "utf-8") -> str:
-    """A whole text file of at most so many bytes."""
+    """Read a whole text file of at most `most` bytes."""
     return read_bytes(path, most).decode(coding)
 
 
 def read_json(path: Path, most: int = DOCUMENT) -> Any:
-    """A JSON file of at most so many bytes."""
+    """Read a JSON file of at most `most` bytes."""
     return parse(read_text(path, most), str(path), decoder=FILES)
 
 
 def whole_of(file: IO[bytes], most: int, what: str) -> bytes:
-    """All that a file gives, of at most so many bytes; in pieces, as one that unpacks could give anything."""
+    """Read everything from a file, at most `most` bytes; in chunks, since a compressed file can expand without
+    end."""
     pieces, count = list[bytes](), 0
     while piece := file.read(CHUNK):
         count += len(piece)
@@ -195,7 +196,7 @@ def whole_of(file: IO[bytes], most: int, what: str) -> bytes:
 
 @contextmanager
 def opened(path: Path) -> Generator[IO[bytes]]:
-    """A file to read, unpacked when its name ends in .gz; what breaks within is an OSError."""
+    """Open a file for reading, decompressed if its name ends in .gz; decompression errors become OSError."""
     with file_at(path) as raw:
         if not path.name.lower().endswith(".gz"):
             yield raw
@@ -208,27 +209,27 @@ def opened(path: Path) -> Generator[IO[bytes]]:
 
 
 def decoded(data: bytes, what: str, at: int = 0) -> str:
-    """UTF-8 text that stands at this place of a file, without the mark that may begin it."""
+    """Decode UTF-8 text found at offset `at` of a file, dropping a byte order mark at its start."""
     try:
         return data.decode("utf-8" if at else "utf-8-sig")
     except UnicodeDecodeError as error:
         raise DataError(f"{what} is not UTF-8 text (byte {at + error.start}): convert it first") from None
 
 
-def _twice(names: Iterable[str]) -> str | None:
-    """The first of some names that is there more than once."""
+def _first_duplicate(names: Iterable[str]) -> str | None:
+    """The first name that occurs more than once, or None."""
     return next((name for name, count in Counter(names).items() if count > 1), None)
 
 
 def check_columns(names: Sequence[str], source: str) -> None:
-    """Refuse columns of one name: nobody can tell which of them is meant."""
-    twice = _twice(names)
-    if twice is not None:
-        raise DataError(f"{source} has two columns {twice[:80]!r}: rename or remove one")
+    """Raise DataError if two columns have the same name, since it is unclear which is meant."""
+    duplicate = _first_duplicate(names)
+    if duplicate is not None:
+        raise DataError(f"{source} has two columns {duplicate[:80]!r}: rename or remove one")
 
 
 def lines(file: IO[bytes], what: str) -> Iterator[str]:
-    """The lines of a text file in UTF-8, with their ends: each no longer than a row, all no longer than a file."""
+    """Yield the lines of a UTF-8 text file with their line ends, enforcing the limits on line and file size."""
     total, number = 0, 0
     while line := file.readline(ROW + 1):
         number += 1
@@ -244,7 +245,7 @@ def lines(file: IO[bytes], what: str) -> Iterator[str]:
 
 
 def json_lines(file: IO[bytes], what: str) -> Iterator[tuple[int, object]]:
-    """The JSON of each line that is not blank, with its number."""
+    """Yield the line number and the parsed JSON of each non-blank line."""
     room = Room()
     for number, line in enumerate(lines(file, what), 1):
         if not line.strip():

@@ -3,20 +3,20 @@
     MashqError            exit code 2: bad input, one sentence that says what, where and how to fix it
     ├── ConfigError       the configuration, or something it names, is wrong or missing
     ├── DataError         a data file is missing, empty or malformed
-    │   └── TooMuch       more than is read of such a thing (in `bounds`)
+    │   └── TooMuch       the input exceeds a size limit (in `bounds`)
     ├── DetectorError     a detector cannot score, or scored outside [0, 1]
     ├── StoreError        the run directory cannot be read or written
-    └── ProviderError     a model's first call says that it will answer nobody: key, name or quota
-        └── GivenUp       a model has given nothing usable for too long; the run stops (exit code 3)
+    └── ProviderError     a model's first call shows that no call can succeed: key, name or quota
+        └── GivenUp       a model has returned nothing usable for too long; the run stops (exit code 3)
     Stopped               exit code 3: stopped before the end; the run can be resumed
 
-Failures of a *player* (a dead provider, a refusal, an unparsable reply) are values in the match record and never
-raised out of it.
+Failures of a *player* (a dead provider, a refusal, an unparsable reply) are values in the match record and are never
+raised as exceptions.
 """
 
 
 class MashqError(Exception):
-    """Bad input: the message is the one sentence the user reads."""
+    """Bad input: the message is the one sentence that the user reads."""
 
 
 class ConfigError(MashqError):
@@ -36,7 +36,7 @@ class StoreError(MashqError):
 
 
 class ProviderError(MashqError):
-    """A model's first call says that it will answer nobody: the key is refused, the model unknown, the quota gone."""
+    """A model's first call shows that no call can succeed: the key is refused, the model unknown, the quota gone."""
 
     def __init__(self, sentence: str, model: str = "") -> None:
         super().__init__(sentence)
@@ -44,8 +44,9 @@ class ProviderError(MashqError):
 
 
 class GivenUp(ProviderError):
-    """A model has given nothing usable for too long: the run stops, and can be resumed when it answers again."""
+    """A model has returned nothing usable for too long: the run stops, and can be resumed when the model answers
+    again."""
 
 
 class Stopped(Exception):
-    """The match was stopped before its end; what was paid for is kept and the run can be resumed."""
+    """The match was stopped before its end; results already paid for are kept, and the run can be resumed."""

@@ -9,8 +9,8 @@
 | `mashq.executors` | a place to play matches      | `mashq.arena.executors.base.Executor` | `check_executor` |
 
 An extension is a class with a few methods; an installed package names it with an entry point in its group, and
-`create` calls it without arguments. What is built in stands in the tables below by import path, is found the same
-way, and is imported when first asked for. `mashq.testing` has the checks, `docs/extending.md` an example of each.
+`create` calls it without arguments. Built-in extensions are listed in the tables below by import path, are looked up
+the same way, and are imported on first use. `mashq.testing` has the checks, `docs/extending.md` an example of each.
 """
 
 from __future__ import annotations
@@ -40,54 +40,54 @@ R = TypeVar("R")
 
 @dataclass(frozen=True, slots=True)
 class Extensions(Generic[T]):
-    """The extensions of one kind: those built in, by import path, and those of installed packages."""
+    """The extensions of one kind: built-in ones by import path, and those of installed packages."""
 
     kind: str
     group: str
-    members: tuple[str, ...]  # what one must have
+    members: tuple[str, ...]  # attributes every extension must have
     built_in: Mapping[str, str]  # name -> "module:attribute"
-    with_argument: tuple[str, ...] = ()  # built-in names that take a text after a colon, as in hhem:FOLDER
+    with_argument: tuple[str, ...] = ()  # built-in names that take an argument after a colon, as in hhem:FOLDER
 
     def names(self) -> list[str]:
-        """The names that can be used here: built in, then installed."""
+        """All usable names: built-in ones, then installed ones."""
         return [*self.built_in, *sorted(self._installed().keys() - self.built_in.keys())]
 
     def load(self, name: str) -> Callable[..., T]:
-        """What makes an extension of that name: its class, as a rule."""
+        """The factory of an extension, usually its class."""
         if name not in self.built_in:
-            return self._of_package(name, lambda entry: entry.load())
+            return self._use_installed(name, lambda entry: entry.load())
         module, _, attribute = self.built_in[name].partition(":")
         return getattr(import_module(module), attribute)
 
     def create(self, name: str) -> T:
-        """A new extension of that name, or a ConfigError that says which there are or whose is broken."""
-        plain, _, argument = name.partition(":")
+        """A new extension of that name; raises ConfigError listing the known names, or naming the broken package."""
+        base, _, argument = name.partition(":")
         if name in self.built_in:
             return self.load(name)()
-        if plain in self.with_argument:
-            return self.load(plain)(argument)
-        return self._of_package(name, self._made)
+        if base in self.with_argument:
+            return self.load(base)(argument)
+        return self._use_installed(name, self._create_from_entry)
 
-    def _made(self, entry: EntryPoint) -> T:
-        made: Any = entry.load()()
+    def _create_from_entry(self, entry: EntryPoint) -> T:
+        extension: Any = entry.load()()
         for member in self.members:
-            if not hasattr(made, member):
+            if not hasattr(extension, member):
                 raise TypeError(f"it has no {member}, see docs/extending.md")
-        return made
+        return extension
 
     def _installed(self) -> Mapping[str, EntryPoint]:
         from importlib.metadata import entry_points  # slow to import, and seldom needed
 
-        return _entries(entry_points, self.group, tuple(sys.path))
+        return _entry_points(entry_points, self.group, tuple(sys.path))
 
-    def _of_package(self, name: str, use: Callable[[EntryPoint], R]) -> R:
-        """Use what an installed package names; what its code does wrong is a sentence that names the package."""
+    def _use_installed(self, name: str, use: Callable[[EntryPoint], R]) -> R:
+        """Apply `use` to an installed entry point; an error in its code becomes a ConfigError naming the package."""
         entry = self._installed().get(name)
         if entry is None:
             known = sorted(self.names())
-            near = difflib.get_close_matches(name.casefold().replace("_", "-"), known, n=1, cutoff=0.0)[0]
+            nearest = difflib.get_close_matches(name.casefold().replace("_", "-"), known, n=1, cutoff=0.0)[0]
             raise ConfigError(
-                f"There is no {self.kind} {name!r}; the known ones are {', '.join(known)} (nearest: {near})."
+                f"There is no {self.kind} {name!r}; the known ones are {', '.join(known)} (nearest: {nearest})."
             )
         try:
             return use(entry)
@@ -95,19 +95,19 @@ class Extensions(Generic[T]):
             raise
         except Exception as error:
             raise ConfigError(
-                f"The {self.kind} {name!r} of the package {_package(entry)} cannot be used "
+                f"The {self.kind} {name!r} of the package {_package_name(entry)} cannot be used "
                 f"({type(error).__name__}: {error}): repair the package, or uninstall it."
             ) from error
 
 
-@cache  # looking through all installed packages takes milliseconds, and a season asks for every match
-def _entries(
+@cache  # scanning all installed packages takes milliseconds, and a season does it for every match
+def _entry_points(
     look_up: Callable[..., Iterable[EntryPoint]], group: str, _path: tuple[str, ...]
 ) -> dict[str, EntryPoint]:
     return {entry.name: entry for entry in look_up(group=group)}
 
 
-def _package(entry: EntryPoint) -> str:
+def _package_name(entry: EntryPoint) -> str:
     return entry.value if entry.dist is None else f"{entry.dist.name} {entry.dist.version}"
 
 
@@ -115,7 +115,7 @@ PLAYERS: Extensions[Player] = Extensions(
     "agent",
     "mashq.players",
     ("move",),
-    {  # `external` is made by the arena, which has the server it plays through
+    {  # `external` is created by the arena, which runs the server it plays through
         "q-agent": "mashq.players.q_agent:QAgent",
         "plain": "mashq.players.baselines:Plain",
         "retry": "mashq.players.baselines:Retry",

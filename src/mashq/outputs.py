@@ -1,20 +1,20 @@
-"""Writing the files that a user names: into the file of that name, never through a link to another one."""
+"""Writes files at paths given by the user, never through a symbolic link to another file."""
 
 import errno
 import os
 from pathlib import Path
 
-DEVICES = Path("/dev")  # /dev/stdout is a link, and is meant as one
+DEVICES = Path("/dev")  # /dev/stdout is a link that must be followed
 
 
 def write(path: Path, content: bytes | str, *, append: bool = False) -> None:
-    """Write a file, its folder made where it is not there; an OSError says so when a link stands in its place."""
+    """Write a file and create its folder if needed; raises OSError if the path is a symbolic link."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    how = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | (os.O_APPEND if append else os.O_TRUNC)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | (os.O_APPEND if append else os.O_TRUNC)
     follow = 0 if path.parent == DEVICES else os.O_NOFOLLOW
     data = content.encode("utf-8", "replace") if isinstance(content, str) else content
     try:
-        with os.fdopen(os.open(path, how | follow, 0o666), "wb") as file:
+        with os.fdopen(os.open(path, flags | follow, 0o666), "wb") as file:
             file.write(data)
     except OSError as error:
         if error.errno == errno.ELOOP:

@@ -1,3 +1,3 @@
-"""Which version this is: what a run's manifest says of who played it."""
+"""The package version, which is recorded in every run's manifest."""
 
 __version__ = "0.2.0.dev0"

@@ -344,7 +344,7 @@ async def test_an_interrupt_in_a_notebook_stops_the_match(tmp_path: Path, monkey
 
     monkeypatch.setattr(calls, "ThreadPoolExecutor", Interrupted)
     with pytest.raises(KeyboardInterrupt):
-        calls._done(work())  # pyright: ignore[reportPrivateUsage]
+        calls._run_to_end(work())  # pyright: ignore[reportPrivateUsage]
     assert ended.is_set()
 
 

@@ -1,1 +1,1 @@
-"""Pure functions over results: intervals, flips, views, the paper's tables. Numbers in, numbers out."""
+"""Pure functions over results: intervals, ranking changes, views, the paper's tables. No input or output."""

@@ -1,4 +1,4 @@
-"""Conditions such as `q(A) < q(B) + 0.02` or `not clear(A, B)`, read by a grammar of their own: nothing is evaluated.
+"""Conditions such as `q(A) < q(B) + 0.02` or `not clear(A, B)`, parsed by their own grammar, without eval.
 
     condition  = [ "not" ] ( "clear" "(" name "," name ")"  |  sum sign sum )
     sign       = "<" | "<=" | ">" | ">=" | "==" | "!="
@@ -6,8 +6,8 @@
     product    = factor { ("*" | "/") factor }
     factor     = number  |  "-" factor  |  "(" sum ")"  |  figure "(" name ")"
 
-A name stands as it is (parentheses in it in pairs) or in quotes. `clear(A, B)` is true when the 95% confidence
-interval of Q(A) - Q(B), the one that holds for all differences together, lies above 0.
+A name is written as it is (with balanced parentheses) or in quotes. `clear(A, B)` is true if the simultaneous 95%
+confidence interval of Q(A) - Q(B) lies above 0.
 """
 
 import math
@@ -46,7 +46,7 @@ _WORD = re.compile(r"[A-Za-z_]\w*")
 
 
 class Scored(Protocol):
-    """What conditions are about."""
+    """The score that conditions are checked against."""
 
     @property
     def players(self) -> Sequence[ScoredPlayer]: ...
@@ -65,7 +65,7 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """Two terms and the sign between them."""
+    """Arithmetic: two terms and the operator between them."""
 
     left: "Term"
     sign: str
@@ -94,7 +94,7 @@ class Clear:
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A condition as it was written, and what it says."""
+    """A condition as written, and its parsed form."""
 
     text: str
     says: Comparison | Clear
@@ -102,7 +102,7 @@ class Condition:
 
     @property
     def players(self) -> list[str]:
-        """The players that it names."""
+        """The players it names."""
         if isinstance(self.says, Clear):
             return [self.says.a, self.says.b]
         return [term.player for side in (self.says.left, self.says.right) for term in _figures(side)]
@@ -110,7 +110,7 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """A condition, whether it is true, and the values that this was decided by."""
+    """A condition, whether it is true, and the values that decided it."""
 
     condition: str
     true: bool
@@ -118,35 +118,35 @@ class Checked:
 
 
 def parse(text: str) -> Condition:
-    """A condition from its text."""
+    """Parse a condition."""
     return _Reader(text).condition()
 
 
 def check_names(conditions: Sequence[Condition], players: Collection[str]) -> None:
-    """ConfigError where a condition names somebody who does not play."""
+    """Raise ConfigError if a condition names an unknown player."""
     for condition in conditions:
         for name in condition.players:
             if name not in players:
-                raise ConfigError(_nobody(condition.text, name, list(players)))
+                raise ConfigError(_unknown_player(condition.text, name, list(players)))
 
 
 def holds(condition: Condition, scored: Scored) -> bool:
-    """Whether the condition is true of a score."""
+    """Whether the condition is true for a score."""
     return check(condition, scored).true
 
 
 def check(condition: Condition, scored: Scored) -> Checked:
-    """Decide a condition; ConfigError where something that it names is unknown."""
+    """Evaluate a condition; raises ConfigError if a value it names is unknown."""
     says = condition.says
     if isinstance(says, Clear):
         true, values = _clear(says, condition.text, scored)
     else:
         left, right = (_value(side, condition.text, scored) for side in (says.left, says.right))
         true = COMPARED[says.sign](left, right)
-        named = {f"{own.figure}({own.player})": own for side in (says.left, says.right) for own in _figures(side)}
-        parts = [f"{name} = {_number(_value(own, condition.text, scored))}" for name, own in named.items()]
-        sums = any(isinstance(side, Counted) for side in (says.left, says.right))
-        shown = [f"{_number(left)} {says.sign} {_number(right)}"] if sums or not parts else []
+        terms = {f"{term.figure}({term.player})": term for side in (says.left, says.right) for term in _figures(side)}
+        parts = [f"{name} = {_number(_value(term, condition.text, scored))}" for name, term in terms.items()]
+        has_arithmetic = any(isinstance(side, Counted) for side in (says.left, says.right))
+        shown = [f"{_number(left)} {says.sign} {_number(right)}"] if has_arithmetic or not parts else []
         values = "; ".join([*([", ".join(parts)] if parts else []), *shown])
     return Checked(condition.text, true != condition.negated, values)
 
@@ -172,8 +172,8 @@ def _value(term: Term, text: str, scored: Scored) -> float:
 
 
 def _figure(term: Figure, text: str, players: Sequence[ScoredPlayer]) -> float:
-    own = _player(term.player, text, players)
-    value: float | None = own.costs[term.figure] if term.figure in own.costs else getattr(own, term.figure)
+    player = _player(term.player, text, players)
+    value: float | None = player.costs[term.figure] if term.figure in player.costs else getattr(player, term.figure)
     if value is None:
         raise ConfigError(
             f"--fail-if {text!r}: {term.figure} of {term.player!r} is unknown, so it cannot be decided: use another"
@@ -185,10 +185,10 @@ def _player(name: str, text: str, players: Sequence[ScoredPlayer]) -> ScoredPlay
     for player in players:
         if player.name == name:
             return player
-    raise ConfigError(_nobody(text, name, [player.name for player in players]))
+    raise ConfigError(_unknown_player(text, name, [player.name for player in players]))
 
 
-def _nobody(text: str, name: str, players: Sequence[str]) -> str:
+def _unknown_player(text: str, name: str, players: Sequence[str]) -> str:
     return f"--fail-if {text!r}: there is no player {name!r} (there are {', '.join(players[:10])})"
 
 
@@ -214,7 +214,7 @@ def _number(value: float) -> str:
 
 
 class _Reader:
-    """A condition's text and how far it has been read."""
+    """A parser: the text of a condition and the position reached in it."""
 
     def __init__(self, text: str) -> None:
         if len(text) > LONGEST:
@@ -225,7 +225,7 @@ class _Reader:
         negated = self._word("not")
         says = self._clear() if self._word("clear") else self._comparison()
         if self._next():
-            raise self._wrong(f"{self._text[self._at :].strip()!r} is left over")
+            raise self._error(f"{self._text[self._at :].strip()!r} is left over")
         return Condition(self._text, says, negated)
 
     def _clear(self) -> Clear:
@@ -241,32 +241,32 @@ class _Reader:
         for sign in COMPARED:
             if self._sign(sign):
                 return Comparison(left, sign, self._sum())
-        raise self._wrong("there is nothing compared")
+        raise self._error("there is nothing compared")
 
     def _sum(self) -> Term:
         return self._chain(("+", "-"), lambda: self._chain(("*", "/"), self._factor))
 
     def _chain(self, signs: Sequence[str], part: "Callable[[], Term]") -> Term:
-        found = part()
+        term = part()
         while sign := next((sign for sign in signs if self._sign(sign)), None):
-            found = Counted(found, sign, part())
-        return found
+            term = Counted(term, sign, part())
+        return term
 
     def _factor(self) -> Term:
         self._depth += 1
         if self._depth > DEEPEST:
-            raise self._wrong("its parentheses are too deep")
-        found = self._atom()
+            raise self._error("its parentheses are too deep")
+        term = self._atom()
         self._depth -= 1
-        return found
+        return term
 
     def _atom(self) -> Term:
         if self._sign("-"):
             return Counted(0.0, "-", self._factor())
         if self._sign("("):
-            found = self._sum()
+            term = self._sum()
             self._take(")")
-            return found
+            return term
         self._next()
         if number := _NUMBER.match(self._text, self._at):
             self._at = number.end()
@@ -284,7 +284,7 @@ class _Reader:
         return Figure(word[0], name)
 
     def _name(self, end: str) -> str:
-        """A name in quotes, or up to what ends it outside of its own parentheses."""
+        """Read a name in quotes, or up to `end` outside the name's own parentheses."""
         quote = self._next()
         if quote and quote in "'\"" and (close := self._text.find(quote, self._at + 1)) > 0:
             name, self._at = self._text[self._at + 1 : close], close + 1
@@ -297,11 +297,11 @@ class _Reader:
             self._at += 1
         name = self._text[start : self._at].strip()
         if not name:
-            raise self._wrong("a player's name is missing")
+            raise self._error("a player's name is missing")
         return name
 
     def _next(self) -> str:
-        """The next character that is not a space, not taken; nothing at the end."""
+        """Skip spaces and return the next character without consuming it; empty at the end."""
         while self._at < len(self._text) and self._text[self._at].isspace():
             self._at += 1
         return self._text[self._at : self._at + 1]
@@ -315,17 +315,17 @@ class _Reader:
 
     def _take(self, sign: str) -> None:
         if not self._sign(sign):
-            raise self._wrong(f"{sign!r} is missing")
+            raise self._error(f"{sign!r} is missing")
 
     def _word(self, word: str) -> bool:
         self._next()
-        found = _WORD.match(self._text, self._at)
-        if found is None or found[0] != word:
+        match = _WORD.match(self._text, self._at)
+        if match is None or match[0] != word:
             return False
-        self._at = found.end()
+        self._at = match.end()
         return True
 
-    def _wrong(self, why: str) -> ConfigError:
+    def _error(self, why: str) -> ConfigError:
         return ConfigError(
             f"--fail-if {self._text!r}: {why}: write it as q(A) < q(B) + 0.02, dollars(A) > 1 or not clear(A, B)"
         )

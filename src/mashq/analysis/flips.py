@@ -1,6 +1,7 @@
-"""When the ranking flips: exact envelopes, shares of the weight simplex, Pareto fronts.
+"""When the ranking changes: exact envelopes, shares of the weight simplex, Pareto fronts.
 
-A player's Q is a line in beta, and in the weight of any one resource; the winners are the upper envelope.
+A player's Q is linear in beta and in the weight of any one resource; the winners form the upper envelope of the
+lines.
 """
 
 from collections.abc import Sequence
@@ -11,12 +12,12 @@ import numpy as np
 from mashq.protocol.results import Floats
 from mashq.protocol.score import TIE
 
-SAME = 1e-12  # lines that differ by no more are one line, but for rounding
+SAME = 1e-12  # lines that differ by no more than rounding are the same line
 
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """The winners from `start` to `end` (None: for ever): one, or those that share one line."""
+    """The winners from `start` to `end` (None: unbounded): one player, or several with the same line."""
 
     start: float
     end: float | None
@@ -27,31 +28,31 @@ def envelope(heights: Sequence[float], slopes: Sequence[float]) -> tuple[Stretch
     """The upper envelope of the lines height - x * slope over x >= 0; equal lines share their stretch."""
 
     def same(line: int) -> tuple[int, ...]:
-        near = (abs(heights[i] - heights[line]) <= SAME and abs(slopes[i] - slopes[line]) <= SAME for i in everyone)
-        return tuple(i for i, is_near in zip(everyone, near, strict=True) if is_near)
+        near = (abs(heights[i] - heights[line]) <= SAME and abs(slopes[i] - slopes[line]) <= SAME for i in lines)
+        return tuple(i for i, is_near in zip(lines, near, strict=True) if is_near)
 
-    everyone = range(len(heights))
+    lines = range(len(heights))
     order = sorted(range(len(heights)), key=lambda i: (-heights[i], slopes[i], i))
-    best, at = order[0], 0.0
-    found: list[Stretch] = []
+    best, position = order[0], 0.0
+    stretches: list[Stretch] = []
     while True:
         crossing: tuple[float, float, int] | None = None
-        for other in everyone:
+        for other in lines:
             if slopes[other] < slopes[best] and other not in same(best):
                 x = (heights[best] - heights[other]) / (slopes[best] - slopes[other])
-                candidate = (max(x, at), slopes[other], other)
+                candidate = (max(x, position), slopes[other], other)
                 crossing = candidate if crossing is None else min(crossing, candidate)
         if crossing is None:
-            return (*found, Stretch(at, None, same(best)))
-        if crossing[0] > at:
-            found.append(Stretch(at, crossing[0], same(best)))
-        at, best = crossing[0], crossing[2]
+            return (*stretches, Stretch(position, None, same(best)))
+        if crossing[0] > position:
+            stretches.append(Stretch(position, crossing[0], same(best)))
+        position, best = crossing[0], crossing[2]
 
 
 def simplex_shares(h: Floats, shares: Floats, alpha: float, beta: float, draws: int, seed: int) -> Floats:
-    """How much of the weight simplex each player wins, ties shared: `shares` are players x resources.
+    """The share of the weight simplex that each player wins, ties shared; `shares` is players x resources.
 
-    By `draws` uniform points on the simplex, scaled to add up to the number of resources: good to about
+    Estimated from `draws` uniform points on the simplex, scaled to sum to the number of resources: accurate to about
     1 / sqrt(draws).
     """
     resources = shares.shape[1]
@@ -63,27 +64,29 @@ def simplex_shares(h: Floats, shares: Floats, alpha: float, beta: float, draws: 
 def chance_along(h: Floats, penalty: Floats, alpha: float, betas: Sequence[float]) -> Floats:
     """The share of resamples (rows of `h` and `penalty`) that each player wins at each beta, ties shared: betas x
     players."""
-    out = np.zeros((len(betas), h.shape[1]))
-    for at, beta in enumerate(betas):
-        out[at] = wins(alpha * h - beta * penalty) / len(h)
-    return out
+    chances = np.zeros((len(betas), h.shape[1]))
+    for index, beta in enumerate(betas):
+        chances[index] = wins(alpha * h - beta * penalty) / len(h)
+    return chances
 
 
 def wins(q: Floats) -> Floats:
-    """How many rows each player won, ties shared; a row without a score for a player is not its win."""
+    """How many rows each player wins, ties shared; a player without a score in a row does not win it."""
     filled = np.where(np.isnan(q), -np.inf, q)
     best = filled >= filled.max(axis=1, keepdims=True) - TIE
     return (best / best.sum(axis=1, keepdims=True)).sum(axis=0)
 
 
 def pareto(h: Sequence[float], cost: Sequence[float]) -> tuple[int, ...]:
-    """Those whom nobody beats in H at no more cost, or in cost at no less H."""
+    """The players that no other beats in H at no more cost, or in cost at no less H."""
     front: list[int] = []
-    for one in range(len(h)):
+    for candidate in range(len(h)):
         beaten = any(
-            h[other] >= h[one] and cost[other] <= cost[one] and (h[other] > h[one] or cost[other] < cost[one])
+            h[other] >= h[candidate]
+            and cost[other] <= cost[candidate]
+            and (h[other] > h[candidate] or cost[other] < cost[candidate])
             for other in range(len(h))
         )
         if not beaten:
-            front.append(one)
+            front.append(candidate)
     return tuple(front)

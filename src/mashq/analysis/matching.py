@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 
 def matching(neighbours: Sequence[Sequence[int]]) -> list[int]:
-    """Every vertex's partner in a largest matching of an undirected graph, -1 for none."""
+    """Every vertex's partner in a maximum matching of an undirected graph, -1 for none."""
     partner = [-1] * len(neighbours)
     for vertex in range(len(neighbours)):
         if partner[vertex] == -1:
@@ -14,7 +14,7 @@ def matching(neighbours: Sequence[Sequence[int]]) -> list[int]:
 
 
 def _augment(root: int, neighbours: Sequence[Sequence[int]], partner: list[int]) -> None:
-    """Match the root too, if an alternating path from it ends at a vertex without a partner."""
+    """Match the root too, if an alternating path from it ends at an unmatched vertex."""
     base = list(range(len(neighbours)))
     parent = [-1] * len(neighbours)
     outer = [False] * len(neighbours)
@@ -37,18 +37,18 @@ def _augment(root: int, neighbours: Sequence[Sequence[int]], partner: list[int])
 
 
 def _shrink(
-    one: int,
-    two: int,
+    start: int,
+    end: int,
     base: list[int],
     parent: list[int],
     partner: Sequence[int],
     outer: list[bool],
     queue: deque[int],
 ) -> None:
-    """Treat an odd cycle (a blossom) as one vertex, from which the search goes on."""
-    stem = _common(one, two, base, parent, partner)
+    """Contract an odd cycle (a blossom) into one vertex and continue the search from it."""
+    stem = _common_ancestor(start, end, base, parent, partner)
     blossom = [False] * len(base)
-    for vertex, child in ((one, two), (two, one)):
+    for vertex, child in ((start, end), (end, start)):
         while base[vertex] != stem:
             blossom[base[vertex]] = blossom[base[partner[vertex]]] = True
             parent[vertex] = child
@@ -62,23 +62,23 @@ def _shrink(
                 queue.append(vertex)
 
 
-def _common(one: int, two: int, base: Sequence[int], parent: Sequence[int], partner: Sequence[int]) -> int:
-    """Where the ways of two vertices to the root meet."""
+def _common_ancestor(start: int, end: int, base: Sequence[int], parent: Sequence[int], partner: Sequence[int]) -> int:
+    """The vertex at which the paths of two vertices to the root meet."""
     seen: set[int] = set()
     while True:
-        one = base[one]
-        seen.add(one)
-        if partner[one] == -1:
+        start = base[start]
+        seen.add(start)
+        if partner[start] == -1:
             break
-        one = parent[partner[one]]
-    two = base[two]
-    while two not in seen:
-        two = base[parent[partner[two]]]
-    return two
+        start = parent[partner[start]]
+    end = base[end]
+    while end not in seen:
+        end = base[parent[partner[end]]]
+    return end
 
 
 def _flip(end: int, parent: Sequence[int], partner: list[int]) -> None:
-    """Swap what is matched along the path from its end back to the root."""
+    """Swap matched and unmatched edges along the path from its end back to the root."""
     while end != -1:
         before = parent[end]
         after = partner[before]

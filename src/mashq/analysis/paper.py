@@ -1,7 +1,7 @@
-"""The paper's printed Q-Scores beside what its own figures give.
+"""Compares the paper's printed Q-Scores with the values that its own figures imply.
 
-A row with full counts is recomputed as one of its match, with the beta its table follows; a row that prints a penalty
-and no counts can only be consistent with it: H minus that penalty. The Best-of-N rows are shown as printed, each
+A row with full counts is recomputed as part of its match, with the beta of its table; a row that prints a penalty but
+no counts can only be checked for consistency: H minus that penalty. The Best-of-N rows are shown as printed, each
 normalised against itself alone, and as one match of all five players.
 """
 
@@ -153,7 +153,7 @@ class PaperCheck:
 
 
 def paper(printed: Mapping[str, Any]) -> PaperCheck:
-    """Every printed Q-Score with what its row's figures give, and the Best-of-N table both ways."""
+    """Every printed Q-Score with the value implied by its row's figures, and the Best-of-N table both ways."""
     counted = list(_recomputed(printed["counts"], printed["same_counts"]))
     stated = [
         _row(row, "printed penalty", None, row["penalty"], row["h"] - row["penalty"]) for row in printed["penalties"]
@@ -170,16 +170,17 @@ def paper(printed: Mapping[str, Any]) -> PaperCheck:
 
 
 def _recomputed(counts: Sequence[Figure], same_counts: Sequence[Figure]) -> Iterator[PaperRow]:
-    """Each match scored from its counts; then rows that another table prints of one of them, by that table's beta."""
+    """Score each match from its counts; then the rows that another table prints for the same match, with that table's
+    beta."""
     penalties: dict[tuple[str, str], tuple[float, float]] = {}
     for match in dict.fromkeys(row["match"] for row in counts):
         players = [row for row in counts if row["match"] == match]
         beta: float = players[0]["weight"]
-        found = _scored(players, beta)
-        for at, row in enumerate(players):
-            penalty = float(found.penalty[0][at])
+        scores = _scored(players, beta)
+        for seat, row in enumerate(players):
+            penalty = float(scores.penalty[0][seat])
             penalties[match, row["player"]] = row["h"], penalty
-            yield _row(row, "counts", beta, penalty, float(found.q[0][at]))
+            yield _row(row, "counts", beta, penalty, float(scores.q[0][seat]))
     for row in same_counts:
         h, penalty = penalties[row["match"], row["player"]]
         yield _row(row, "counts", row["weight"], penalty, h - row["weight"] * penalty)
@@ -190,8 +191,8 @@ def _tally(rows: Sequence[PaperRow]) -> Tally:
 
 
 def _at_beta(beta: float, rows: Sequence[PaperRow]) -> BetaTally:
-    own = _tally([row for row in rows if row.beta == beta])
-    return BetaTally(beta=beta, follow=own.follow, total=own.total)
+    tally = _tally([row for row in rows if row.beta == beta])
+    return BetaTally(beta=beta, follow=tally.follow, total=tally.total)
 
 
 def _scored(players: Sequence[Figure], beta: float) -> Figures:
@@ -220,22 +221,22 @@ def _best_of_n(counts: Sequence[Figure]) -> BestOfN:
     """The reversal as printed, and in one match of all five."""
     solo = [row for row in counts if row["table"] == "best_of_n"]
     agents = [dict(row, player=f"Q-Agent {row['player']}") for row in counts if row["match"] == "gpt-4o-mini"]
-    five = [*solo, *agents]
-    found = _scored(five, 0.1)
-    h, penalty, q = found.h[0].tolist(), found.penalty[0].tolist(), found.q[0].tolist()
+    players = [*solo, *agents]
+    scores = _scored(players, 0.1)
+    h, penalty, q = scores.h[0].tolist(), scores.penalty[0].tolist(), scores.q[0].tolist()
     stretches = envelope(h, penalty)
-    names = [row["player"] for row in five]
-    top = max(range(len(five)), key=lambda at: h[at])
-    best = max(range(len(five)), key=lambda at: q[at])
-    printed = sorted(five, key=lambda row: -row["q"])
+    names = [row["player"] for row in players]
+    top = max(range(len(players)), key=lambda seat: h[seat])
+    best = max(range(len(players)), key=lambda seat: q[seat])
+    printed = sorted(players, key=lambda row: -row["q"])
     return BestOfN(
         as_printed=[Printed(player=row["player"], h=row["h"], q=row["q"]) for row in printed],
         one_match=[
-            InOneMatch(player=names[at], h=h[at], penalty=penalty[at], q=q[at])
-            for at in sorted(range(len(five)), key=lambda at: -q[at])
+            InOneMatch(player=names[seat], h=h[seat], penalty=penalty[seat], q=q[seat])
+            for seat in sorted(range(len(players)), key=lambda seat: -q[seat])
         ],
         most_factual=names[top],
         winner=names[best],
-        envelope=[BetaStretch(s.start, s.end, *shared([names[at] for at in s.winners])) for s in stretches],
+        envelope=[BetaStretch(s.start, s.end, *shared([names[seat] for seat in s.winners])) for s in stretches],
         reversal=Reversal(beta_from=stretches[0].end, beta_to=None) if len(stretches) > 1 else None,
     )

@@ -1,8 +1,8 @@
-"""Parts that several results share, and how a field of a result is written down as JSON.
+"""Parts shared by several results, and metadata that controls how a field is written as JSON.
 
-A result is a frozen dataclass, and a field is written under its own name. Its metadata may say otherwise: `flat`
-spreads a mapping or another result among its neighbours, `OPTIONAL` leaves the field out where it is None, and
-`named` gives it a name that Python does not allow.
+A result is a frozen dataclass, and a field is written under its own name unless its metadata says otherwise: `flat`
+merges the entries of a mapping or of another result into the parent object, `OPTIONAL` leaves the field out if it is
+None, and `named` gives it a name that Python does not allow.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,8 +13,8 @@ Costs = Mapping[str, float | None]
 
 
 def flat(names: Sequence[str] | None = None, *, some: bool = False) -> dict[str, Any]:
-    """Metadata of a field whose entries stand beside the others: those of another result, or of a mapping with these
-    `names`, of which `some` may be missing."""
+    """Metadata of a field whose entries are merged into the parent object: those of another result, or of a mapping
+    with these `names`, of which `some` may be missing."""
     return {"flat": True, "names": names, "some": some}
 
 
@@ -61,7 +61,7 @@ class BetaStretch:
 
     @property
     def names(self) -> Sequence[str]:
-        """Whoever leads there."""
+        """The leaders on this stretch."""
         return _leaders(self.winner, self.tied)
 
 
@@ -80,12 +80,12 @@ class WeightStretch:
 
     @property
     def names(self) -> Sequence[str]:
-        """Whoever leads there."""
+        """The leaders on this stretch."""
         return _leaders(self.winner, self.tied)
 
 
 def shared(names: Sequence[str]) -> tuple[str | None, Sequence[str] | None]:
-    """A winner, or who share its place."""
+    """Split leaders into (winner, None) if there is one, else (None, all that are tied)."""
     return (names[0], None) if len(names) == 1 else (None, names)
 
 

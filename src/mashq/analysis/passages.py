@@ -1,4 +1,4 @@
-"""What answers over documents came to: where the passages hold the answer and where not, citations, and costs."""
+"""Analysis of answers over documents: with and without the answer in the passages, citations, and costs."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from mashq.detectors.exact_match import normalise
 from mashq.detectors.pairs import pair_of
 from mashq.protocol.items import Item
 
-SUPPORTED = 0.5  # H from which an answer, or a sentence, counts as supported
+SUPPORTED = 0.5  # minimum H at which an answer or a sentence counts as supported
 Place = Literal["first", "middle", "last", "not shown"]
 K = TypeVar("K", int, Place)
 PLACES: tuple[Place, ...] = ("first", "middle", "last", "not shown")
@@ -19,7 +19,7 @@ PLACES: tuple[Place, ...] = ("first", "middle", "last", "not shown")
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """An answer that counts: `item` as the data have it, `shown` as the player saw it; no text: it was drawn."""
+    """A scored answer: `item` as in the data, `shown` as the player saw it; `text` is None if it was simulated."""
 
     item: Item
     shown: Item
@@ -121,102 +121,107 @@ RULE = (
 
 
 def rule_note(read: int, stated: int) -> str | None:
-    """What must be said where abstentions were read from words."""
+    """The note about abstentions that were detected by the phrase rule, or None."""
     return RULE.format(count=read, all=read + stated) if read else None
 
 
 def player_view(
     name: str, given: Sequence[Given], costs: Mapping[str, float | None], detector: Detector, trials: int = 1
 ) -> PassagePlayer:
-    """All that is said of a player; `costs` are means over so many trials, `detector` checks citations."""
-    supported = sum(one.h >= SUPPORTED and not one.abstained for one in given)
-    referenced = [one for one in given if one.item.reference is not None and one.item.answerable is not False]
-    drawn = any(one.text is None for one in given)
+    """All figures of one player; `costs` are means over `trials` trials, `detector` checks citations."""
+    supported = sum(answer.h >= SUPPORTED and not answer.abstained for answer in given)
+    referenced = [
+        answer for answer in given if answer.item.reference is not None and answer.item.answerable is not False
+    ]
+    drawn = any(answer.text is None for answer in given)
     return PassagePlayer(
         name=name,
-        answerable=_part([one for one in given if one.item.answerable is True]),
-        unanswerable=_part([one for one in given if one.item.answerable is False]),
-        unknown=_part([one for one in given if one.item.answerable is None]),
+        answerable=_part([answer for answer in given if answer.item.answerable is True]),
+        unanswerable=_part([answer for answer in given if answer.item.answerable is False]),
+        unknown=_part([answer for answer in given if answer.item.answerable is None]),
         supported=supported,
         cost_per_supported={
             key: None if cost is None or not supported else trials * cost / supported for key, cost in costs.items()
         },
-        correct=None if drawn else sum(_is_correct(one) for one in referenced),
+        correct=None if drawn else sum(_is_correct(answer) for answer in referenced),
         referenced=len(referenced),
         citations=None if drawn else _citations(given, detector),
         by_count=[
             ByCount(passages=count, answers=part.answers, h=part.h, abstained=part.abstained)
-            for count, part in _parts(given, lambda one: len(one.shown.passages))
+            for count, part in _parts(given, lambda answer: len(answer.shown.passages))
         ],
         by_place=[
             ByPlace(place=place, answers=part.answers, h=part.h, abstained=part.abstained)
             for place, part in _parts(
-                (one for one in given if evidence(one.item)), lambda one: _place(one.item, one.shown)
+                (answer for answer in given if evidence(answer.item)),
+                lambda answer: _place(answer.item, answer.shown),
             )
         ],
     )
 
 
 def evidence(item: Item) -> tuple[str, ...]:
-    """The passages that hold the answer: those the data name, else those with the reference answer in them."""
+    """The ids of the passages that hold the answer: those named in the data, else those containing the reference
+    answer."""
     if item.evidence or item.reference is None or item.answerable is False:
         return item.evidence
-    wanted = f" {normalise(item.reference)} "
-    return tuple(passage.id for passage in item.passages if wanted in f" {normalise(passage.whole)} ")
+    reference = f" {normalise(item.reference)} "
+    return tuple(passage.id for passage in item.passages if reference in f" {normalise(passage.whole)} ")
 
 
 def _place(item: Item, shown: Item) -> Place:
-    wanted = evidence(item)
-    at = next((at for at, passage in enumerate(shown.passages) if passage.id in wanted), None)
-    if at is None:
+    evidence_ids = evidence(item)
+    index = next((index for index, passage in enumerate(shown.passages) if passage.id in evidence_ids), None)
+    if index is None:
         return "not shown"
-    return "first" if at == 0 else "last" if at == len(shown.passages) - 1 else "middle"
+    return "first" if index == 0 else "last" if index == len(shown.passages) - 1 else "middle"
 
 
 def _part(given: Sequence[Given]) -> Part:
     count = len(given)
-    mean = sum(one.h for one in given) / count if count else None
-    return Part(answers=count, h=mean, abstained=sum(one.abstained for one in given))
+    mean = sum(answer.h for answer in given) / count if count else None
+    return Part(answers=count, h=mean, abstained=sum(answer.abstained for answer in given))
 
 
 def _parts(given: Iterable[Given], key: Callable[[Given], K]) -> list[tuple[K, Part]]:
-    found: dict[K, list[Given]] = {}
-    for one in given:
-        found.setdefault(key(one), []).append(one)
-    order = sorted(found, key=lambda name: PLACES.index(name) if isinstance(name, str) else name)
-    return [(name, _part(found[name])) for name in order]
+    groups: dict[K, list[Given]] = {}
+    for answer in given:
+        groups.setdefault(key(answer), []).append(answer)
+    order = sorted(groups, key=lambda name: PLACES.index(name) if isinstance(name, str) else name)
+    return [(name, _part(groups[name])) for name in order]
 
 
-def _is_correct(one: Given) -> bool:
-    said = pair_of(one.item, one.text or "")
-    return not one.abstained and f" {normalise(said.reference or '')} " in f" {normalise(said.answer)} "
+def _is_correct(answer: Given) -> bool:
+    pair = pair_of(answer.item, answer.text or "")
+    return not answer.abstained and f" {normalise(pair.reference or '')} " in f" {normalise(pair.answer)} "
 
 
 def _citations(given: Sequence[Given], detector: Detector) -> Citations:
     pairs: list[Pair] = []
-    told: list[
-        tuple[bool, Pair | None]
-    ] = []  # whether it is a sentence, and what is asked of it; None: not supported
-    for one in given:
-        texts = {passage.id: passage.whole for passage in one.shown.passages}
-        for sentence in [] if one.abstained else cited(one.text or "", texts):
-            told += _asked(sentence, texts)
-    pairs = [pair for _, pair in told if pair is not None]
+    checks: list[tuple[bool, Pair | None]] = []  # (is it a whole sentence, the pair to check); None: unsupported
+    for answer in given:
+        texts = {passage.id: passage.whole for passage in answer.shown.passages}
+        for sentence in [] if answer.abstained else cited(answer.text or "", texts):
+            checks += _checks(sentence, texts)
+    pairs = [pair for _, pair in checks if pair is not None]
     scores = dict(zip(pairs, detector.score(pairs), strict=True))
-    held = [(whole, pair is not None and scores[pair] >= SUPPORTED) for whole, pair in told]
-    marks, sentences = [ok for whole, ok in held if not whole], [ok for whole, ok in held if whole]
+    outcomes = [(is_sentence, pair is not None and scores[pair] >= SUPPORTED) for is_sentence, pair in checks]
+    citations, sentences = (
+        [ok for is_sentence, ok in outcomes if not is_sentence],
+        [ok for is_sentence, ok in outcomes if is_sentence],
+    )
     return Citations(
-        cited=len(marks),
-        precision=sum(marks) / len(marks) if marks else None,
+        cited=len(citations),
+        precision=sum(citations) / len(citations) if citations else None,
         sentences=len(sentences),
         recall=sum(sentences) / len(sentences) if sentences else None,
     )
 
 
-def _asked(sentence: Cited, texts: Mapping[str, str]) -> list[tuple[bool, Pair | None]]:
+def _checks(sentence: Cited, texts: Mapping[str, str]) -> list[tuple[bool, Pair | None]]:
     known = [name for name in sentence.ids if name in texts]
-    together = "\n\n".join(texts[name] for name in known)
+    joined = "\n\n".join(texts[name] for name in known)
     return [
-        (True, Pair(together, sentence.text) if known else None),
+        (True, Pair(joined, sentence.text) if known else None),
         *((False, Pair(texts[name], sentence.text) if name in texts else None) for name in sentence.ids),
     ]

@@ -1,4 +1,4 @@
-"""Results from anyone's rows, as the arrays that are scored. What is absent or unknown is NaN, never 0."""
+"""Builds the arrays that are scored from rows of any source. Absent or unknown values are NaN, never 0."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -14,7 +14,7 @@ from mashq.protocol.results import ABSENT, COST_NAMES, STATUSES, Cost, Floats, R
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One answer: `h` is None unless its status is ok; a cost that is not there is unknown."""
+    """One answer: `h` is None unless the status is ok; a missing cost is unknown."""
 
     player: str
     item: str
@@ -26,10 +26,10 @@ class Row:
 
 
 def from_rows(rows: Iterable[Row], *, totals: bool = False) -> Results:
-    """Results from rows; the same (player, item, trial) twice is an error.
+    """Build results from rows; raises DataError if a (player, item, trial) is repeated.
 
-    A cost missing on some rows of a player is taken to be the mean of its other rows. At its bounds it is nothing, or
-    the largest that any row has.
+    A cost missing on some rows of a player is estimated by the mean of its other rows, with bounds of 0 and the
+    largest value of any row.
     """
     players: dict[str, int] = {}
     items: dict[str, int] = {}
@@ -51,8 +51,8 @@ def from_rows(rows: Iterable[Row], *, totals: bool = False) -> Results:
         trials.setdefault(row.trial, len(trials))
         kept.append(row)
     units = sorted({(items[row.item], trials[row.trial]) for row in kept})
-    place = {unit: at for at, unit in enumerate(units)}
-    named = list(trials)
+    position = {unit: index for index, unit in enumerate(units)}
+    trial_names = list(trials)
     shape = (len(players), len(units))
     if len(players) * len(units) > RESULTS:
         raise TooMuch(
@@ -63,18 +63,18 @@ def from_rows(rows: Iterable[Row], *, totals: bool = False) -> Results:
     h = np.full(shape, np.nan)
     costs = {name: np.full(shape, np.nan) for name in COST_NAMES}
     for row in kept:
-        at = players[row.player], place[items[row.item], trials[row.trial]]
-        status[at] = STATUSES.index(row.status)
+        index = players[row.player], position[items[row.item], trials[row.trial]]
+        status[index] = STATUSES.index(row.status)
         if row.h is not None:
-            h[at] = row.h
+            h[index] = row.h
         for name, value in row.costs.items():
-            costs[name][at] = value
+            costs[name][index] = value
     asked = status != ABSENT
     return Results(
         tuple(players),
         tuple(items),
         np.array([item for item, _ in units], dtype=np.intp),
-        tuple(named[trial] for _, trial in units),
+        tuple(trial_names[trial] for _, trial in units),
         status,
         h,
         np.full(shape, np.nan),
@@ -85,18 +85,22 @@ def from_rows(rows: Iterable[Row], *, totals: bool = False) -> Results:
 
 
 def _filled(values: Floats, asked: NDArray[np.bool_]) -> Cost:
-    """A cost with its holes filled, for players of whom some row has it."""
+    """Fill the gaps of a cost for players that have it on at least one row."""
     known = ~np.isnan(values)
     holes = asked & ~known & known.any(axis=1, keepdims=True)
     if not holes.any():
         return Cost.known(values)
     means = np.nansum(values, axis=1, keepdims=True) / np.maximum(known.sum(axis=1, keepdims=True), 1)
-    ends = np.where(holes, means, values), np.where(holes, 0.0, values), np.where(holes, values[known].max(), values)
-    return Cost(*ends)
+    bounds = (
+        np.where(holes, means, values),
+        np.where(holes, 0.0, values),
+        np.where(holes, values[known].max(), values),
+    )
+    return Cost(*bounds)
 
 
 def check(h: float | None, status: str, costs: Mapping[str, float], where: str) -> None:
-    """Refuse what no result can be, in one sentence."""
+    """Raise DataError if a result has an invalid value."""
     if status not in STATUSES:
         raise DataError(f"{where}: status is {status!r}, must be one of {', '.join(STATUSES)}")
     if status == "ok" and (h is None or not (math.isfinite(h) and 0 <= h <= 1)):

@@ -1,4 +1,4 @@
-"""Everything that is said of the score of some results: `mashq score`, and the result part of every other command."""
+"""The full report on a score: what `mashq score` prints, and the result part of every other command."""
 
 import math
 from collections.abc import Sequence
@@ -36,7 +36,7 @@ from mashq.protocol.score import (
 )
 
 FAITHFUL = 0.5
-HEAVY, FAIR = 0.1, 3.0  # an item's part of a total that is worth a note, and at least so many times its fair part
+HEAVY, FAIR = 0.1, 3.0  # an item's share of a total that is worth a note, and its minimum multiple of the fair share
 SIMPLEX_DRAWS = 20_000
 BETAS = tuple(round(0.01 * step, 2) for step in range(51))
 SAYING = {
@@ -48,7 +48,7 @@ SAYING = {
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How to judge: the rules of the score, how many resamples and their seed, and whether the run is over."""
+    """How to judge: the score rules, the number of resamples and their seed, and whether the run is finished."""
 
     rules: ScoreRules
     resamples: int = RESAMPLES
@@ -57,25 +57,32 @@ class Options:
 
 
 def judge(results: Results, options: Options, notes: Sequence[str] = ()) -> ScoreReport:
-    """Score some results. Where nothing can be scored, Q is null and a note says why."""
+    """Score some results. If nothing can be scored, Q is null and a note explains why."""
     results = under(results, options.rules)
     result = score(results, options.rules)
     rules = result.rules
-    seen = view(results, rules.refusals, tuple(rules.weights))
-    now = figures(seen, rules)
+    item_view = view(results, rules.refusals, tuple(rules.weights))
+    estimate = figures(item_view, rules)
     names = results.players
-    pairs = compared(now.q[0])
-    drawn = (
-        None if results.totals or not seen.items else resample(seen, rules, pairs, options.resamples, options.seed)
+    pairs = compared(estimate.q[0])
+    resampled = (
+        None
+        if results.totals or not item_view.items
+        else resample(item_view, rules, pairs, options.resamples, options.seed)
     )
-    leads = _leads(names, now.q[0], pairs, drawn)
+    leads = _leads(names, estimate.q[0], pairs, resampled)
     clear = options.finished and _clear(result, leads)
     floors = floors_under(results, rules)
     views = [*_views(results, rules), *_other_view(results, rules)]
-    said = [*notes, *result.notes, *_doubts(results, seen, rules, drawn), *_heavy(seen, names, rules)]
-    said += beaten(floors, result.players, rules)
+    messages = [
+        *notes,
+        *result.notes,
+        *_caveats(results, item_view, rules, resampled),
+        *_heavy(item_view, names, rules),
+    ]
+    messages += beaten(floors, result.players, rules)
     known = [seat for seat, row in enumerate(result.players) if row.q is not None]
-    heights, slopes = (rules.alpha * now.h[0, known]).tolist(), now.penalty[0, known].tolist()
+    heights, slopes = (rules.alpha * estimate.h[0, known]).tolist(), estimate.penalty[0, known].tolist()
     rivals = len(known) > 1
     stretches = envelope(heights, slopes) if rivals else ()
     return ScoreReport(
@@ -89,23 +96,28 @@ def judge(results: Results, options: Options, notes: Sequence[str] = ()) -> Scor
         units=None if results.totals else result.units,
         trials=results.trials,
         level=LEVEL,
-        players=_players(results, result, drawn, rivals=rivals),
+        players=_players(results, result, resampled, rivals=rivals),
         floors=floors,
         winner=result.winner if options.finished else None,
         tied=list(result.tied) if options.finished else [],
         clear=clear,
         best_set=_best_set(result, leads),
-        headline=_headline(result, leads, drawn, options, results),
+        headline=_headline(result, leads, resampled, options, results),
         differences=leads,
-        envelope=[BetaStretch(s.start, s.end, *shared([names[known[at]] for at in s.winners])) for s in stretches],
-        weight_envelopes=_weight_envelopes(names, seen, now, rules) if rivals else {},
-        simplex=_simplex(names, seen, now, rules, options.seed) if rivals else None,
-        chance_along_beta=_chance(names, drawn, rules) if rivals else None,
-        pareto=[names[known[at]] for at in pareto(now.h[0, known].tolist(), now.penalty[0, known].tolist())],
-        pareto_by=_fronts(results, rules, now, known),
+        envelope=[
+            BetaStretch(s.start, s.end, *shared([names[known[index]] for index in s.winners])) for s in stretches
+        ],
+        weight_envelopes=_weight_envelopes(names, item_view, estimate, rules) if rivals else {},
+        simplex=_simplex(names, item_view, estimate, rules, options.seed) if rivals else None,
+        chance_along_beta=_chance(names, resampled, rules) if rivals else None,
+        pareto=[
+            names[known[index]]
+            for index in pareto(estimate.h[0, known].tolist(), estimate.penalty[0, known].tolist())
+        ],
+        pareto_by=_fronts(results, rules, estimate, known),
         views=views,
         dropped=_dropped(results),
-        notes=[*said, *_dependence(views, rules)],
+        notes=[*messages, *_dependence(views, rules)],
     )
 
 
@@ -114,19 +126,21 @@ def normaliser(rules: ScoreRules) -> Literal["match", "reference", "per_item"]:
     return "match" if rules.reference is None else "per_item" if rules.per_item else "reference"
 
 
-def _leads(names: Sequence[str], q: Floats, pairs: list[tuple[int, int]], drawn: Resampled | None) -> list[Lead]:
-    if drawn is None:
+def _leads(names: Sequence[str], q: Floats, pairs: list[tuple[int, int]], resampled: Resampled | None) -> list[Lead]:
+    if resampled is None:
         return [Lead(names[a], names[b], float(q[a] - q[b]), None, None) for a, b in pairs]
-    return [Lead(names[s.a], names[s.b], s.value, s.low, s.high, s.all_low, s.all_high) for s in drawn.differences]
+    return [
+        Lead(names[s.a], names[s.b], s.value, s.low, s.high, s.all_low, s.all_high) for s in resampled.differences
+    ]
 
 
 def _clear(result: Score, leads: Sequence[Lead]) -> bool:
-    own = [lead for lead in leads if lead.a == result.winner]
-    return bool(own) and all(lead.all_low is not None and lead.all_low > 0 for lead in own)
+    winner_leads = [lead for lead in leads if lead.a == result.winner]
+    return bool(winner_leads) and all(lead.all_low is not None and lead.all_low > 0 for lead in winner_leads)
 
 
 def _best_set(result: Score, leads: Sequence[Lead]) -> list[str]:
-    """The leader, and who is not surely behind it."""
+    """The leader, and everyone not clearly behind it."""
     if not leads or leads[0].all_low is None:
         return []
     leader = leads[0].a
@@ -135,69 +149,73 @@ def _best_set(result: Score, leads: Sequence[Lead]) -> list[str]:
 
 
 def _headline(
-    result: Score, leads: Sequence[Lead], drawn: Resampled | None, options: Options, results: Results
+    result: Score, leads: Sequence[Lead], resampled: Resampled | None, options: Options, results: Results
 ) -> str:
-    """Who leads, how sure that is, and what must be said of how much its answers carry."""
-    said = _lead_said(result, leads, drawn, options, results)
+    """Who leads, how certain that is, and how much its answers carry."""
+    text = _lead_sentence(result, leads, resampled, options, results)
     if not leads or result.tied:
-        return said
+        return text
     questions = results.content is not None and not results.content.floors
-    return said + headline_more(result, leads[0].a, leads[0].b, questions=questions)
+    return text + headline_more(result, leads[0].a, leads[0].b, questions=questions)
 
 
-def _lead_said(
-    result: Score, leads: Sequence[Lead], drawn: Resampled | None, options: Options, results: Results
+def _lead_sentence(
+    result: Score, leads: Sequence[Lead], resampled: Resampled | None, options: Options, results: Results
 ) -> str:
-    """Who leads and how sure that is."""
+    """Who leads, and how certain that is."""
     ranked = sorted(((row.q, row) for row in result.players if row.q is not None), key=lambda pair: -pair[0])
-    begin = "" if options.finished else "Not finished, so nobody has won yet. "
+    prefix = "" if options.finished else "Not finished, so nobody has won yet. "
     if not ranked:
-        return f"{begin}No winner: Q is undefined."
-    best, first = ranked[0]
+        return f"{prefix}No winner: Q is undefined."
+    best, leader_row = ranked[0]
     if len(ranked) == 1:
         how = "played alone" if len(result.players) == 1 else "is the only one with a score"
-        return f"{begin}{first.name} {how}: Q {_minus(best)}."
+        return f"{prefix}{leader_row.name} {how}: Q {_minus(best)}."
     if result.tied:
-        return f"{begin}A tie: {_and(result.tied)} have the same Q, {_minus(best)}."
+        return f"{prefix}A tie: {_joined(result.tied)} have the same Q, {_minus(best)}."
     lead = leads[0]
-    if lead.low is None or drawn is None or drawn.p_win is None:
-        few = "totals have no confidence interval" if results.totals else _few(result.items)
-        return f"{begin}{lead.a} leads {lead.b} by {lead.dq:.4f} in Q; {few}."
+    if lead.low is None or resampled is None or resampled.p_win is None:
+        reason = "totals have no confidence interval" if results.totals else _too_few(result.items)
+        return f"{prefix}{lead.a} leads {lead.b} by {lead.dq:.4f} in Q; {reason}."
     ends = f"95% CI {_minus(lead.all_low or 0.0)} to {_minus(lead.all_high or 0.0)}"
-    chance = f"P(win) {chance_said(float(drawn.p_win[results.players.index(lead.a)]))}"
+    chance = f"P(win) {chance_said(float(resampled.p_win[results.players.index(lead.a)]))}"
     if _clear(result, leads) and options.finished:
         return f"Winner: {lead.a}, ahead of {lead.b} by {lead.dq:.4f} in Q ({ends}; {chance})."
     if not options.finished:
-        return f"{begin}So far {lead.a} leads {lead.b} by {lead.dq:.4f} in Q ({ends})."
-    close = [own.b for own in leads if own.a == lead.a and own.all_low is not None and own.all_low <= 0]
+        return f"{prefix}So far {lead.a} leads {lead.b} by {lead.dq:.4f} in Q ({ends})."
+    close = [
+        other_lead.b
+        for other_lead in leads
+        if other_lead.a == lead.a and other_lead.all_low is not None and other_lead.all_low <= 0
+    ]
     other = "" if close[:1] == [lead.b] else f"; it cannot be told apart from {some(close, 3)}"
     return f"No clear winner: {lead.a} leads {lead.b} by {lead.dq:.4f} in Q ({ends}; {chance}){other}."
 
 
-def _few(items: int) -> str:
+def _too_few(items: int) -> str:
     return f"{items} {'item is' if items == 1 else 'items are'} too few for a confidence interval (it takes {FEWEST})"
 
 
-def _and(names: Sequence[str]) -> str:
+def _joined(names: Sequence[str]) -> str:
     if len(names) == 1:
         return names[0]
     return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) <= 5 else some(names)
 
 
 def _minus(value: float) -> str:
-    """A number with a true minus sign; none before zero."""
+    """Format a number with a true minus sign, and none before zero."""
     text = f"{value:.4f}"
     return text.replace("-", "−") if float(text) else f"{0.0:.4f}"
 
 
-def _players(results: Results, result: Score, drawn: Resampled | None, *, rivals: bool) -> list[ScoredPlayer]:
+def _players(results: Results, result: Score, resampled: Resampled | None, *, rivals: bool) -> list[ScoredPlayer]:
     faithful = faithful_answers(results, result.rules.refusals)
     asked = np.asarray(results.present.any(axis=1))
-    chances = None if drawn is None or not rivals else drawn.p_win
+    chances = None if resampled is None or not rivals else resampled.p_win
     return [
         _player(
             row,
-            drawn,
+            resampled,
             seat,
             None if results.totals else float(faithful[seat]),
             asked=bool(asked[seat]),
@@ -209,7 +227,7 @@ def _players(results: Results, result: Score, drawn: Resampled | None, *, rivals
 
 def _player(
     row: PlayerScore,
-    drawn: Resampled | None,
+    resampled: Resampled | None,
     seat: int,
     faithful: float | None,
     *,
@@ -217,8 +235,8 @@ def _player(
     chance: float | None,
 ) -> ScoredPlayer:
     dollars = row.costs["dollars"]
-    low = None if drawn is None or drawn.low is None else _number(drawn.low[seat])
-    high = None if drawn is None or drawn.high is None else _number(drawn.high[seat])
+    low = None if resampled is None or resampled.low is None else _number(resampled.low[seat])
+    high = None if resampled is None or resampled.high is None else _number(resampled.high[seat])
     return ScoredPlayer(
         name=row.name,
         h=row.h,
@@ -242,66 +260,71 @@ def _player(
 
 
 def faithful_answers(results: Results, refusals: Refusals) -> Floats:
-    """How many of the scored items each player answered faithfully, an item of several trials by its mean."""
+    """How many of the scored items each player answered faithfully; trials of an item count by their mean."""
     h = results.h if results.content is None else results.content.answers.get("h", results.h)
     good = (results.answered & (np.nan_to_num(h) >= FAITHFUL)).astype(np.float64)
     return np.nansum(by_item(results, good, scored_units(results, refusals)[1])[0], axis=1)
 
 
-def _shares(seen: View, now: Figures, rules: ScoreRules) -> dict[str, Floats]:
-    """Each resource's part of P before its weight, by player."""
-    return {name: share(cost[0], rules.each(name, max(len(seen.items), 1))) for name, cost in now.costs.items()}
+def _shares(item_view: View, estimate: Figures, rules: ScoreRules) -> dict[str, Floats]:
+    """Each resource's contribution to P before weighting, by player."""
+    return {
+        name: share(cost[0], rules.each(name, max(len(item_view.items), 1))) for name, cost in estimate.costs.items()
+    }
 
 
 def _weight_envelopes(
-    players: Sequence[str], seen: View, now: Figures, rules: ScoreRules
+    players: Sequence[str], item_view: View, estimate: Figures, rules: ScoreRules
 ) -> dict[str, list[WeightStretch]]:
-    """Who wins as the weight of one resource goes from 0 upwards, the others as they are."""
-    out: dict[str, list[WeightStretch]] = {}
-    known = np.flatnonzero(~np.isnan(now.q[0]))
-    for name, part in _shares(seen, now, rules).items() if len(known) else ():
-        height = now.q[0] + rules.beta * rules.weights[name] * part
-        found = envelope(height[known].tolist(), (rules.beta * part)[known].tolist())
-        out[name] = [
-            WeightStretch(s.start, s.end, *shared([players[int(known[at])] for at in s.winners])) for s in found
+    """Who wins as the weight of one resource increases from 0, with the others unchanged."""
+    envelopes: dict[str, list[WeightStretch]] = {}
+    known = np.flatnonzero(~np.isnan(estimate.q[0]))
+    for name, shares in _shares(item_view, estimate, rules).items() if len(known) else ():
+        height = estimate.q[0] + rules.beta * rules.weights[name] * shares
+        stretches = envelope(height[known].tolist(), (rules.beta * shares)[known].tolist())
+        envelopes[name] = [
+            WeightStretch(s.start, s.end, *shared([players[int(known[index])] for index in s.winners]))
+            for s in stretches
         ]
-    return out
+    return envelopes
 
 
 def _simplex(
-    players: Sequence[str], seen: View, now: Figures, rules: ScoreRules, seed: int
+    players: Sequence[str], item_view: View, estimate: Figures, rules: ScoreRules, seed: int
 ) -> dict[str, float] | None:
-    shares = _shares(seen, now, rules)
-    known = np.flatnonzero(~np.isnan(now.q[0]))
+    shares = _shares(item_view, estimate, rules)
+    known = np.flatnonzero(~np.isnan(estimate.q[0]))
     if len(shares) < 2 or not len(known):
         return None
     matrix = np.stack(list(shares.values()), axis=1)[known]
-    won = simplex_shares(now.h[0][known], matrix, rules.alpha, rules.beta, SIMPLEX_DRAWS, seed)
-    return {players[seat]: float(part) for seat, part in zip(known.tolist(), won, strict=True) if part > 0}
+    won = simplex_shares(estimate.h[0][known], matrix, rules.alpha, rules.beta, SIMPLEX_DRAWS, seed)
+    return {
+        players[seat]: float(won_share) for seat, won_share in zip(known.tolist(), won, strict=True) if won_share > 0
+    }
 
 
-def _chance(players: Sequence[str], drawn: Resampled | None, rules: ScoreRules) -> list[Chances] | None:
-    """The chance of each winner along beta, those with a chance of 1% somewhere."""
-    if drawn is None or drawn.p_win is None:
+def _chance(players: Sequence[str], resampled: Resampled | None, rules: ScoreRules) -> list[Chances] | None:
+    """The probability of each winner along beta, for players that reach 1% somewhere."""
+    if resampled is None or resampled.p_win is None:
         return None
-    along = chance_along(drawn.h, drawn.penalty, rules.alpha, BETAS)
-    shown = [seat for seat in range(len(players)) if along[:, seat].max() >= 0.01]
+    chances = chance_along(resampled.h, resampled.penalty, rules.alpha, BETAS)
+    shown = [seat for seat in range(len(players)) if chances[:, seat].max() >= 0.01]
     return [
         Chances(beta=beta, p={players[seat]: float(row[seat]) for seat in shown})
-        for beta, row in zip(BETAS, along, strict=True)
+        for beta, row in zip(BETAS, chances, strict=True)
     ]
 
 
-def _fronts(results: Results, rules: ScoreRules, now: Figures, known: Sequence[int]) -> dict[str, list[str]]:
-    """The accuracy-cost Pareto front of each resource that all players have."""
+def _fronts(results: Results, rules: ScoreRules, estimate: Figures, known: Sequence[int]) -> dict[str, list[str]]:
+    """The accuracy-cost Pareto front for each resource that is known for all players."""
     cells = scored_units(results, rules.refusals)[1]
     fronts: dict[str, list[str]] = {}
     for name in RESOURCES:
         value = results.costs[name].value
         if known and not (np.isnan(value) & cells)[known].any():
             cost = np.nanmean(by_item(results, value, cells)[0][known], axis=1)
-            front = pareto(now.h[0, known].tolist(), cost.tolist())
-            fronts[name] = [results.players[known[at]] for at in front]
+            front = pareto(estimate.h[0, known].tolist(), cost.tolist())
+            fronts[name] = [results.players[known[index]] for index in front]
     return fronts
 
 
@@ -309,29 +332,36 @@ def _views(results: Results, rules: ScoreRules) -> list[Ranking]:
     """The ranking under each rule for refusals and each normaliser."""
     counted = tuple(rules.weights)
     views: list[Ranking] = []
-    whole = not (results.broken | ~results.present).any()
-    seen = view(results, REFUSALS[0], counted)
+    complete = not (results.broken | ~results.present).any()
+    item_view = view(results, REFUSALS[0], counted)
     for refusals in REFUSALS:
-        seen = seen if whole else view(results, refusals, counted)  # where all answered all, they are the same
+        item_view = (
+            item_view if complete else view(results, refusals, counted)
+        )  # identical if everyone answered everything
         normalisers: dict[Literal["match", "median", "reference", "per_item"], ScoreRules] = {
             "match": replace(rules, reference=None),
-            "median": replace(rules, reference=_median(seen), per_item=True),
+            "median": replace(rules, reference=_median(item_view), per_item=True),
         }
         if rules.reference is not None:
             normalisers[normaliser(rules)] = rules
-        for name, by in normalisers.items():
-            q = figures(seen, by).q[0] if seen.items else np.array([np.nan])
+        for name, variant in normalisers.items():
+            q = figures(item_view, variant).q[0] if item_view.items else np.array([np.nan])
             ranking, tied = (None, None) if np.isnan(q).all() else _ranked(results.players, q)
             views.append(
                 Ranking(
-                    refusals=refusals, normalise=name, h=rules.h, items=len(seen.items), ranking=ranking, tied=tied
+                    refusals=refusals,
+                    normalise=name,
+                    h=rules.h,
+                    items=len(item_view.items),
+                    ranking=ranking,
+                    tied=tied,
                 )
             )
     return views
 
 
 def _ranked(players: Sequence[str], q: Floats) -> tuple[list[str], list[list[str]] | None]:
-    """The players, best first and those without a score last; and who of them share a place."""
+    """The players, best first and those without a score last, and the groups that share a place."""
     order = sorted(range(len(q)), key=lambda seat: (math.inf if np.isnan(q[seat]) else -q[seat], seat))
     places: list[list[int]] = []
     for seat in order:
@@ -344,7 +374,7 @@ def _ranked(players: Sequence[str], q: Floats) -> tuple[list[str], list[list[str
 
 
 def _other_view(results: Results, rules: ScoreRules) -> list[Ranking]:
-    """The ranking with the other meaning of H, by the rules as they are."""
+    """The ranking with the other meaning of H, under the given rules."""
     other = other_height(results, rules)
     if other is None or not other.items:
         return []
@@ -362,45 +392,47 @@ def _other_view(results: Results, rules: ScoreRules) -> list[Ranking]:
     ]
 
 
-def _median(seen: View) -> dict[str, float]:
-    """The middle player's mean costs, as a normaliser that no single spendthrift sets."""
-    out: dict[str, float] = {}
-    for name, values in seen.costs.items():
-        counts = np.maximum(seen.cost_counts.sum(axis=1), 1)
-        means: list[float] = ((values * seen.cost_counts).sum(axis=1) / counts).tolist()
-        each = median(means) if seen.items else 0.0
-        out[name] = each if each > 0 else 1.0
-    return out
+def _median(item_view: View) -> dict[str, float]:
+    """The median player's mean costs, a normaliser that no single expensive player determines."""
+    medians: dict[str, float] = {}
+    for name, values in item_view.costs.items():
+        counts = np.maximum(item_view.cost_counts.sum(axis=1), 1)
+        means: list[float] = ((values * item_view.cost_counts).sum(axis=1) / counts).tolist()
+        middle = median(means) if item_view.items else 0.0
+        medians[name] = middle if middle > 0 else 1.0
+    return medians
 
 
 def _dependence(every: Sequence[Ranking], rules: ScoreRules) -> list[str]:
-    """Plain sentences when the leader depends on a choice."""
+    """Notes if the leader depends on a choice of rules."""
     notes: list[str] = []
     views = [v for v in every if v.h == rules.h]
-    own = next((v for v in views if (v.refusals, v.normalise) == (rules.refusals, normaliser(rules))), None)
+    current = next((v for v in views if (v.refusals, v.normalise) == (rules.refusals, normaliser(rules))), None)
     other = next((v for v in every if v.h != rules.h), None)
-    first, second = (v.leaders if v is not None else () for v in (own, other))
+    first, second = (v.leaders if v is not None else () for v in (current, other))
     if other is not None and first and second and first != second:
-        one, two = _and(first), _and(second)
-        notes.append(f"The leader depends on what H means: {one} if it is {rules.h}, {two} if it is {other.h}.")
+        names_a, names_b = _joined(first), _joined(second)
+        notes.append(
+            f"The leader depends on what H means: {names_a} if it is {rules.h}, {names_b} if it is {other.h}."
+        )
     leaders = {v.refusals: v.leaders for v in views if v.normalise == "match" and v.leaders}
     if len(set(leaders.values())) > 1:
         for names in dict.fromkeys(leaders.values()):
-            where = [SAYING[rule] for rule, own_leaders in leaders.items() if own_leaders == names]
-            how = "leads" if len(names) == 1 else "tie"
-            notes.append(f"{_and(names)} {how} only {' or '.join(where)}.")
+            conditions = [SAYING[rule] for rule, rule_leaders in leaders.items() if rule_leaders == names]
+            verb = "leads" if len(names) == 1 else "tie"
+            notes.append(f"{_joined(names)} {verb} only {' or '.join(conditions)}.")
     by_normaliser: dict[str, set[str]] = {}
     for v in views:
         if v.leaders:
-            by_normaliser.setdefault(v.refusals, set()).add(_and(v.leaders))
-    for rule, found in by_normaliser.items():
-        if len(found) > 1:
-            notes.append(f"Under {rule} the leader depends on the normaliser: {' or '.join(sorted(found))}.")
+            by_normaliser.setdefault(v.refusals, set()).add(_joined(v.leaders))
+    for rule, leader_names in by_normaliser.items():
+        if len(leader_names) > 1:
+            notes.append(f"Under {rule} the leader depends on the normaliser: {' or '.join(sorted(leader_names))}.")
     return notes
 
 
 def _dropped(results: Results) -> Dropped:
-    """How much is lost to the intersection, and who would give how much back by leaving."""
+    """How much the intersection rule drops, and how much each player alone causes."""
     if results.totals:
         return Dropped(items=0, units=0, by={})
     lost = results.broken | (results.status == ABSENT)
@@ -409,38 +441,40 @@ def _dropped(results: Results) -> Dropped:
         alone = int((lost[seat] & ~np.delete(lost, seat, axis=0).any(axis=0)).sum())
         by[name] = Missing(missing=int(lost[seat].sum()), alone=alone)
     ordered = sorted((name for name in by if by[name].missing), key=lambda name: -by[name].missing)
-    gone = lost.any(axis=0)
-    left = len(set(results.item_of[~gone].tolist()))
-    return Dropped(items=len(results.items) - left, units=int(gone.sum()), by={name: by[name] for name in ordered})
+    dropped = lost.any(axis=0)
+    remaining = len(set(results.item_of[~dropped].tolist()))
+    return Dropped(
+        items=len(results.items) - remaining, units=int(dropped.sum()), by={name: by[name] for name in ordered}
+    )
 
 
-def _doubts(results: Results, seen: View, rules: ScoreRules, drawn: Resampled | None) -> list[str]:
+def _caveats(results: Results, item_view: View, rules: ScoreRules, resampled: Resampled | None) -> list[str]:
     notes: list[str] = []
-    count = len(seen.items)
+    count = len(item_view.items)
     if results.totals:
         notes.append("These are totals: without items there are no intervals and no chances of winning.")
-    elif drawn is not None and drawn.low is None:
-        notes.append(f"{_few(count).capitalize()}.")
-    elif drawn is not None and count < 30:
+    elif resampled is not None and resampled.low is None:
+        notes.append(f"{_too_few(count).capitalize()}.")
+    elif resampled is not None and count < 30:
         notes.append(f"Only {count} items: the intervals are wide, and rightly so.")
-    if drawn is not None:
+    if resampled is not None:
         notes += bundles.told(count)
-        notes += _likelier(results.players, rules, seen, drawn)
-    if results.trials > 1 and seen.items:
+        notes += _likelier(results.players, rules, item_view, resampled)
+    if results.trials > 1 and item_view.items:
         notes.append(f"Up to {results.trials} trials of an item are averaged first: items are the unit.")
-    if drawn is not None and drawn.low is not None and len(results.players) > MANY_PLAYERS:
+    if resampled is not None and resampled.low is not None and len(results.players) > MANY_PLAYERS:
         notes.append(
             f"The best of {len(results.players)} players is partly the luckiest: the intervals of differences to the "
             "leader hold for all players together, and the leader's own interval is widened for having been picked."
         )
-    lost = _dropped(results)
-    if rules.refusals == "intersection" and lost.units and seen.items:
-        who = [f"{name} ({row.missing})" for name, row in lost.by.items()]
+    dropped = _dropped(results)
+    if rules.refusals == "intersection" and dropped.units and item_view.items:
+        who = [f"{name} ({row.missing})" for name, row in dropped.by.items()]
         what = "items" if results.trials == 1 else "items (each trial counted)"
         how = [("refused or failed", results.broken), ("was not asked", results.status == ABSENT)]
-        why = " or ".join(said for said, cells in how if cells.any())
+        why = " or ".join(phrase for phrase, cells in how if cells.any())
         notes.append(
-            f"{lost.units} of {len(results.item_of)} {what} are left out for all because a player {why} them: "
+            f"{dropped.units} of {len(results.item_of)} {what} are left out for all because a player {why} them: "
             f"{some(who)}."
         )
         if (results.present & ~results.answered & ~results.broken).any():
@@ -450,9 +484,9 @@ def _doubts(results: Results, seen: View, rules: ScoreRules, drawn: Resampled | 
     return notes
 
 
-def _likelier(players: Sequence[str], rules: ScoreRules, seen: View, drawn: Resampled) -> list[str]:
-    """Who wins more resamples than the leader, since its Q varies more."""
-    q, chances = figures(seen, rules).q[0], drawn.p_win
+def _likelier(players: Sequence[str], rules: ScoreRules, item_view: View, resampled: Resampled) -> list[str]:
+    """A note if another player wins more resamples than the leader because its Q varies more."""
+    q, chances = figures(item_view, rules).q[0], resampled.p_win
     if chances is None or np.isnan(q).all():
         return []
     leader, likely = int(np.nanargmax(q)), int(np.argmax(chances))
@@ -462,23 +496,23 @@ def _likelier(players: Sequence[str], rules: ScoreRules, seen: View, drawn: Resa
     return [f"{name} has a larger P(win) than {first}, whose Q is higher: {name}'s Q varies more with the items."]
 
 
-def _heavy(seen: View, players: Sequence[str], rules: ScoreRules) -> list[str]:
-    """Costs of which one item makes a large part: their intervals hold less than they say."""
-    found: list[str] = []
-    for name, values in seen.costs.items():
-        if not TABLE[name].measures:  # counts are bounded by the rules
+def _heavy(item_view: View, players: Sequence[str], rules: ScoreRules) -> list[str]:
+    """A note on costs dominated by a single item: their intervals have less than the nominal coverage."""
+    cases: list[str] = []
+    for name, values in item_view.costs.items():
+        if not TABLE[name].measures:  # counts are bounded by the rules of the match
             continue
-        own = values * seen.cost_counts
-        total, most = own.sum(axis=1), own.max(axis=1, initial=0.0)
-        part = np.divide(most, total, out=np.zeros_like(total), where=total > 0)
-        for seat in np.flatnonzero((part > HEAVY) & (part * seen.cost_counts.sum(axis=1) > FAIR)).tolist():
-            item = seen.items[int(own[seat].argmax())]
-            found.append(
-                f"{part[seat]:.0%} of {players[seat]}'s {name} ({TABLE[name].shown(most[seat])}, item {item})"
+        costs = values * item_view.cost_counts
+        total, largest = costs.sum(axis=1), costs.max(axis=1, initial=0.0)
+        part = np.divide(largest, total, out=np.zeros_like(total), where=total > 0)
+        for seat in np.flatnonzero((part > HEAVY) & (part * item_view.cost_counts.sum(axis=1) > FAIR)).tolist():
+            item = item_view.items[int(costs[seat].argmax())]
+            cases.append(
+                f"{part[seat]:.0%} of {players[seat]}'s {name} ({TABLE[name].shown(largest[seat])}, item {item})"
             )
-    if not found or not rules.beta:
+    if not cases or not rules.beta:
         return []
-    return [f"One item makes {some(found, 3)}: with such a cost the intervals hold less often than 95%."]
+    return [f"One item makes {some(cases, 3)}: with such a cost the intervals hold less often than 95%."]
 
 
 def _number(value: float) -> float | None:

@@ -82,7 +82,7 @@ class Ranking:
 
     @property
     def leaders(self) -> tuple[str, ...]:
-        """Who comes first, alone or tied; nobody where no item is scored."""
+        """The players in first place, alone or tied; empty if no item is scored."""
         first = tuple((self.ranking or ())[:1])
         return next((tuple(names) for names in self.tied or () if names[0] in first), first)
 
@@ -174,5 +174,5 @@ class ScoreReport:
 
 
 def chance_said(chance: float) -> str:
-    """A chance with no more said than is known: neither all of the resamples nor none is certainty."""
+    """Format a probability without overstating it: all or none of the resamples is not certainty."""
     return ">0.999" if chance > 0.999 else "<0.001" if chance < 0.001 else f"{chance:.3f}"

@@ -1,7 +1,7 @@
-"""What answers carry beside the score: the floors under it, and the sentences that a reader must not miss.
+"""The content of answers beside the score: floors, and the notes that a reader must not miss.
 
-A floor is a text that takes no model: the first sentence of the source, the first three, all of it, or nothing. It
-stands outside of the match and of its normaliser, and costs nothing, so that its Q is alpha times its H.
+A floor is a text that takes no model: the first sentence of the source, the first three, all of it, or nothing. It is
+not part of the match or of its normaliser, and costs nothing, so that its Q is alpha times its H.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from mashq.protocol.content import SILENCE
 from mashq.protocol.results import Floats, Results
 from mashq.protocol.score import HEIGHTS, TIE, PlayerScore, Score, ScoreRules, score, scored_units, some, under
 
-FACTOR = 2.0  # a difference in length that the headline tells
+FACTOR = 2.0  # a ratio of lengths that the headline mentions
 SAID = {
     "lead-1": "The first sentence alone",
     "lead-3": "The first three sentences alone",
@@ -40,72 +40,70 @@ class Floor:
 
 
 def floors_under(results: Results, rules: ScoreRules) -> list[Floor]:
-    """The floors under some results; none where there is nothing to summarise, or nothing is known of the texts."""
-    known = results.content
+    """The floors for some results; empty if there is nothing to summarise or the texts are unknown."""
+    content = results.content
     kept = np.asarray(scored_units(results, rules.refusals)[0].any(axis=0))
-    if known is None or not known.floors or not kept.any():
+    if content is None or not content.floors or not kept.any():
         return []
-    found: list[Floor] = []
-    for name, own in known.floors.items():
-        h = own["h"]
+    floors: list[Floor] = []
+    for name, figures in content.floors.items():
+        h = figures["h"]
         if rules.h == "adequate":
-            h = h * known.adequacy(own["words"], own["coverage"], rules.target, rules.longest)
-        height = _mean(results, h, kept)
-        coverage, words = (_mean(results, own[of], kept) for of in ("coverage", "words"))
-        worth = None if np.isnan(height) else rules.alpha * height
-        found.append(
-            Floor(name=name, h=None if np.isnan(height) else height, coverage=coverage, words=words, q=worth)
-        )
-    return [*found, Floor(name=SILENCE, h=0.0, coverage=0.0, words=0.0, q=0.0)]
+            h = h * content.adequacy(figures["words"], figures["coverage"], rules.target, rules.longest)
+        mean_h = _mean(results, h, kept)
+        coverage, words = (_mean(results, figures[key], kept) for key in ("coverage", "words"))
+        q = None if np.isnan(mean_h) else rules.alpha * mean_h
+        floors.append(Floor(name=name, h=None if np.isnan(mean_h) else mean_h, coverage=coverage, words=words, q=q))
+    return [*floors, Floor(name=SILENCE, h=0.0, coverage=0.0, words=0.0, q=0.0)]
 
 
 def _mean(results: Results, values: Floats, kept: NDArray[np.bool_]) -> float:
     """The mean over items of their means over trials."""
-    at = results.item_of[kept]
-    counts = np.bincount(at, minlength=len(results.items))
-    sums = np.bincount(at, values[kept], len(results.items))
+    item_of = results.item_of[kept]
+    counts = np.bincount(item_of, minlength=len(results.items))
+    sums = np.bincount(item_of, values[kept], len(results.items))
     return float((sums[counts > 0] / counts[counts > 0]).mean())
 
 
 def beaten(floors: Sequence[Floor], players: Sequence[PlayerScore], rules: ScoreRules) -> list[str]:
-    """One sentence where a floor has no less than the best player, or more than some."""
+    """One sentence if a floor scores at least as high as the best player, or higher than some players."""
     known = [(row.q, row.name) for row in players if row.q is not None]
     if not known:
         return []
     best = max(q for q, _ in known)
-    high = [(floor.q, floor.name) for floor in floors if floor.q is not None]
-    top, name = max(high, key=lambda pair: pair[0], default=(None, ""))
-    if top is None:
+    floor_scores = [(floor.q, floor.name) for floor in floors if floor.q is not None]
+    best_floor, name = max(floor_scores, key=lambda pair: pair[0], default=(None, ""))
+    if best_floor is None:
         return []
-    if top > best - TIE:
-        first = next(pair for pair in high if pair[0] > best - TIE)  # the least that would do
+    if best_floor > best - TIE:
+        weakest = next(pair for pair in floor_scores if pair[0] > best - TIE)  # the first floor that is enough
         cannot = "faithfulness cannot tell these players apart"
         end = cannot if rules.h == "faithful" else "no player is worth more than a text that takes no model"
-        return [f"{SAID[first[1]]} would have Q {first[0]:.4f}, and the best player has {best:.4f}: {end}."]
-    under_it = [f"{player} ({q:.4f})" for q, player in known if q < top - TIE]
-    return [f"{SAID[name]} would have Q {top:.4f}, more than {some(under_it)}."] if under_it else []
+        return [f"{SAID[weakest[1]]} would have Q {weakest[0]:.4f}, and the best player has {best:.4f}: {end}."]
+    lower = [f"{player} ({q:.4f})" for q, player in known if q < best_floor - TIE]
+    return [f"{SAID[name]} would have Q {best_floor:.4f}, more than {some(lower)}."] if lower else []
 
 
 def headline_more(result: Score, leader: str, second: str, *, questions: bool) -> str:
-    """What the headline says of a leader who carries least, or whose answers are much longer or shorter."""
+    """Headline text about a leader with the lowest coverage, or with much longer or shorter answers."""
     rows = {row.name: row for row in result.players}
-    first, said = rows[leader], ""
+    leader_row, text = rows[leader], ""
     others = [row.coverage for row in result.players if row.name != leader and row.coverage is not None]
-    if first.coverage is not None and others and first.coverage < min(others) - TIE:
+    if leader_row.coverage is not None and others and leader_row.coverage < min(others) - TIE:
         least = "attempts fewest questions" if questions else "carries least of what matters"
-        what = f"{first.coverage:.1%}" if questions else f"coverage {first.coverage:.3f}"
-        rest = f"{min(others):.1%}" if questions else f"{min(others):.3f}"
-        said = f" {leader} {least}: {what}, the others {rest} or more."
-    a, b = first.words, rows[second].words
+        what = f"{leader_row.coverage:.1%}" if questions else f"coverage {leader_row.coverage:.3f}"
+        lowest_other = f"{min(others):.1%}" if questions else f"{min(others):.3f}"
+        text = f" {leader} {least}: {what}, the others {lowest_other} or more."
+    a, b = leader_row.words, rows[second].words
     if a is not None and b is not None and max(a, b) > FACTOR * min(a, b):
-        said += f" Its answers have {a:.0f} words on average, those of {second} {b:.0f}."
-    return said
+        text += f" Its answers have {a:.0f} words on average, those of {second} {b:.0f}."
+    return text
 
 
 def other_height(results: Results, rules: ScoreRules) -> Score | None:
-    """The score with the other meaning of H; None where the texts do not tell."""
-    known = results.content
-    if known is None or (results.answered & np.isnan(known.answers["coverage"])).any():
+    """The score with the other meaning of H; None if coverage is unknown."""
+    content = results.content
+    if content is None or (results.answered & np.isnan(content.answers["coverage"])).any():
         return None
     other = replace(rules, h=HEIGHTS[1 - HEIGHTS.index(rules.h)])
     return score(under(results, other), other)

@@ -1,4 +1,4 @@
-"""The Python API: what the commands do, with results as objects instead of print."""
+"""The Python API: what the commands do, with results as objects instead of printed text."""
 
 from mashq.api.calls import (
     Config,

@@ -1,4 +1,4 @@
-"""The functions of the Python API. Each does what the command of its name does."""
+"""The functions of the Python API. Each does what the command of the same name does."""
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
@@ -42,11 +42,11 @@ def play(
 ) -> MatchRun:
     """Play the match that `config` describes, as `mashq run` does, and return its result.
 
-    It is written to `out`, by default a new directory under runs/. `changes` are settings such as {"rules.T": 0.9}.
-    `progress` shows how it goes; by default where somebody looks, in a terminal or a notebook. Works inside a running
-    event loop, which it blocks; `play_async` does not.
+    The run is written to `out`, by default a new directory under runs/. `changes` are settings such as {"rules.T":
+    0.9}. `progress` shows live progress; by default only in a terminal or a notebook. Works inside a running event
+    loop, which it blocks; `play_async` does not.
     """
-    return _done(play_async(config, out, trials=trials, progress=progress, changes=changes))
+    return _run_to_end(play_async(config, out, trials=trials, progress=progress, changes=changes))
 
 
 async def play_async(
@@ -57,7 +57,7 @@ async def play_async(
     progress: bool | None = None,
     changes: Mapping[str, Any] | None = None,
 ) -> MatchRun:
-    """The same as `play`, to be awaited."""
+    """Async version of `play`."""
     from mashq.api.progress import shown
     from mashq.arena import match
     from mashq.gateway.clock import RealClock
@@ -72,12 +72,12 @@ async def play_async(
 
 
 def resume(run: RunLike, *, progress: bool | None = None) -> Run:
-    """Go on with a run that stopped, as `mashq resume` does; nothing acknowledged is paid for again."""
-    return _done(resume_async(run, progress=progress))
+    """Continue a run that stopped, as `mashq resume` does; nothing acknowledged is paid for again."""
+    return _run_to_end(resume_async(run, progress=progress))
 
 
 async def resume_async(run: RunLike, *, progress: bool | None = None) -> Run:
-    """The same as `resume`, to be awaited."""
+    """Async version of `resume`."""
     from mashq.api.progress import shown
     from mashq.arena import match
     from mashq.config import check
@@ -90,7 +90,7 @@ async def resume_async(run: RunLike, *, progress: bool | None = None) -> Run:
 
 
 def open_run(run: RunLike) -> Run:
-    """A run as it stands, finished or not; of a match or its trials, a `MatchRun`."""
+    """Open a run, finished or not; a match or its trials give a `MatchRun`."""
     from mashq.runs.open import load_season
 
     return _run(load_season(_path(run)))
@@ -118,8 +118,9 @@ def score(
 ) -> Score:
     """Score a run, a file of results (CSV, TSV, JSONL, Parquet), a data frame or rows, as `mashq score` does.
 
-    `columns` says which column is which, such as {"h": "hhem_score"}; `reference` has totals, or with `per_item`
-    costs per item, that costs are relative to instead of the largest. The rules are the run's where none are given.
+    `columns` maps names to the file's columns, such as {"h": "hhem_score"}; `reference` has the totals (with
+    `per_item`, the costs per item) that costs are relative to instead of the largest. Rules that are not given are
+    those of the run.
     """
     from mashq.report.documents.source import changed_rules, read_source, rows_source
 
@@ -129,13 +130,13 @@ def score(
     _check_whole("seed", seed, 0)
     renames = dict(columns or {})
     if isinstance(source, str | PathLike):
-        given = read_source(_path(cast(RunLike, source)), renames)
+        data = read_source(_path(cast(RunLike, source)), renames)
     elif is_frame(source) or isinstance(source, Iterable):
-        given = rows_source(cells_of(cast(object, source)), renames)
+        data = rows_source(cells_of(cast(object, source)), renames)
     else:
         raise DataError(f"a {type(source).__name__} cannot be scored: give a run, a file, a data frame or rows")
     rules = changed_rules(
-        given.rules,
+        data.rules,
         alpha=alpha,
         beta=beta,
         refusals=refusals,
@@ -143,7 +144,7 @@ def score(
         weights=weights,
         normalise=None if reference is None else (reference, per_item),
     )
-    return Score(given.without(without).scored(rules, resamples, seed))
+    return Score(data.without(without).scored(rules, resamples, seed))
 
 
 def compare(*runs: RunLike) -> Comparison:
@@ -163,7 +164,8 @@ def report(
     tables: str | PathLike[str] | None = None,
     detectors: Sequence[str] = (),
 ) -> Page:
-    """The runs as one HTML page, as `mashq report` writes it; to `out` if given. Displays itself in a notebook.
+    """The runs as one HTML page, as `mashq report` writes it; written to `out` if given. Displays itself in a
+    notebook.
 
     `figures` and `tables` are folders for every chart (SVG, PNG, PDF) and every table (LaTeX); the answers are also
     scored by `detectors`. Needs the extra: pip install 'mashq[charts]'.
@@ -176,17 +178,18 @@ def report(
 
     if not runs:
         raise ConfigError("a report needs a run: name one")
-    found = made([_path(run) for run in runs], detectors)
-    page = Page(found.html())
+    document = made([_path(run) for run in runs], detectors)
+    page = Page(document.html())
     if figures is not None:
-        write_figures(Path(figures), found.chapters, found.comparison)
+        write_figures(Path(figures), document.chapters, document.comparison)
     if tables is not None:
-        write_tables(Path(tables), found.chapters, found.comparison)
+        write_tables(Path(tables), document.chapters, document.comparison)
     return page if out is None else page.save(fspath(out))
 
 
 def plan(config: Config, *, trials: int = 1, changes: Mapping[str, Any] | None = None) -> Plan:
-    """What playing would cost, expected and at worst, as `mashq plan` says; nothing is asked and nothing is paid."""
+    """The expected and the maximum cost of playing, as `mashq plan` prints it; no model is called and nothing is
+    paid."""
     from mashq.arena.plan_document import documented
     from mashq.arena.plan_season import plan as planned
 
@@ -196,55 +199,55 @@ def plan(config: Config, *, trials: int = 1, changes: Mapping[str, Any] | None =
 
 
 def detect(pairs: Pairs, *, detector: str = "grounding", cache: bool = True) -> Detections:
-    """H of each pair of source and answer (and reference), as `mashq detect` says; `cache` remembers scores."""
+    """H of each pair of source and answer (and reference), as `mashq detect` prints it; `cache` stores scores."""
     from mashq.detectors.base import load
     from mashq.gateway.backends.weights import cache_dir
     from mashq.runs.rescore import cache_file
     from mashq.runs.score_cache import Cached
 
-    listed = _pairs(pairs)
-    found = load(detector)
-    scorer = Cached(found, cache_file(cache_dir())) if cache else found
-    scores = [h for at in range(0, len(listed), BATCH) for h in scorer.score(listed[at : at + BATCH])]
-    spans: Any = getattr(found, "spans", None)
+    all_pairs = _pairs(pairs)
+    loaded = load(detector)
+    scorer = Cached(loaded, cache_file(cache_dir())) if cache else loaded
+    scores = [h for start in range(0, len(all_pairs), BATCH) for h in scorer.score(all_pairs[start : start + BATCH])]
+    spans: Any = getattr(loaded, "spans", None)
     return Detections(
         [
             Detection(h, None if spans is None else tuple((int(a), int(b)) for a, b in spans(pair)))
-            for pair, h in zip(listed, scores, strict=True)
+            for pair, h in zip(all_pairs, scores, strict=True)
         ],
-        found.name,
-        found.version,
+        loaded.name,
+        loaded.version,
     )
 
 
 async def detect_async(pairs: Pairs, *, detector: str = "grounding", cache: bool = True) -> Detections:
-    """The same as `detect`, to be awaited; it runs in a thread."""
+    """Async version of `detect`; it runs in a thread."""
     return await asyncio.to_thread(detect, pairs, detector=detector, cache=cache)
 
 
 def _pairs(pairs: Pairs) -> "list[Pair]":
     from mashq.detectors.base import Pair
 
-    given: Any = cells_of(pairs) if is_frame(pairs) else pairs
-    if not isinstance(given, Iterable):
-        raise DataError(f"a {type(given).__name__} has no answers: give pairs of source and answer, or a data frame")
-    found: list[Pair] = []
-    for number, row in enumerate(cast(Iterable[Any], given), 1):
+    rows: Any = cells_of(pairs) if is_frame(pairs) else pairs
+    if not isinstance(rows, Iterable):
+        raise DataError(f"a {type(rows).__name__} has no answers: give pairs of source and answer, or a data frame")
+    result: list[Pair] = []
+    for number, row in enumerate(cast(Iterable[Any], rows), 1):
         if isinstance(row, Mapping):
-            named = cast(Mapping[str, Any], row)
-            cells = [named.get("source"), named.get("answer"), named.get("reference")]
+            values = cast(Mapping[str, Any], row)
+            cells = [values.get("source"), values.get("answer"), values.get("reference")]
         elif isinstance(row, Sequence) and not isinstance(row, str):
             cells = [*cast(Sequence[Any], row), None]
         else:
             cells = []
         if len(cells) < 2 or not isinstance(cells[0], str) or not isinstance(cells[1], str):
             raise DataError(f'pair {number} needs "source" and "answer", both strings')
-        found.append(Pair(cells[0], cells[1], None if cells[2] is None else str(cells[2])))
-    return found
+        result.append(Pair(cells[0], cells[1], None if cells[2] is None else str(cells[2])))
+    return result
 
 
 def _settings(config: Config, changes: Mapping[str, Any] | None) -> "tuple[configuration.Config, Path]":
-    """The configuration, and what the paths in it are relative to."""
+    """The configuration, and the folder that its paths are relative to."""
     from mashq import config as configuration
 
     _check_mappings(changes=changes)
@@ -256,23 +259,23 @@ def _settings(config: Config, changes: Mapping[str, Any] | None) -> "tuple[confi
     return configuration.changed(settings, changes.items(), "changes") if changes else settings, base
 
 
-def _check_whole(name: str, value: object, least: int, most: int | None = None) -> None:
-    number = int(value) if not isinstance(value, bool) and isinstance(value, Integral) else least - 1
-    if number < least or (most and number > most):
-        limits = f"from {least:,} to {most:,}" if most else f"that is at least {least}"
+def _check_whole(name: str, value: object, minimum: int, maximum: int | None = None) -> None:
+    number = int(value) if not isinstance(value, bool) and isinstance(value, Integral) else minimum - 1
+    if number < minimum or (maximum and number > maximum):
+        limits = f"from {minimum:,} to {maximum:,}" if maximum else f"that is at least {minimum}"
         raise ConfigError(f"{name} is {value!r}, must be a whole number {limits}")
 
 
-def _check_mappings(**given: object) -> None:
-    for name, value in given.items():
+def _check_mappings(**values: object) -> None:
+    for name, value in values.items():
         if value is None:
             continue
         if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in cast(Mapping[Any, Any], value)):
             raise ConfigError(f"{name} is {value!r}, must be a mapping with names as keys")
 
 
-def _check_lists(**given: object) -> None:
-    for name, value in given.items():
+def _check_lists(**values: object) -> None:
+    for name, value in values.items():
         if value is not None and (isinstance(value, str) or not isinstance(value, Iterable)):
             raise ConfigError(f"{name} is {value!r}, must be a list of names")
 
@@ -285,33 +288,33 @@ def _path(run: RunLike) -> Path:
     return run.path if isinstance(run, Run) else _as_path(run, "run: give one, or the path of its directory")
 
 
-def _as_path(given: object, wanted: str) -> Path:
-    if not isinstance(given, str | PathLike):
-        raise ConfigError(f"a {type(given).__name__} is no {wanted}")
-    path = Path(cast(str, given))
+def _as_path(value: object, expected: str) -> Path:
+    if not isinstance(value, str | PathLike):
+        raise ConfigError(f"a {type(value).__name__} is no {expected}")
+    path = Path(cast(str, value))
     if "\0" in str(path):
         raise ConfigError(f"{str(path)!r} holds a NUL, which no path can: leave it out")
     return path
 
 
-def _done(work: Coroutine[Any, Any, T]) -> T:
-    """Run to the end, also from a notebook, whose event loop is already running: then in a thread."""
+def _run_to_end(coroutine: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine to its end; in a thread if an event loop is already running, as in a notebook."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
-        return asyncio.run(work)
+        return asyncio.run(coroutine)
     cancel: list[Callable[[], object]] = []
 
     async def main() -> T:
         loop, task = asyncio.get_running_loop(), asyncio.current_task()
         if task is not None:
             cancel.append(lambda: loop.call_soon_threadsafe(task.cancel))
-        return await work
+        return await coroutine
 
     with ThreadPoolExecutor(1) as thread:
-        done = thread.submit(asyncio.run, main())
+        future = thread.submit(asyncio.run, main())
         try:
-            return done.result()
+            return future.result()
         except KeyboardInterrupt:
             for stop in cancel:
                 stop()

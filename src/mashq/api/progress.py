@@ -1,4 +1,4 @@
-"""Live progress from Python: in a terminal as the command shows it, in a notebook in the cell's output."""
+"""Live progress from Python: in a terminal like the command, in a notebook in the cell's output."""
 
 import contextlib
 import importlib
@@ -16,7 +16,7 @@ EVERY = 0.5
 
 @contextlib.contextmanager
 def shown(config: "Config", wanted: bool | None) -> Generator["Shown | None"]:
-    """Whom to tell how it goes: nobody unless it is wanted, or somebody is looking."""
+    """The progress display, or None unless it is wanted or there is a terminal or notebook to show it."""
     notebook = in_notebook()
     if wanted is False or (wanted is None and not notebook and not sys.stderr.isatty()):
         yield None
@@ -38,21 +38,21 @@ def shown(config: "Config", wanted: bool | None) -> Generator["Shown | None"]:
 
 
 def in_notebook() -> bool:
-    """Whether this runs in a notebook's kernel."""
-    shell = sys.modules.get("IPython")
-    found = None if shell is None else shell.get_ipython()
-    return found is not None and hasattr(found, "kernel")
+    """Whether the code runs in a notebook's kernel."""
+    module = sys.modules.get("IPython")
+    interpreter = None if module is None else module.get_ipython()
+    return interpreter is not None and hasattr(interpreter, "kernel")
 
 
 class _Cell:
-    """A file whose last line is what the cell shows."""
+    """A file whose last line is displayed in the cell."""
 
     def __init__(self) -> None:
         self._display: Any = importlib.import_module("IPython.display")
         self._handle: Any = None
 
     def write(self, text: str) -> int:
-        """Show a line in place of the one before."""
+        """Replace the displayed line."""
         if text.strip():
             data = {"text/plain": text.rstrip()}
             if self._handle is None:
@@ -62,4 +62,4 @@ class _Cell:
         return len(text)
 
     def flush(self) -> None:
-        """Nothing is held back."""
+        """Do nothing: output is not buffered."""

@@ -1,7 +1,7 @@
-"""What the functions return: the typed documents that `--json` prints, with what one wants in a notebook.
+"""Results of the API functions: the typed documents that `--json` prints, with conveniences for notebooks.
 
-Every result has its document, typed, in `document`; the same as plain values by name (`result["winner"]`, as `--json`
-has it) or as a whole (`to_dict`, `to_json`); `to_frame`; and a table where it is displayed.
+Every result has its typed document in `document`, the same values by name (`result["winner"]`, as in `--json`) or as
+a whole (`to_dict`, `to_json`), `to_frame`, and a table for display.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -80,9 +80,9 @@ class Player:
     """By resource, how much of that is a charge for what is unknown."""
 
     def row(self) -> dict[str, Any]:
-        """As a row of a table."""
-        found = {name: value for name, value in asdict(self).items() if name not in ("costs", "charged")}
-        return {**found, **self.costs}
+        """The player as a row of a table."""
+        figures = {name: value for name, value in asdict(self).items() if name not in ("costs", "charged")}
+        return {**figures, **self.costs}
 
 
 class Result(Generic[D]):
@@ -121,7 +121,7 @@ class Result(Generic[D]):
         return _rows(self.document)
 
     def __getitem__(self, name: str) -> Any:
-        """One of its values as `--json` has it."""
+        """One of its values, as in `--json`."""
         return self._values[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -154,7 +154,7 @@ class Result(Generic[D]):
         return str(getattr(self.document, "headline", "")) or f"{len(self._rows())} rows"
 
     def _grid(self) -> Grid | None:
-        """The table to display; without one, what the command prints."""
+        """The table to display; None displays what the command prints."""
         return None
 
     def _repr_html_(self) -> str:
@@ -167,7 +167,7 @@ class Result(Generic[D]):
 
 
 class Scored(Result[D]):
-    """A document with a score: who leads, how sure that is, and each player's figures."""
+    """A document with a score: who leads, how certain that is, and each player's figures."""
 
     @property
     def _scored(self) -> "Match | Trials | ScoreReport":
@@ -180,11 +180,11 @@ class Scored(Result[D]):
 
     def player(self, name: str) -> Player:
         """The player of that name."""
-        for found in self.players:
-            if found.name == name:
-                return found
-        there = ", ".join(player.name for player in self.players)
-        raise ConfigError(f"there is no player {name!r}: there are {there}")
+        for player in self.players:
+            if player.name == name:
+                return player
+        names = ", ".join(other.name for other in self.players)
+        raise ConfigError(f"there is no player {name!r}: there are {names}")
 
     @property
     def winner(self) -> str | None:
@@ -237,10 +237,11 @@ class Scored(Result[D]):
 
 
 class Score(Scored[ScoreReport]):
-    """What `mashq.score` found."""
+    """The result of `mashq.score`."""
 
     def check(self, condition: str) -> Check:
-        """Decide a condition such as `q(A) < q(B) + 0.02` or `clear(A, B)`; `true` says how, `values` by what."""
+        """Evaluate a condition such as `q(A) < q(B) + 0.02` or `clear(A, B)`; `true` is the outcome, `values` what
+        decided it."""
         from mashq.analysis.conditions import check, parse
 
         return check(parse(condition), self.document)
@@ -262,7 +263,7 @@ class Run(Result[Document]):
 
     @property
     def path(self) -> Path:
-        """Where it is."""
+        """The run directory."""
         return self._season.path
 
     @property
@@ -277,28 +278,28 @@ class Run(Result[Document]):
 
     @property
     def config(self) -> dict[str, Any]:
-        """The configuration that it was played with."""
+        """The configuration of the run."""
         return self._season.config.model_dump(mode="json")
 
     def to_frame(self, what: What = "players", *, library: Library | None = None) -> Any:
-        """A data frame of its players (or what stands for them), items, attempts or events.
+        """A data frame of its players (or what takes their place), items, attempts or events.
 
-        `items` has a row for each player and item of each match, which `mashq.score` reads; `attempts` every request,
-        `events` every move.
+        `items` has one row per player and item of each match, which `mashq.score` can read; `attempts` has every
+        request, `events` every move.
         """
         if what == "players":
             return super().to_frame(library=library)
         from mashq.export import tables
 
-        made: dict[str, Callable[[], Any]] = {
+        tables_by_name: dict[str, Callable[[], Any]] = {
             "items": lambda: tables.results(self._season),
             "attempts": lambda: tables.attempts(self.path),
             "events": lambda: tables.events(self.path),
         }
-        if what not in made:
-            raise ConfigError(f"there are no rows of {what!r}: use players, {', '.join(made)}")
-        found = made[what]()
-        return frames.frame(found.names, found.rows, library)
+        if what not in tables_by_name:
+            raise ConfigError(f"there are no rows of {what!r}: use players, {', '.join(tables_by_name)}")
+        table = tables_by_name[what]()
+        return frames.frame(table.names, table.rows, library)
 
     def __fspath__(self) -> str:
         return str(self.path)
@@ -339,12 +340,12 @@ class Plan(Result[PlanDocument]):
 
     @property
     def expected(self) -> Costs:
-        """What it would cost in all, by resource."""
+        """The expected total cost, by resource."""
         return self.document.expected.costs
 
     @property
     def worst(self) -> Costs:
-        """What it costs at most, by resource."""
+        """The maximum total cost, by resource."""
         return self.document.worst.costs
 
 
@@ -359,17 +360,17 @@ class Detection:
 
 
 class Detections(Sequence[Detection]):
-    """What a detector said of each pair, in their order."""
+    """A detector's result for each pair, in the given order."""
 
-    def __init__(self, found: Sequence[Detection], detector: str, version: str) -> None:
-        self._found = tuple(found)
+    def __init__(self, detections: Sequence[Detection], detector: str, version: str) -> None:
+        self._detections = tuple(detections)
         self.detector: str = detector
         self.version: str = version
 
     @property
     def h(self) -> tuple[float, ...]:
         """H of each pair."""
-        return tuple(one.h for one in self._found)
+        return tuple(detection.h for detection in self._detections)
 
     @overload
     def __getitem__(self, index: int) -> Detection: ...
@@ -379,21 +380,24 @@ class Detections(Sequence[Detection]):
 
     def __getitem__(self, index: int | slice) -> Detection | tuple[Detection, ...]:
         """One of them, or several."""
-        return self._found[index]
+        return self._detections[index]
 
     def __len__(self) -> int:
-        return len(self._found)
+        return len(self._detections)
 
     def __repr__(self) -> str:
         return f"<mashq detections: {len(self)} by {self.detector} {self.version}>"
 
     def to_frame(self, *, library: Library | None = None) -> Any:
-        """A data frame with a row for each pair."""
-        rows = [(one.h, None if one.spans is None else [list(span) for span in one.spans]) for one in self._found]
+        """A data frame with one row per pair."""
+        rows = [
+            (detection.h, None if detection.spans is None else [list(span) for span in detection.spans])
+            for detection in self._detections
+        ]
         return frames.frame(("h", "spans"), rows, library)
 
     def _repr_html_(self) -> str:
-        rows = [[str(at), number(one.h, 4)] for at, one in enumerate(self._found[:100])]
+        rows = [[str(index), number(detection.h, 4)] for index, detection in enumerate(self._detections[:100])]
         return _html(Grid(["pair", "H"], rows))
 
 
@@ -408,12 +412,12 @@ class Page:
 
     def save(self, path: "str | Path") -> "Page":
         """Write the page to a file."""
-        place = Path(path)
+        target = Path(path)
         try:
-            outputs.write(place, self.html)
+            outputs.write(target, self.html)
         except OSError as error:
-            raise StoreError(f"{place} cannot be written ({error.strerror}): choose another place") from None
-        return Page(self.html, place)
+            raise StoreError(f"{target} cannot be written ({error.strerror}): choose another place") from None
+        return Page(self.html, target)
 
     def _repr_html_(self) -> str:
         frame = 'style="width:100%;height:80vh;border:1px solid #ccc" sandbox="allow-scripts"'
@@ -423,21 +427,30 @@ class Page:
 def _players(document: "Match | Trials | ScoreReport") -> tuple[Player, ...]:
     if isinstance(document, ScoreReport):
         return tuple(
-            _player(own.name, None, None, own, own.q_low, own.q_high, own.p_win, own.charged)
-            for own in document.players
+            _player(player.name, None, None, player, player.q_low, player.q_high, player.p_win, player.charged)
+            for player in document.players
         )
     if isinstance(document, Match):
         spans = document.intervals
         return tuple(
             _player(
-                *(own.name, own.model, own.agent, own.score),
-                *(spans[own.name].low, spans[own.name].high, document.p_win[own.name], own.score.charged),
+                *(player.name, player.model, player.agent, player.score),
+                *(spans[player.name].low, spans[player.name].high, document.p_win[player.name], player.score.charged),
             )
-            for own in document.players
+            for player in document.players
         )
     return tuple(
-        _player(own.name, own.model, own.agent, own.mean, own.q_low, own.q_high, own.p_win, own.charged)
-        for own in document.players
+        _player(
+            player.name,
+            player.model,
+            player.agent,
+            player.mean,
+            player.q_low,
+            player.q_high,
+            player.p_win,
+            player.charged,
+        )
+        for player in document.players
     )
 
 
@@ -457,7 +470,7 @@ def _player(
 
 def _rows(document: Document) -> list[dict[str, Any]]:
     """The main table of a document, by its kind."""
-    own: Any = document
+    any_document: Any = document
     if document.kind == "sweep":
         sweep = cast("Sweep", document)
         return [
@@ -475,39 +488,39 @@ def _rows(document: Document) -> list[dict[str, Any]]:
     if document.kind == "vision":
         return [
             frames.flat({"player": player.name, "condition": name, **means})
-            for player in own.players
+            for player in any_document.players
             for name, means in player.means.items()
         ]
     if document.kind == "game":
-        return list(_payoffs(own))
-    return [frames.flat(plain(player)) for player in own.players]
+        return list(_payoffs(any_document))
+    return [frames.flat(plain(player)) for player in any_document.players]
 
 
 def _payoffs(game: Any) -> Iterator[dict[str, Any]]:
-    """Each policy against each, under each vision."""
-    for vision, solved in game.games.items():
-        if solved.payoffs is None:
+    """The payoff of each policy against each, under each vision."""
+    for vision, solution in game.games.items():
+        if solution.payoffs is None:
             continue
-        for at, policy in enumerate(game.policies):
-            for to, against in enumerate(game.policies):
+        for row, policy in enumerate(game.policies):
+            for column, against in enumerate(game.policies):
                 yield {
                     "vision": vision,
                     "policy": policy,
                     "against": against,
-                    "q": solved.payoffs[at][to],
-                    "q_low": solved.low[at][to],
-                    "q_high": solved.high[at][to],
+                    "q": solution.payoffs[row][column],
+                    "q_low": solution.low[row][column],
+                    "q_high": solution.high[row][column],
                 }
 
 
 def _html(grid: Grid) -> str:
     def line(tag: str, cells: Sequence[str]) -> str:
-        sides = ["left" if at < grid.left else "right" for at in range(len(cells))]
-        each = (
+        sides = ["left" if index < grid.left else "right" for index in range(len(cells))]
+        parts = (
             f'<{tag} style="text-align:{side}">{escape(safe(cell))}</{tag}>'
             for side, cell in zip(sides, cells, strict=True)
         )
-        return f"<tr>{''.join(each)}</tr>"
+        return f"<tr>{''.join(parts)}</tr>"
 
     body = "".join(line("td", row) for row in grid.rows)
     return f"<table><thead>{line('th', grid.headings)}</thead><tbody>{body}</tbody></table>"

@@ -1,4 +1,4 @@
-"""The YAML a user writes, checked strictly: unknown and duplicate keys are errors that name the nearest right one."""
+"""The YAML configuration, checked strictly: unknown and duplicate keys are errors that suggest the nearest one."""
 
 from mashq.config.errors import nearest
 from mashq.config.load import changed, check, load, parse, together_of, values_of

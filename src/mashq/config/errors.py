@@ -1,4 +1,4 @@
-"""What is wrong with a configuration, as one sentence: where, what, and the nearest right key."""
+"""Turns configuration errors into one sentence: where, what, and the nearest valid key."""
 
 import difflib
 import types
@@ -12,12 +12,14 @@ from mashq.config.schema import Config
 
 
 def sentence(error: ValidationError) -> str:
-    """The first problem as one sentence: where, what, and the nearest right key."""
-    found = error.errors(include_url=False)
-    first = next((one for one in found if one["type"] == "extra_forbidden"), found[0])  # often why another is missing
+    """Describe the first problem in one sentence: where, what, and the nearest valid key."""
+    problems = error.errors(include_url=False)
+    first = next(
+        (problem for problem in problems if problem["type"] == "extra_forbidden"), problems[0]
+    )  # a misspelt key is often why another is missing
     where = ".".join(str(part) for part in first["loc"]) or "the file"
-    more = error.error_count() - 1
-    tail = f" (and {more} more)" if more else ""
+    others = error.error_count() - 1
+    tail = f" (and {others} more)" if others else ""
     if first["type"] == "extra_forbidden":
         known = _keys_at(first["loc"][:-1])
         return f"unknown key {where!r}{nearest(str(first['loc'][-1]), known)}{tail}"
@@ -32,7 +34,7 @@ def sentence(error: ValidationError) -> str:
 
 
 def nearest(wrong: str, known: Sequence[str]) -> str:
-    """A hint: the nearest right name, or all of them."""
+    """A hint with the nearest valid name, or all valid names."""
     close = difflib.get_close_matches(wrong, known, 1, 0.5)
     if close:
         return f": did you mean {close[0]!r}?"
@@ -40,25 +42,25 @@ def nearest(wrong: str, known: Sequence[str]) -> str:
 
 
 def _keys_at(loc: tuple[int | str, ...]) -> list[str]:
-    """The keys a mapping at this place may have."""
+    """The keys that a mapping at this location may have."""
     kind: Any = Config
     for part in loc:
         if _is_model(kind):
             field = kind.model_fields.get(part)
-            kind = None if field is None else _plain(field.annotation)
-        else:  # a list's entries, or a dict's values
-            kind = _plain(next(iter(reversed(typing.get_args(kind))), None))
+            kind = None if field is None else _unwrapped(field.annotation)
+        else:  # the entries of a list, or the values of a dict
+            kind = _unwrapped(next(iter(reversed(typing.get_args(kind))), None))
     return list(kind.model_fields) if _is_model(kind) else []
 
 
-def _plain(annotation: Any) -> Any:
-    """A type without what is annotated; of several the last that has something inside."""
+def _unwrapped(annotation: Any) -> Any:
+    """The type inside Annotated; of a union, the last member that is a model or has type arguments."""
     if typing.get_origin(annotation) is typing.Annotated:
-        return _plain(typing.get_args(annotation)[0])
+        return _unwrapped(typing.get_args(annotation)[0])
     if typing.get_origin(annotation) not in (typing.Union, types.UnionType):
         return annotation
-    kinds = [_plain(one) for one in typing.get_args(annotation)]
-    return next((one for one in reversed(kinds) if _is_model(one) or typing.get_args(one)), None)
+    kinds = [_unwrapped(member) for member in typing.get_args(annotation)]
+    return next((member for member in reversed(kinds) if _is_model(member) or typing.get_args(member)), None)
 
 
 def _is_model(kind: Any) -> bool:

@@ -1,4 +1,4 @@
-"""YAML text to a checked configuration, with overrides by dotted path."""
+"""Loads YAML text into a validated configuration, with overrides by dotted path."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -26,7 +26,7 @@ def load(path: Path, overrides: Sequence[str] = ()) -> Config:
 
 
 def parse(text: str, source: str, overrides: Sequence[str] = ()) -> Config:
-    """A configuration from YAML text; `source` names it in errors."""
+    """Parse a configuration from YAML text; `source` names it in error messages."""
     document = _yaml(text, source)
     if not isinstance(document, dict):
         raise ConfigError(f"{source} holds no configuration: it must be a mapping with 'players'")
@@ -42,7 +42,7 @@ def parse(text: str, source: str, overrides: Sequence[str] = ()) -> Config:
 
 
 def check(document: Mapping[str, Any], source: str = "the configuration") -> Config:
-    """Validate plain data."""
+    """Validate plain data and return the configuration."""
     for text in _texts(document):
         if "\0" in text or (not text.isascii() and any("\ud800" <= letter <= "\udfff" for letter in text)):
             raise ConfigError(f"{source}: {text[:80]!r} holds a character that no file can hold: leave it out")
@@ -53,50 +53,53 @@ def check(document: Mapping[str, Any], source: str = "the configuration") -> Con
 
 
 def changed(config: Config, settings: Iterable[tuple[str, Any]], option: str = "--over") -> Config:
-    """The configuration with some settings changed, each named as `--set` names it; errors name the `option`."""
+    """A copy of the configuration with some settings changed, named as in `--set`; errors name the `option`."""
     document = config.model_dump(mode="json")
     for path, value in settings:
-        _place(document, path, value, f"{option} {path}={value}")
+        _set_at(document, path, value, f"{option} {path}={value}")
     return check(document, option)
 
 
 def values_of(option: str) -> tuple[str, list[Any]]:
-    """`rules.T=0.8,0.9` as the setting's name and its values, each read as YAML."""
+    """Split `rules.T=0.8,0.9` into the setting's name and its values, each parsed as YAML."""
     path, equals, text = option.partition("=")
-    found = _yaml(f"[{text}]", f"--over {path}") if equals and path else None
-    if not isinstance(found, list) or not found:
+    values = _yaml(f"[{text}]", f"--over {path}") if equals and path else None
+    if not isinstance(values, list) or not values:
         raise ConfigError(f"--over {option!r}: write it as key=value,value, for example rules.T=0.8,0.9")
     try:
-        return path, cast(list[Any], _plain(cast(object, found)))
+        return path, cast(list[Any], _plain(cast(object, values)))
     except (TypeError, ValueError, TooMuch) as error:
         raise ConfigError(f"--over {path} holds something no setting can be ({error}): use plain values") from None
 
 
 def together_of(option: str) -> tuple[str, list[Any]]:
-    """`players.0.model,players.1.model=a,b/c,d` as the names, joined by commas, and the values of each combination.
+    """Split `players.0.model,players.1.model=a,b/c,d` into the names, joined by commas, and the values of each
+    combination.
 
-    Combinations are separated by slashes; where a value holds one itself, they are written as lists: `=[a,b],[c,d]`.
+    Combinations are separated by slashes; if a value contains a slash, they are written as lists: `=[a,b],[c,d]`.
     """
     names, equals, text = option.partition("=")
     count = len(names.split(","))
     written = text if text.lstrip().startswith("[") else ",".join(f"[{part}]" for part in text.split("/"))
-    _, found = values_of(f"{names}={written}") if equals and count > 1 and text else ("", [])
-    if not found or not all(isinstance(values, list) and len(cast(list[Any], values)) == count for values in found):
+    _, combinations = values_of(f"{names}={written}") if equals and count > 1 and text else ("", [])
+    if not combinations or not all(
+        isinstance(values, list) and len(cast(list[Any], values)) == count for values in combinations
+    ):
         raise ConfigError(
             f"--with {option!r}: write it as key,key=value,value/value,value, for example "
             "players.0.model,players.1.model=a,a/b,b, or as lists where a value holds a slash: =[x/a,x/a],[x/b,x/b]"
         )
-    return names, found
+    return names, combinations
 
 
 def _plain(document: object) -> object:
-    """The same as JSON would have it. Aliases are written out, so what they come to is counted before."""
+    """Convert to plain JSON data. Aliases get expanded, so the expanded size is checked first."""
     bounds.measure(document, "it")
     return json.loads(json.dumps(document, default=str))
 
 
 def _texts(document: object) -> Iterator[str]:
-    """Every text in plain data, keys included."""
+    """Yield every string in plain data, keys included."""
     if isinstance(document, str):
         yield document
     elif isinstance(document, Mapping):
@@ -109,7 +112,7 @@ def _texts(document: object) -> Iterator[str]:
 
 
 def _yaml(text: str, source: str) -> object:
-    from ruamel.yaml import YAML  # a run is read without it
+    from ruamel.yaml import YAML  # not needed to read a run
     from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
     try:
@@ -130,73 +133,74 @@ def _yaml(text: str, source: str) -> object:
 
 
 def _check_merges(root: Any, source: str) -> None:
-    """Mappings that merge others are written out while they are read: see before what they come to."""
+    """Check the expanded size of merged mappings (<<) before loading, because loading expands them."""
     sizes: dict[int, int] = {}
-    left: list[tuple[Any, bool]] = [(root, False)]
-    while left:
-        node, seen = left.pop()
-        inner = _inside(node)
-        if seen:
-            sizes[id(node)] = 1 + sum(sizes.get(id(part), bounds.CONFIG_VALUES) for part in inner)
+    pending: list[tuple[Any, bool]] = [(root, False)]
+    while pending:
+        node, visited = pending.pop()
+        children = _children(node)
+        if visited:
+            sizes[id(node)] = 1 + sum(sizes.get(id(child), bounds.CONFIG_VALUES) for child in children)
         elif id(node) not in sizes:
-            left.append((node, True))
-            left += ((part, False) for part in inner)
-            sizes[id(node)] = bounds.CONFIG_VALUES  # until it is known: one that holds itself has no end
+            pending.append((node, True))
+            pending += ((child, False) for child in children)
+            sizes[id(node)] = bounds.CONFIG_VALUES  # until it is known: a node that contains itself is infinite
     if sizes[id(root)] > bounds.CONFIG_VALUES:
         raise ConfigError(
             f"{source} merges mappings (<<) to more than {bounds.CONFIG_VALUES:,} values: write them out"
         )
 
 
-def _inside(node: Any) -> list[Any]:
-    """The nodes within a node of YAML."""
+def _children(node: Any) -> list[Any]:
+    """The child nodes of a YAML node."""
     value: Any = getattr(node, "value", None)
     if not isinstance(value, list):
         return []
     entries = cast(list[Any], value)
-    return [part for entry in entries for part in (cast(Any, entry) if isinstance(entry, tuple) else (entry,))]
+    return [child for entry in entries for child in (cast(Any, entry) if isinstance(entry, tuple) else (entry,))]
 
 
 def _override(document: dict[str, Any], override: str) -> None:
-    """Apply `a.b.c=value`; the value is read as YAML, list places are numbers, a dotted model name is found whole."""
+    """Apply `a.b.c=value`: the value is parsed as YAML, list indices are numbers, a model name with dots is matched
+    whole."""
     path, equals, value = override.partition("=")
     if not equals or not path:
         raise ConfigError(f"--set {override!r}: write it as key=value, for example rules.T=0.9")
     try:
-        _place(document, path, _plain(_yaml(value, f"--set {path}")), f"--set {override}")
+        _set_at(document, path, _plain(_yaml(value, f"--set {path}")), f"--set {override}")
     except (TypeError, ValueError, TooMuch) as error:
         raise ConfigError(f"--set {path} holds something no setting can be ({error}): use plain values") from None
 
 
-def _place(document: dict[str, Any], path: str, parsed: object, option: str) -> None:
-    """Put a value where a dotted path says."""
-    here: Any = document
-    left = path
+def _set_at(document: dict[str, Any], path: str, value: object, option: str) -> None:
+    """Set the value at a dotted path."""
+    node: Any = document
+    remaining = path
     while True:
-        key, left = _next_key(here, left)
-        if isinstance(here, list):
-            places = cast(list[Any], here)
-            if not key.isdigit() or int(key) >= len(places):
-                raise ConfigError(f"{option!r}: {key!r} must be a place from 0 to {len(places) - 1}")
-            if not left:
-                places[int(key)] = parsed
+        key, remaining = _next_key(node, remaining)
+        if isinstance(node, list):
+            entries = cast(list[Any], node)
+            if not key.isdigit() or int(key) >= len(entries):
+                raise ConfigError(f"{option!r}: {key!r} must be a place from 0 to {len(entries) - 1}")
+            if not remaining:
+                entries[int(key)] = value
                 return
-            here = places[int(key)]
-        elif isinstance(here, dict):
-            mapping = cast(dict[str, Any], here)
-            if not left:
-                mapping[key] = parsed
+            node = entries[int(key)]
+        elif isinstance(node, dict):
+            mapping = cast(dict[str, Any], node)
+            if not remaining:
+                mapping[key] = value
                 return
-            here = mapping.setdefault(key, {})
+            node = mapping.setdefault(key, {})
         else:
-            raise ConfigError(f"{option!r}: {path.removesuffix('.' + left)!r} is not a mapping or a list")
+            raise ConfigError(f"{option!r}: {path.removesuffix('.' + remaining)!r} is not a mapping or a list")
 
 
-def _next_key(here: object, path: str) -> tuple[str, str]:
-    """Split the first key off a dotted path, the longest key already there first."""
-    if isinstance(here, dict):
-        for known in sorted(cast(dict[str, Any], here), key=len, reverse=True):
+def _next_key(node: object, path: str) -> tuple[str, str]:
+    """Split the first key off a dotted path, preferring the longest existing key."""
+    if isinstance(node, dict):
+        for known in sorted(cast(dict[str, Any], node), key=len, reverse=True):
             if path == known or path.startswith(known + "."):
                 return known, path[len(known) + 1 :]
-    key, _, left = path.partition(".")
-    return key, left
+    key, _, remaining = path.partition(".")
+    return key, remaining

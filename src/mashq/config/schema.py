@@ -1,4 +1,4 @@
-"""Every setting of a configuration, with its type, its default and what it may be."""
+"""Every configuration setting with its type, default and allowed values."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, cast
@@ -11,11 +11,11 @@ from mashq.protocol.items import PassageOrder
 from mashq.protocol.resources import COUNTED, MAX_COST, RESOURCES
 from mashq.protocol.rules import SHOWABLE, TELLS, order_of
 
-NO_MODEL = "none/none"  # of a player that asks nobody
+NO_MODEL = "none/none"  # the model of a player that calls no model
 
 
 class Strict(BaseModel):
-    """No unknown keys, no silent conversions."""
+    """Base model: no unknown keys, no implicit conversions."""
 
     model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
 
@@ -69,7 +69,7 @@ class TaskConfig(Strict):
 
 
 def _one_of(names: Sequence[str]) -> AfterValidator:
-    """A name out of a list that is not written here: as a Literal of them would be."""
+    """Validate a name against a list computed at run time, as a Literal of its names would."""
 
     def check(name: str) -> str:
         if name not in names:
@@ -88,7 +88,7 @@ class Limits(Strict):
     """What may be spent at most: a limit for each resource of the table, none by default."""
 
     def limits(self) -> dict[str, float | None]:
-        """The limit of each resource; None is no limit."""
+        """The limit of each resource; None means no limit."""
         return self.model_dump()
 
 
@@ -124,11 +124,11 @@ class PlayerConfig(Strict):
 
     @model_validator(mode="before")
     @classmethod
-    def _asks_nobody(cls, said: Any) -> Any:
-        """A player that only repeats its source needs no model, and repeats three sentences unless it says more."""
-        if isinstance(said, dict) and (values := cast(dict[str, Any], said)).get("agent") == "lead":
+    def _fill_in_lead(cls, data: Any) -> Any:
+        """The `lead` agent only repeats its source: it needs no model, and repeats three sentences by default."""
+        if isinstance(data, dict) and (values := cast(dict[str, Any], data)).get("agent") == "lead":
             return {"model": NO_MODEL, "n": 3, **values}
-        return cast(Any, said)
+        return cast(Any, data)
 
     @field_validator("order")
     @classmethod
@@ -140,9 +140,9 @@ class PlayerConfig(Strict):
     @field_validator("url")
     @classmethod
     def _no_secrets(cls, value: str | None) -> str | None:
-        held = secrets.in_url(value or "")
-        if held:
-            raise ValueError(f"url holds {held}, which every run would store: let the service ask for none")
+        secret = secrets.in_url(value or "")
+        if secret:
+            raise ValueError(f"url holds {secret}, which every run would store: let the service ask for none")
         return value
 
 
@@ -190,7 +190,7 @@ class ScoreConfig(Strict):
 
     @property
     def reference(self) -> dict[Resource, float] | None:
-        """What costs are relative to, in totals or per item; None: the largest in the match."""
+        """What costs are relative to, in totals or per item; None means the largest in the match."""
         if self.normalise == "match":
             return None
         return self.normalise.per_item if isinstance(self.normalise, PerItem) else self.normalise
@@ -336,23 +336,23 @@ class ModelConfig(Strict):
 
     @model_validator(mode="after")
     def _no_secrets(self) -> Self:
-        """Keys come from the environment; what stands here is kept in every run's manifest."""
-        held = secrets.in_headers(self.headers)
-        if held:
+        """Keys come from the environment: whatever is written here is stored in every run's manifest."""
+        secret = secrets.in_headers(self.headers)
+        if secret:
             raise ValueError(
-                f"the header {held} would store a secret: name its variable with api_key_env or header_env"
+                f"the header {secret} would store a secret: name its variable with api_key_env or header_env"
             )
         if self.api_key_env is not None and self.api_key_file is not None:
             raise ValueError("api_key_env and api_key_file exclude each other: keep one")
-        held = secrets.in_url(self.base_url or "")
-        if held:
-            raise ValueError(f"base_url holds {held}: name the key's variable with api_key_env, or header_env")
-        held = secrets.in_settings(self.extra)
-        if held:
-            raise ValueError(f"extra.{held} would store a secret: name its variable with api_key_env or header_env")
-        twice = {name.lower() for name in self.headers} & {name.lower() for name in self.header_env}
-        if twice:
-            raise ValueError(f"the header {min(twice)} is in headers and in header_env: keep one")
+        secret = secrets.in_url(self.base_url or "")
+        if secret:
+            raise ValueError(f"base_url holds {secret}: name the key's variable with api_key_env, or header_env")
+        secret = secrets.in_settings(self.extra)
+        if secret:
+            raise ValueError(f"extra.{secret} would store a secret: name its variable with api_key_env or header_env")
+        duplicates = {name.lower() for name in self.headers} & {name.lower() for name in self.header_env}
+        if duplicates:
+            raise ValueError(f"the header {min(duplicates)} is in headers and in header_env: keep one")
         return self
 
 
@@ -376,9 +376,9 @@ class Config(Strict):
             raise ValueError("a player's passages are a setting of the rag task: set task.kind to rag")
         if "referee" in names:
             raise ValueError("no player can be called 'referee': the ledger keeps that name for the judge")
-        twice = sorted({name for name in names if names.count(name) > 1})
-        if twice:
-            raise ValueError(f"two players are called {twice[0]!r}: give every player its own name")
+        duplicates = sorted({name for name in names if names.count(name) > 1})
+        if duplicates:
+            raise ValueError(f"two players are called {duplicates[0]!r}: give every player its own name")
         return self
 
     @property
@@ -388,16 +388,16 @@ class Config(Strict):
 
     @property
     def guided_by(self) -> str:
-        """What players are told: `judge` (the same scores), `confidence` (their own), or a detector's name."""
+        """What guides the players: `judge` (the same scores), `confidence` (their own), or a detector's name."""
         return self.guide or ("confidence" if self.task.kind == "qa" else "judge")
 
     @property
     def beta(self) -> float:
-        """The weight of P: 0.1, and 0.001 where an answer is right or wrong."""
+        """The weight of P: 0.1 by default, or 0.001 for tasks where an answer is either right or wrong."""
         if self.score.beta is not None:
             return self.score.beta
         return 0.001 if self.task.kind == "qa" else 0.1
 
     def model(self, name: str) -> ModelConfig:
-        """The settings of a model, defaults when the file says nothing of it."""
+        """The settings of a model, or the defaults if the file has none for it."""
         return self.models.get(name, ModelConfig())

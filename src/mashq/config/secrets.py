@@ -1,4 +1,4 @@
-"""Where a configuration would hold a secret: what stands in it is kept in every run's manifest, for all to read."""
+"""Detects secrets in a configuration, which every run's manifest stores in readable form."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -20,37 +20,37 @@ LIKE_ONE = re.compile(
 
 
 def in_url(url: str) -> str:
-    """What of a URL is a secret: a user, a password or a parameter; nothing when none is."""
+    """What in a URL is a secret (a user, a password or a parameter), or an empty string."""
     parts = urlsplit(url)
     if "@" in parts.netloc:
         return "a user or password"
     for name, value in parse_qsl(parts.query):
-        if _is_one(name, value):
+        if _is_secret(name, value):
             return f"a key ({name}=…)"
     return ""
 
 
 def in_headers(headers: Mapping[str, str]) -> str:
-    """The name of the first header that holds a secret; nothing when none does."""
+    """The name of the first header that holds a secret, or an empty string."""
     return next((name for name, value in headers.items() if HEADER.search(name) or LIKE_ONE.search(value)), "")
 
 
 def in_settings(settings: Mapping[str, Any]) -> str:
-    """The way to the first secret in plain data; nothing when there is none."""
-    return next((path for path, name, value in _texts(settings, "") if _is_one(name, value)), "")
+    """The dotted path to the first secret in plain data, or an empty string."""
+    return next((path for path, name, value in _texts(settings, "") if _is_secret(name, value)), "")
 
 
-def _is_one(name: str, value: str) -> bool:
+def _is_secret(name: str, value: str) -> bool:
     return bool(value.strip()) and bool(NAMED.search(name) or LIKE_ONE.search(value.strip()))
 
 
 def _texts(value: object, path: str, name: str = "") -> Iterator[tuple[str, str, str]]:
-    """Every text in plain data: the way to it, the key it stands under, and itself."""
+    """Yield every string in plain data with its dotted path and its key: (path, key, string)."""
     if isinstance(value, str):
         yield path, name, value
     elif isinstance(value, Mapping):
         for key, inner in cast(Mapping[object, object], value).items():
             yield from _texts(inner, f"{path}.{key}" if path else str(key), str(key))
     elif isinstance(value, list | tuple):
-        for at, inner in enumerate(cast(list[object], value)):
-            yield from _texts(inner, f"{path}.{at}", name)
+        for index, inner in enumerate(cast(list[object], value)):
+            yield from _texts(inner, f"{path}.{index}", name)

@@ -1,7 +1,7 @@
-"""A run for other tools, and other tools' results for us.
+"""Exports of runs for other tools, and imports of other tools' results.
 
-base     what an export is (`mashq.extensions` names them all)   files    files that are whole or not there
-rows     results, attempts and events as CSV, JSONL, Parquet     tables   the rows themselves
+base     the Export protocol (`mashq.extensions` lists them)     files    files that are written atomically
+rows     results, attempts and events as CSV, JSONL, Parquet     tables   the rows to export
 latex    the result table for a paper                            otel     attempts as OpenTelemetry spans
-inspect  a log for each player that Inspect opens, and back      imports  other tools' results
+inspect  one Inspect log per player, written and read             imports  other tools' results
 """

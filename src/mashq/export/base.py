@@ -1,4 +1,4 @@
-"""What an export is: a run in a form that other tools read."""
+"""The protocol of an export: a run in a format that other tools read."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ What = Literal["results", "attempts", "events"]
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What of a run is written: which of what it holds, which matches (none named: all), and whether with texts."""
+    """What is exported: which part of the run, which matches (empty: all), and whether with texts."""
 
     what: What = "results"
     matches: tuple[str, ...] = ()
@@ -24,28 +24,28 @@ class Options:
 
 
 class Export(Protocol):
-    """A form for runs."""
+    """A file format for runs."""
 
     @property
     def suffixes(self) -> Sequence[str]:
-        """What its files end in, such as `.csv`; none when it writes a folder."""
+        """The suffixes of its files, such as `.csv`; empty if it writes a folder."""
         ...
 
     @property
     def holds(self) -> Sequence[What]:
-        """What of a run it can hold; the first when nothing is said."""
+        """The parts of a run that it can hold; the first is the default."""
         ...
 
     def write(self, run: Path, out: Path | None, options: Options) -> Sequence[str]:
-        """Write the run to `out`, or to standard output; what to tell the user, in sentences.
+        """Write the run to `out`, or to standard output; returns sentences for the user.
 
-        What it cannot do (leave matches out, write to standard output) is a ConfigError.
+        Raises ConfigError for what it does not support (selecting matches, writing to standard output).
         """
         ...
 
 
 def check_matches(run: Path, matches: Sequence[str]) -> None:
-    """Whether the run has these matches; the ledger of a gateway has none."""
+    """Raise ConfigError if the run lacks one of these matches; a gateway's ledger has none."""
     if not is_metered(run):
         chosen(load_season(run), matches)
         return

@@ -1,7 +1,7 @@
-"""Files that are whole or not there: written beside their place under another name, and moved when done.
+"""Atomic file writes: to a temporary name in the same folder, renamed when complete.
 
-A table goes out row by row, as CSV, JSONL or Parquet. What is unknown (None) is an empty cell, or null. Text is
-written exactly as it is, also where a spreadsheet would take it for a formula; `formulas` counts such cells of a CSV.
+A table is written row by row, as CSV, JSONL or Parquet. Unknown values (None) are empty cells, or null. Text is
+written exactly as it is, even if a spreadsheet would take it for a formula; `formulas` counts such cells of a CSV.
 """
 
 import contextlib
@@ -29,7 +29,7 @@ BATCH = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Columns with the kind of their cells, and rows that are made as they are asked for."""
+    """Columns with the kind of their cells, and rows that are generated on demand."""
 
     columns: tuple[tuple[str, Kind], ...]
     rows: Iterable[Sequence[Cell]]
@@ -42,7 +42,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """How many rows were written, and how many cells begin as a formula does."""
+    """How many rows were written, and how many cells start like a formula."""
 
     rows: int
     formulas: int = 0
@@ -50,62 +50,62 @@ class Written:
 
 @contextlib.contextmanager
 def place(path: Path) -> Generator[Path]:
-    """A name beside `path` to write to; it becomes `path` at the end, or is gone if something went wrong."""
+    """A temporary path beside `path` to write to; renamed to `path` at the end, or removed on an error."""
     if os.path.isdir(path):
         raise ConfigError(f"{path} is a folder: give the name of a file with -o")
-    fresh = path.with_name(f".{path.name}.{os.getpid()}.part")
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         if os.path.islink(path):
             raise OSError(errno.ELOOP, "it is a link to another place")
-        yield fresh
-        fresh.replace(path)
+        yield temporary
+        temporary.replace(path)
     except OSError as error:
         raise DataError(f"{path} cannot be written ({error.strerror or error}): choose another -o") from None
     finally:
         with contextlib.suppress(OSError):
-            fresh.unlink(missing_ok=True)
+            temporary.unlink(missing_ok=True)
 
 
 @contextlib.contextmanager
 def text_to(path: Path | None) -> Generator[IO[str]]:
-    """A text file in UTF-8, or standard output."""
+    """A UTF-8 text file, or standard output."""
     if path is None:
         yield sys.stdout
         sys.stdout.flush()
         return
-    with place(path) as fresh, fresh.open("w", encoding="utf-8", newline="") as file:
+    with place(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
         yield file
 
 
 def write(table: Table, form: Form, path: Path | None) -> Written:
-    """The table as a file; without a path, on standard output."""
+    """Write the table to a file; without a path, to standard output."""
     if form == "parquet":
         if path is None:
             raise ConfigError("Parquet is not text: name a file with -o")
-        with place(path) as fresh:
-            return _parquet(table, fresh)
+        with place(path) as temporary:
+            return _parquet(table, temporary)
     with text_to(path) as file:
         return (_csv if form == "csv" else _jsonl)(table, file)
 
 
 def form_of(path: Path) -> Form:
-    """The form a file's ending asks for."""
+    """The format for a file's suffix."""
     forms: dict[str, Form] = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet"}
-    found = forms.get(path.suffix.lower())
-    if found is None:
+    form = forms.get(path.suffix.lower())
+    if form is None:
         raise ConfigError(f"{path} has an unknown ending: use .csv, .jsonl or .parquet")
-    return found
+    return form
 
 
 def _csv(table: Table, file: IO[str]) -> Written:
-    # "\r\n" as RFC 4180 has it; it also makes the writer quote a lone "\r" within a cell.
+    # "\r\n" as in RFC 4180; it also makes the writer quote a lone "\r" within a cell.
     writer = csv.writer(file, lineterminator="\r\n")
     writer.writerow(table.names)
     rows = formulas = 0
     for row in table.rows:
         rows += 1
         formulas += sum(isinstance(cell, str) and cell.startswith(FORMULA) for cell in row)
-        writer.writerow([_plain(cell) for cell in row])
+        writer.writerow([_finite(cell) for cell in row])
     return Written(rows, formulas)
 
 
@@ -113,7 +113,7 @@ def _jsonl(table: Table, file: IO[str]) -> Written:
     names, rows = table.names, 0
     for row in table.rows:
         rows += 1
-        cells = {name: _plain(cell) for name, cell in zip(names, row, strict=True)}
+        cells = {name: _finite(cell) for name, cell in zip(names, row, strict=True)}
         file.write(json.dumps(cells, ensure_ascii=False) + "\n")
     return Written(rows)
 
@@ -131,12 +131,13 @@ def _parquet(table: Table, path: Path) -> Written:
         while batch := list(islice(rows, BATCH)):
             count += len(batch)
             columns = [
-                arrow.array([_plain(row[at]) for row in batch], type=field.type) for at, field in enumerate(schema)
+                arrow.array([_finite(row[index]) for row in batch], type=field.type)
+                for index, field in enumerate(schema)
             ]
             writer.write_batch(arrow.record_batch(columns, schema=schema))
     return Written(count)
 
 
-def _plain(cell: Cell) -> Cell:
-    """Neither infinite nor not a number: what is not known to be finite is unknown."""
+def _finite(cell: Cell) -> Cell:
+    """Replace infinite and NaN values by None: a value that is not finite is unknown."""
     return None if isinstance(cell, float) and not math.isfinite(cell) else cell

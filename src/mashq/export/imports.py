@@ -1,7 +1,7 @@
-"""Other tools' results as a file that `mashq score` takes: Inspect logs, or rows of anyone's.
+"""Other tools' results as a file that `mashq score` reads: from Inspect logs, or from rows of any source.
 
-What a log does not say stays unknown: an empty cell, never 0. Where a log has been written by mashq itself, the exact
-costs in its metadata are taken.
+Values that a log does not contain stay unknown: an empty cell, never 0. If a log was written by mashq itself, the
+exact costs in its metadata are used.
 """
 
 import math
@@ -34,7 +34,7 @@ Row = tuple[Cell, ...]
 
 @dataclass(slots=True)
 class Reading:
-    """How to read the files, and what was noticed on the way (each with how often)."""
+    """How to read the files, and what was noticed while reading (each with its count)."""
 
     scorer: str | None = None
     player: str | None = None
@@ -45,19 +45,19 @@ class Reading:
 
     @property
     def notes(self) -> list[str]:
-        """What was noticed, in sentences."""
+        """What was noticed, as sentences."""
         counted = [f"{text[0].upper()}{text[1:]} ({count:,} rows)." for text, count in self.noticed.items()]
         return [*self.said, *counted]
 
 
 def table(files: Sequence[Path], how: Reading) -> Table:
-    """The rows of all files; the same player, item and trial twice is an error."""
+    """The rows of all files; raises DataError if a player, item and trial occur twice."""
 
     def rows() -> Iterator[Row]:
         seen: dict[Row, Path] = {}
         tasks: dict[str, Path] = {}
         for path in files:
-            for row in _logged(path, how, tasks) if is_log(path) else _generic(path, how):
+            for row in _log_rows(path, how, tasks) if is_log(path) else _generic(path, how):
                 key = row[:3]
                 if key in seen:
                     raise DataError(
@@ -71,24 +71,24 @@ def table(files: Sequence[Path], how: Reading) -> Table:
 
 
 def _generic(path: Path, how: Reading) -> Iterator[Row]:
-    """Rows of a file that `mashq score` reads: checked as it checks them, and named as it names them."""
+    """Rows of a file that `mashq score` reads, with the same checks and names."""
     results, notes = tables.read(path, how.renamed)
     if results.totals:
         raise DataError(f"{path} has no column 'item': totals by player are scored as they are, with 'mashq score'")
     how.said += [f"{path}: {note}" for note in notes]
     for _, cells in read_rows(path, "give a file of results"):
-        found = {name: cells.get(name) for name in tables.KNOWN} | {
+        row = {name: cells.get(name) for name in tables.KNOWN} | {
             ours: cells.get(theirs) for ours, theirs in how.renamed.items()
         }
-        kept = {name: None if isinstance(cell, str) and not cell.strip() else cell for name, cell in found.items()}
+        kept = {name: None if isinstance(cell, str) and not cell.strip() else cell for name, cell in row.items()}
         h = _real(kept["h"])
         status = str(kept["status"] or ("ok" if h is not None else "unanswered")).strip().lower()
         trial = "" if kept["trial"] is None else str(kept["trial"])
         yield (str(kept["player"]), str(kept["item"]), trial, h, status, *(_real(kept[name]) for name in COSTS))
 
 
-def _logged(path: Path, how: Reading, tasks: dict[str, Path]) -> Iterator[Row]:
-    """The samples of an Inspect log."""
+def _log_rows(path: Path, how: Reading, tasks: dict[str, Path]) -> Iterator[Row]:
+    """The rows for the samples of an Inspect log."""
     log = read(path)
     task = str(log.spec.get("task"))
     first = next(iter(tasks.items()), (task, path))
@@ -109,19 +109,19 @@ def _logged(path: Path, how: Reading, tasks: dict[str, Path]) -> Iterator[Row]:
             how.noticed["samples that were still running are left out"] += 1
             continue
         status, h = choose.score(sample, where)
-        costs = _own(sample) or _costs(log, sample, how, where)
+        costs = _recorded_costs(sample) or _costs(log, sample, how, where)
         check(h, status, {name: value for name, value in costs.items() if isinstance(value, int | float)}, where)
         trial = str(sample["epoch"] - 1)
         yield (player, str(sample["id"]), trial, h, status, *(costs.get(name) for name in COSTS))
 
 
 def _player(log: Log, template: str | None) -> str:
-    """Whose results these are: as the template says; else the player mashq wrote down, else the model."""
-    about = _mapping(_mapping(log.spec.get("metadata")).get("mashq"))
+    """The player's name: from the template, else as recorded by mashq, else the model."""
+    metadata = _mapping(_mapping(log.spec.get("metadata")).get("mashq"))
     if template is None:
-        return str(about.get("player") or log.spec["model"])
+        return str(metadata.get("player") or log.spec["model"])
     parts = {"model": log.spec["model"], "task": log.spec.get("task"), "solver": log.spec.get("solver")}
-    parts |= {"file": log.path.stem, "player": about.get("player") or log.spec["model"]}
+    parts |= {"file": log.path.stem, "player": metadata.get("player") or log.spec["model"]}
     name = template
     for key, value in parts.items():
         name = name.replace(f"{{{key}}}", str(value or ""))
@@ -133,31 +133,31 @@ def _player(log: Log, template: str | None) -> str:
 
 
 class _Choice:
-    """Which of a log's scores is H."""
+    """Selects which of a log's scores is H."""
 
     def __init__(self, log: Log, how: Reading) -> None:
         self._how = how
         names = list(dict.fromkeys(name for sample in log.samples for name in _mapping(sample.get("scores"))))
-        wanted, self._key = how.scorer, None
-        if wanted is None:
+        scorer, self._key = how.scorer, None
+        if scorer is None:
             if len(names) > 1:
                 raise ConfigError(
                     f"{log.path} has {len(names)} scorers ({', '.join(names)}): choose one with --scorer"
                 )
-            wanted = next(iter(names), "")
-        elif wanted not in names and "." in wanted:
-            wanted, _, self._key = wanted.rpartition(".")
-        if wanted not in names and (names or how.scorer is not None):
+            scorer = next(iter(names), "")
+        elif scorer not in names and "." in scorer:
+            scorer, _, self._key = scorer.rpartition(".")
+        if scorer not in names and (names or how.scorer is not None):
             raise ConfigError(
                 f"{log.path} has no scorer {how.scorer!r}: it has {', '.join(names) or 'none, so no score at all'}"
             )
-        self._name = wanted
+        self._name = scorer
 
     def score(self, sample: Document, where: str) -> tuple[str, float | None]:
-        """The status and H of a sample. What mashq itself wrote down of the status holds."""
-        own = _mapping(_mapping(sample.get("metadata")).get("mashq")).get("status")
-        if own in ("refused", "failed", "cut", "unanswered"):
-            return str(own), None
+        """The status and H of a sample. A status recorded by mashq itself takes precedence."""
+        recorded = _mapping(_mapping(sample.get("metadata")).get("mashq")).get("status")
+        if recorded in ("refused", "failed", "cut", "unanswered"):
+            return str(recorded), None
         if sample.get("error"):
             self._how.noticed["samples that ended in an error are failed"] += 1
             return "failed", None
@@ -177,7 +177,7 @@ class _Choice:
         return values[self._key]
 
     def _number(self, value: object, where: str) -> float | None:
-        """A score as a number; letters and truth values as Inspect counts them, and said so."""
+        """A score as a number; letters and booleans are converted as Inspect does, with a note."""
         if value is None or (isinstance(value, float) and math.isnan(value)):
             return None
         if isinstance(value, str) and value in LETTERS:
@@ -195,63 +195,67 @@ class _Choice:
         return float(number)
 
 
-def _own(sample: Document) -> dict[str, Cell] | None:
-    """The costs that mashq wrote down itself; None for a log of someone else's."""
-    about = _mapping(_mapping(sample.get("metadata")).get("mashq"))
-    if "status" not in about:
+def _recorded_costs(sample: Document) -> dict[str, Cell] | None:
+    """The costs recorded by mashq itself; None for a log from elsewhere."""
+    metadata = _mapping(_mapping(sample.get("metadata")).get("mashq"))
+    if "status" not in metadata:
         return None
-    return {name: about.get(name) if isinstance(about.get(name), int | float) else None for name in COSTS}
+    return {name: metadata.get(name) if isinstance(metadata.get(name), int | float) else None for name in COSTS}
 
 
 def _costs(log: Log, sample: Document, how: Reading, where: str) -> dict[str, Cell]:
-    """Tokens and dollars from the usage, seconds from the working time; the rest Inspect does not count."""
-    used = {model: _mapping(one) for model, one in _mapping(sample.get("model_usage")).items()}
-    others = [model for model in used if model != log.spec["model"]]
+    """Tokens and dollars from the usage, seconds from the working time; Inspect does not count the others."""
+    usages = {model: _mapping(usage) for model, usage in _mapping(sample.get("model_usage")).items()}
+    others = [model for model in usages if model != log.spec["model"]]
     if how.usage == "own" and others:
         how.noticed[f"usage of other models is left out ({', '.join(others[:3])}); --usage all counts it"] += 1
-        used = {model: one for model, one in used.items() if model == log.spec["model"]}
+        usages = {model: usage for model, usage in usages.items() if model == log.spec["model"]}
     total: dict[str, float | None] = dict.fromkeys(("tokens_in", "tokens_out", "dollars"))
-    for one in used.values():
-        _add(total, one, 1)
+    for usage in usages.values():
+        _add(total, usage, 1)
     grader = _mapping(_mapping(sample.get("role_usage")).get(GRADER))
-    if used and grader and (how.usage == "all" or _grades_itself(log)):
+    if usages and grader and (how.usage == "all" or _grades_itself(log)):
         how.noticed["the grader's own usage is taken off: the referee's costs are nobody's"] += 1
         _add(total, grader, -1)
-    if not used:
+    if not usages:
         how.noticed["samples without usage have unknown tokens"] += 1
     seconds = sample.get("working_time")
     if seconds is None and sample.get("total_time") is not None:
         how.noticed["the total time stands for the working time, which is not there"] += 1
         seconds = sample["total_time"]
-    found: dict[str, Cell] = {**total, "seconds": seconds}
+    costs: dict[str, Cell] = {**total, "seconds": seconds}
     tokens_in, tokens_out = total["tokens_in"], total["tokens_out"]
     if tokens_in is not None and tokens_out is not None:
-        found["tokens"] = tokens_in + tokens_out
-    for name, value in found.items():
+        costs["tokens"] = tokens_in + tokens_out
+    for name, value in costs.items():
         if value is not None and (isinstance(value, bool) or not isinstance(value, int | float)):
             raise DataError(f"{where}: {name} is {str(value)[:40]!r}, must be a number")
-    return found
+    return costs
 
 
 def _add(total: dict[str, float | None], usage: Document, sign: int) -> None:
-    """Add usage up. All that is not output is input: what came from a cache or went into one is input too."""
-    out, whole = usage.get("output_tokens"), usage.get("total_tokens")
+    """Add usage to the totals. Everything but output is input, including tokens read from or written to a cache."""
+    tokens_out, total_tokens = usage.get("output_tokens"), usage.get("total_tokens")
     parts = [usage.get(name) or 0 for name in ("input_tokens", "input_tokens_cache_read", "input_tokens_cache_write")]
-    numbers = all(isinstance(value, int) for value in (out, *parts))
-    if numbers and out is not None:
-        inside = whole - out if isinstance(whole, int) and whole >= out + parts[0] else sum(parts)
-        total["tokens_in"] = (total["tokens_in"] or 0) + sign * inside
-        total["tokens_out"] = (total["tokens_out"] or 0) + sign * out
+    numbers = all(isinstance(value, int) for value in (tokens_out, *parts))
+    if numbers and tokens_out is not None:
+        tokens_in = (
+            total_tokens - tokens_out
+            if isinstance(total_tokens, int) and total_tokens >= tokens_out + parts[0]
+            else sum(parts)
+        )
+        total["tokens_in"] = (total["tokens_in"] or 0) + sign * tokens_in
+        total["tokens_out"] = (total["tokens_out"] or 0) + sign * tokens_out
     cost = usage.get("total_cost")
     if isinstance(cost, int | float):
         total["dollars"] = (total["dollars"] or 0) + sign * cost
 
 
 def _grades_itself(log: Log) -> bool:
-    """Whether the model that is evaluated also grades, in a role of its own."""
+    """Whether the evaluated model also grades, in a separate role."""
     role = _mapping(log.spec.get("model_roles")).get(GRADER)
     roles = cast(list[object], role) if isinstance(role, list) else [role]
-    return any(_mapping(one).get("model") == log.spec["model"] for one in roles)
+    return any(_mapping(entry).get("model") == log.spec["model"] for entry in roles)
 
 
 def _mapping(value: object) -> Document:

@@ -1,4 +1,4 @@
-"""The result table for a paper: a LaTeX float with booktabs rules, its caption, and what must be said as comments."""
+"""The result table for a paper: a LaTeX float with booktabs rules, its caption, and notes as comments."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -43,14 +43,14 @@ class Latex:
 
 def document(season: Season) -> str:
     """The table of a match, of its trials, of a sweep, a tournament or a comparison of conditions."""
-    found = _found(season)
+    content = _content(season)
     detector = season.manifest["detector"]
     parts = [
-        found.what,
+        content.what,
         "H as drawn" if all_drawn(season.config) else f"H by {detector['name']} {detector['version'][:24]}",
     ]
     rules = score_rules_of(season.config)
-    if found.scored:
+    if content.scored:
         parts.append(f"Q = {rules.alpha:g}·H − {rules.beta:g}·P")
     if season.manifest["simulated"]:
         parts.append("SIMULATED: some players were not real models")
@@ -60,17 +60,17 @@ def document(season: Season) -> str:
     if len(players) <= MAX_NAMED and season.kind != "sweep":
         parts.append(", ".join(f"{player.name}: {player.agent} on {player.model}" for player in players))
     caption = "; ".join(latex(part) for part in parts) + "."
-    marks = ["", *(f"-{number}" for number in range(2, len(found.grids) + 1))]
+    marks = ["", *(f"-{number}" for number in range(2, len(content.grids) + 1))]
     tables = [
         floating(written(grid, "latex"), caption, f"tab:mashq{mark}")
-        for grid, mark in zip(found.grids, marks, strict=True)
+        for grid, mark in zip(content.grids, marks, strict=True)
     ]
-    return "\n\n".join([*tables, found.comments]) + "\n"
+    return "\n\n".join([*tables, content.comments]) + "\n"
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
-    """What a run's tables are, what they are over, and what must be said with them, as comments."""
+class _Content:
+    """The tables of a run, a description of the data, and notes as comments."""
 
     grids: Sequence[Grid]
     what: str
@@ -78,31 +78,35 @@ class _Found:
     scored: bool = True
 
 
-def _found(season: Season) -> _Found:
+def _content(season: Season) -> _Content:
     if season.kind == "sweep":
-        swept = sweep.document(season)
-        settings = ", ".join(axis.setting for axis in swept.over)
-        what = f"{len(swept.cells)} combination(s) of {settings}, {swept.trials} trial(s) each"
-        return _Found([sweep_text.table(swept)], what, prose(sweep_text.sentences(swept), "latex"), scored=False)
+        sweep_doc = sweep.document(season)
+        settings = ", ".join(axis.setting for axis in sweep_doc.over)
+        what = f"{len(sweep_doc.cells)} combination(s) of {settings}, {sweep_doc.trials} trial(s) each"
+        return _Content(
+            [sweep_text.table(sweep_doc)], what, prose(sweep_text.sentences(sweep_doc), "latex"), scored=False
+        )
     if season.kind == "tournament":
-        rated = tournament.document(season)
-        few = 1 < len(rated.players) <= tournament_text.MAX_MATRIX
-        grids = [tournament_text.ratings(rated), *([tournament_text.wins(rated)] if few else [])]
-        what = f"{rated.matches} pairings of {rated.items} items"
-        return _Found(grids, what, prose(tournament_text.sentences(rated), "latex"))
+        tournament_doc = tournament.document(season)
+        few = 1 < len(tournament_doc.players) <= tournament_text.MAX_MATRIX
+        grids = [tournament_text.ratings(tournament_doc), *([tournament_text.wins(tournament_doc)] if few else [])]
+        what = f"{tournament_doc.matches} pairings of {tournament_doc.items} items"
+        return _Content(grids, what, prose(tournament_text.sentences(tournament_doc), "latex"))
     if season.kind == "vision":
-        seen = vision.document(season)
-        what = f"{seen.items} items, {seen.trials} trial(s), differences between conditions, paired by item"
-        return _Found([vision_text.table(seen)], what, prose(vision_text.sentences(seen), "latex"))
+        vision_doc = vision.document(season)
+        what = (
+            f"{vision_doc.items} items, {vision_doc.trials} trial(s), differences between conditions, paired by item"
+        )
+        return _Content([vision_text.table(vision_doc)], what, prose(vision_text.sentences(vision_doc), "latex"))
     if season.kind != "match":
         raise ConfigError(
             f"{season.path} is a {season.kind}, not one match: export its rows with --format csv, or one of its "
             "tables with 'mashq show'"
         )
     if season.manifest.get("season", {}).get("trials", 1) > 1:
-        repeated = trials.document(season)
-        what = f"{repeated.trials} trials of {repeated.items} items, means ± standard deviation over trials"
-        return _Found([trials_text.table(repeated)], what, prose(trials_text.sentences(repeated), "latex"))
+        trials_doc = trials.document(season)
+        what = f"{trials_doc.trials} trials of {trials_doc.items} items, means ± standard deviation over trials"
+        return _Content([trials_text.table(trials_doc)], what, prose(trials_text.sentences(trials_doc), "latex"))
     results = season_results(trials_of(season))
-    one = judge(results, score_report.Options(score_rules_of(season.config), finished=season.finished))
-    return _Found([table(one, everyone=True)], f"{one.items} items", prose(sentences(one), "latex"))
+    scored = judge(results, score_report.Options(score_rules_of(season.config), finished=season.finished))
+    return _Content([table(scored, everyone=True)], f"{scored.items} items", prose(sentences(scored), "latex"))

@@ -1,10 +1,11 @@
-"""Attempts as OpenTelemetry spans, by the semantic conventions for generative AI, in OTLP's JSON lines.
+"""Attempts as OpenTelemetry spans, by the semantic conventions for generative AI, as OTLP JSON lines.
 
-A match is a trace. Its root span is the match (`invoke_workflow`), below it a span for each turn of a player in a
-round (`invoke_agent`), below that one for each attempt (`chat`): the attempt is what is paid for, so a retry is a
-span of its own. A failed attempt has the status error and an `error.type`: the HTTP status, or timeout, dropped,
-unreachable, unparsable, missing, unresolved. What is unknown is left out. Ids are digests of the run's manifest and
-the place in the match: exporting twice gives the same bytes. Messages are there only on demand, as is recommended.
+A match is a trace. Its root span is the match (`invoke_workflow`), below it is one span per turn of a player in a
+round (`invoke_agent`), below that one per attempt (`chat`): attempts are what is paid for, so a retry has its own
+span. A failed attempt has the status error and an `error.type`: the HTTP status, or timeout, dropped, unreachable,
+unparsable, missing, unresolved. Unknown values are left out. Ids are digests of the run's manifest and the position
+in the match: exporting twice gives the same bytes. Messages are included only on demand, as the conventions
+recommend.
 """
 
 import hashlib
@@ -40,13 +41,13 @@ Span = dict[str, Any]
 
 
 class Otel:
-    """Spans in OTLP's JSON lines."""
+    """Spans as OTLP JSON lines."""
 
     suffixes: tuple[str, ...] = (".otlp.jsonl",)
     holds: tuple[What, ...] = ("attempts",)
 
     def write(self, run: Path, out: Path | None, options: Options) -> list[str]:
-        """Write the spans, and say how many."""
+        """Write the spans; returns how many."""
         check_matches(run, options.matches)
         with text_to(out) as file:
             count = write(run, file, options.matches, content=options.content)
@@ -55,7 +56,7 @@ class Otel:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A match in the run's file: its run's manifest, when it began and ended, and the id of its trace."""
+    """A match in the run's file: the run's manifest, its start and end, and the id of its trace."""
 
     manifest: Row
     id: str
@@ -63,13 +64,13 @@ class Match:
     ended: float | None
     trace: str
 
-    def span(self, *place: object) -> str:
-        """The id of the span at a place in the match."""
-        return _digest("\x1f".join(map(str, (self.trace, *place))), 8)
+    def span(self, *position: object) -> str:
+        """The id of the span at a position in the match."""
+        return _digest("\x1f".join(map(str, (self.trace, *position))), 8)
 
 
 def write(run: Path, file: IO[str], matches: Collection[str] = (), *, content: bool = False) -> int:
-    """Write the spans, some to a line; says how many."""
+    """Write the spans, several per line; returns how many."""
     manifest = read_manifest(run)
     count, batch = 0, list[Span]()
     with reading(run) as connection:
@@ -89,42 +90,44 @@ def write(run: Path, file: IO[str], matches: Collection[str] = (), *, content: b
 
 
 def _matches(connection: sqlite3.Connection, manifest: Row) -> list[Match]:
-    """The matches begun; the ledger of a gateway is one without a row of its own."""
-    found: list[tuple[str, float | None, float | None]] = []
+    """The matches that have started; a gateway's ledger is one match without a row of its own."""
+    rows: list[tuple[str, float | None, float | None]] = []
     if connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'matches'").fetchone():
-        found = [tuple(row) for row in connection.execute("SELECT id, started, ended FROM matches ORDER BY position")]
-    known = {match for match, _, _ in found}
-    rest = connection.execute("SELECT match, min(opened), max(closed) FROM attempts GROUP BY match ORDER BY min(id)")
-    found += [tuple(row) for row in rest if row[0] not in known]
-    run = [manifest["started"], manifest.get("digests"), manifest.get("seed"), manifest.get("models")]
-    return [Match(manifest, *row, trace=_digest(json.dumps([run, row[0], row[1]]), 16)) for row in found]
+        rows = [tuple(row) for row in connection.execute("SELECT id, started, ended FROM matches ORDER BY position")]
+    known = {match for match, _, _ in rows}
+    unlisted = connection.execute(
+        "SELECT match, min(opened), max(closed) FROM attempts GROUP BY match ORDER BY min(id)"
+    )
+    rows += [tuple(row) for row in unlisted if row[0] not in known]
+    run_key = [manifest["started"], manifest.get("digests"), manifest.get("seed"), manifest.get("models")]
+    return [Match(manifest, *row, trace=_digest(json.dumps([run_key, row[0], row[1]]), 16)) for row in rows]
 
 
 def _spans(connection: sqlite3.Connection, match: Match, *, content: bool) -> Iterator[Span]:
-    """The spans of a match, children first: the root's end is known last."""
-    words = ", p.messages, a.reply" if content else ""
-    joined = " LEFT JOIN prompts p ON p.digest = a.prompt" if content else ""
-    there = columns_of(connection, "attempts")  # a file of an earlier version may lack some
-    later = [f"a.{name}" if name in there else f"NULL AS {name}" for name in (*RATED, "first_byte")]
-    names = ", ".join([*(f"a.{name}" for name in COLUMNS), *later])
-    query = f"SELECT {names}{words} FROM attempts a{joined} WHERE a.match = ? ORDER BY a.round, a.player, a.id"
-    first, last = match.started, match.ended
+    """The spans of a match, children first, because the end of the root is known last."""
+    text_columns = ", p.messages, a.reply" if content else ""
+    join = " LEFT JOIN prompts p ON p.digest = a.prompt" if content else ""
+    existing = columns_of(connection, "attempts")  # files of earlier versions lack some columns
+    optional = [f"a.{name}" if name in existing else f"NULL AS {name}" for name in (*RATED, "first_byte")]
+    names = ", ".join([*(f"a.{name}" for name in COLUMNS), *optional])
+    query = f"SELECT {names}{text_columns} FROM attempts a{join} WHERE a.match = ? ORDER BY a.round, a.player, a.id"
+    start, end = match.started, match.ended
     moves = _Moves(connection, match.id)
     for (round_, player), attempts in groupby(connection.execute(query, (match.id,)), lambda row: (row[0], row[1])):
         turn = _Turn(match, round_, player)
         for row in attempts:
             yield turn.attempt(row, content=content)
         yield turn.done(moves.of(round_, player))
-        first = turn.begun if first is None else min(first, turn.begun)
-        last = turn.ended if last is None else max(last, turn.ended)
+        start = turn.begun if start is None else min(start, turn.begun)
+        end = turn.ended if end is None else max(end, turn.ended)
     finished = match.ended is not None or match.manifest["ended"] is not None
     yield {
         "traceId": match.trace,
         "spanId": match.span("match"),
         "name": "invoke_workflow match",
         "kind": INTERNAL,
-        "startTimeUnixNano": _nanoseconds(first or 0.0),
-        "endTimeUnixNano": _nanoseconds(last or first or 0.0),
+        "startTimeUnixNano": _nanoseconds(start or 0.0),
+        "endTimeUnixNano": _nanoseconds(end or start or 0.0),
         "attributes": _attributes(
             {
                 "gen_ai.operation.name": "invoke_workflow",
@@ -139,7 +142,7 @@ def _spans(connection: sqlite3.Connection, match: Match, *, content: bool) -> It
 
 
 class _Moves:
-    """The scored moves of a match, told turn by turn, in step with its attempts."""
+    """The scored moves of a match, one turn at a time, in step with its attempts."""
 
     def __init__(self, connection: sqlite3.Connection, match: str) -> None:
         query = """SELECT round, player, time, kind, item,
@@ -158,7 +161,7 @@ class _Moves:
 
 
 class _Turn:
-    """The span of a player's turn in a round, made while its attempts go by."""
+    """The span of a player's turn in a round, built while its attempts are processed."""
 
     def __init__(self, match: Match, round_: int, player: str) -> None:
         self._match, self._round, self._player = match, round_, player
@@ -167,7 +170,7 @@ class _Turn:
         self.begun, self.ended = math.inf, 0.0
 
     def attempt(self, row: Row, *, content: bool) -> Span:
-        """The span of one attempt; one that was never closed ends when it began, and says that it is unresolved."""
+        """The span of one attempt; one that was never closed ends at its start, with the error type unresolved."""
         ended = max(row["opened"], row["closed"] or row["opened"])
         self.begun, self.ended = min(self.begun, row["opened"]), max(self.ended, ended)
         if row["model"] not in self._models:
@@ -181,15 +184,15 @@ class _Turn:
             "kind": INTERNAL if provider_of(row["model"]) in IN_PROCESS else CLIENT,
             "startTimeUnixNano": _nanoseconds(row["opened"]),
             "endTimeUnixNano": _nanoseconds(ended),
-            "attributes": _attributes(_figures(row) | (_said(row) if content else {})),
+            "attributes": _attributes(_figures(row) | (_messages(row) if content else {})),
         }
-        trouble = _trouble(row)
-        if trouble is not None:
-            span["status"] = {"code": FAILED, "message": row["error"] or trouble}
+        problem = _error_type(row)
+        if problem is not None:
+            span["status"] = {"code": FAILED, "message": row["error"] or problem}
         return span
 
     def done(self, moves: Iterator[Row]) -> Span:
-        """The turn's own span, with what the judge made of its answers as events."""
+        """The turn's own span, with the judge's scores of its answers as events."""
         provider, model = provider_and_model(self._models[0])
         judge = self._match.manifest.get("detector", {}).get("name", "judge")
         return {
@@ -209,11 +212,11 @@ class _Turn:
                     "mashq.round": self._round,
                 }
             ),
-            "events": [_judged(judge, move) for move in moves if move["h"] is not None],
+            "events": [_evaluation(judge, move) for move in moves if move["h"] is not None],
         }
 
 
-def _judged(judge: str, move: Row) -> dict[str, Any]:
+def _evaluation(judge: str, move: Row) -> dict[str, Any]:
     values = {
         "gen_ai.evaluation.name": "simulated" if move["simulated"] else judge,
         "gen_ai.evaluation.score.value": float(move["h"]),
@@ -224,8 +227,8 @@ def _judged(judge: str, move: Row) -> dict[str, Any]:
     return {"timeUnixNano": when, "name": "gen_ai.evaluation.result", "attributes": _attributes(values)}
 
 
-def _trouble(row: Row) -> str | None:
-    """What went wrong, as a short word; None for a reply, a refusal included."""
+def _error_type(row: Row) -> str | None:
+    """The error type as a short word; None for a reply, including a refusal."""
     outcome = row["outcome"] or "unresolved"
     if outcome in ("ok", "refused"):
         return None
@@ -233,7 +236,7 @@ def _trouble(row: Row) -> str | None:
 
 
 def _figures(row: Row) -> dict[str, Any]:
-    """What an attempt asked for and cost; None is left out."""
+    """The request and cost attributes of an attempt; None values are left out later."""
     provider, model = provider_and_model(row["model"])
     return {
         "gen_ai.operation.name": "chat",
@@ -246,7 +249,7 @@ def _figures(row: Row) -> dict[str, Any]:
         "gen_ai.usage.cache_read.input_tokens": row["cached"],
         "gen_ai.usage.reasoning.output_tokens": row["reasoning"],
         "http.response.status_code": row["status"],
-        "error.type": _trouble(row),
+        "error.type": _error_type(row),
         "mashq.attempt": row["id"],
         "mashq.item": row["item"],
         "mashq.purpose": row["purpose"],
@@ -261,20 +264,20 @@ def _figures(row: Row) -> dict[str, Any]:
     }
 
 
-def _said(row: Row) -> dict[str, Any]:
-    """The messages, in the conventions' own shape."""
-    asked: list[list[str]] = json.loads(row["messages"]) if row["messages"] else []
-    found: dict[str, Any] = {
+def _messages(row: Row) -> dict[str, Any]:
+    """The messages in the format of the conventions."""
+    prompt: list[list[str]] = json.loads(row["messages"]) if row["messages"] else []
+    attributes: dict[str, Any] = {
         "gen_ai.input.messages": [
-            {"role": role, "parts": [{"type": "text", "content": text}]} for role, text in asked
+            {"role": role, "parts": [{"type": "text", "content": text}]} for role, text in prompt
         ]
         or None
     }
     if row["reply"] is not None:
         parts = [{"type": "text", "content": row["reply"]}]
         reply = {"role": "assistant", "parts": parts, "finish_reason": row["stop"] or "stop"}
-        found["gen_ai.output.messages"] = [reply]
-    return found
+        attributes["gen_ai.output.messages"] = [reply]
+    return attributes
 
 
 def provider_of(model: str) -> str:
@@ -283,7 +286,7 @@ def provider_of(model: str) -> str:
 
 
 def provider_and_model(model: str) -> tuple[str, str]:
-    """The provider by the name the conventions give it, and the model."""
+    """The provider as named by the conventions, and the model."""
     provider = provider_of(model)
     return PROVIDERS.get(provider, provider), model.partition("/")[2] or model
 
@@ -293,7 +296,7 @@ def _attributes(values: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _value(value: Any) -> dict[str, Any]:
-    """A value as OTLP writes it: whole numbers as text, lists and mappings as structures."""
+    """A value in OTLP's JSON: integers as strings, lists and mappings as structures."""
     if isinstance(value, bool):
         return {"boolValue": value}
     if isinstance(value, int):
@@ -301,7 +304,7 @@ def _value(value: Any) -> dict[str, Any]:
     if isinstance(value, float):
         return {"doubleValue": value}
     if isinstance(value, list):
-        return {"arrayValue": {"values": [_value(one) for one in cast(list[Any], value)]}}
+        return {"arrayValue": {"values": [_value(element) for element in cast(list[Any], value)]}}
     if isinstance(value, dict):
         return {"kvlistValue": {"values": _attributes(cast(dict[str, Any], value))}}
     return {"stringValue": str(value)}
@@ -331,7 +334,7 @@ def _line(manifest: Row, spans: Iterable[Span]) -> str:
 
 
 def _digest(text: str, size: int) -> str:
-    """An id that the text decides, in hexadecimal."""
+    """A hexadecimal id derived from the text."""
     return hashlib.blake2b(text.encode(), digest_size=size).hexdigest()
 
 

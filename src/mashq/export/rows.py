@@ -1,4 +1,4 @@
-"""Exports that are rows: CSV, JSON lines and Parquet, of results, attempts or events."""
+"""Row exports: results, attempts or events as CSV, JSON lines and Parquet."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,14 +12,14 @@ from mashq.runs.setup import score_rules_of
 
 
 class Rows:
-    """What the three have in common."""
+    """What the three formats have in common."""
 
     form: files.Form
     suffixes: tuple[str, ...]
     holds: tuple[What, ...] = ("results", "attempts", "events")
 
     def write(self, run: Path, out: Path | None, options: Options) -> list[str]:
-        """Write the rows, and say how many and how they are scored."""
+        """Write the rows; returns how many there are and how to score them."""
         notes: list[str] = []
         if options.what == "results":
             if options.content:
@@ -43,12 +43,12 @@ class Rows:
 
 
 def _how_scored(season: Season, matches: Sequence[str], out: Path) -> str:
-    """How the rows are scored as the run is, or which of them the run's own score leaves aside."""
+    """How to score the rows as the run does, or which rows the run's own score leaves out."""
     scored = {played.fixture.id for played in trials_of(season)}
-    begun = {fixture.id for fixture in tables.chosen(season, matches)}
-    if begun > scored:
-        open_ = ", ".join(sorted(begun - scored, key=int))
-        return f"Note: rows of trial {open_} are in the file, and the run's score leaves them out: it has not ended."
+    started = {fixture.id for fixture in tables.chosen(season, matches)}
+    if started > scored:
+        trials = ", ".join(sorted(started - scored, key=int))
+        return f"Note: rows of trial {trials} are in the file, and the run's score leaves them out: it has not ended."
     if score_rules_of(season.config).h != "faithful":
         return "Note: h is the judge's own; the run is scored by an adequate H, which takes the texts that it has."
     flags = " ".join(tables.score_flags(score_rules_of(season.config)))
@@ -63,14 +63,14 @@ class Csv(Rows):
 
 
 class Jsonl(Rows):
-    """One JSON object on each line."""
+    """One JSON object per line."""
 
     form: files.Form = "jsonl"
     suffixes: tuple[str, ...] = (".jsonl", ".ndjson")
 
 
 class Parquet(Rows):
-    """A Parquet file, with the extra of that name."""
+    """A Parquet file; needs the `parquet` extra."""
 
     form: files.Form = "parquet"
     suffixes: tuple[str, ...] = (".parquet",)

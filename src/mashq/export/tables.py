@@ -1,8 +1,8 @@
-"""A run as tables: its results by item, its attempts, or its events.
+"""Tables of a run: its results by item, its attempts, or its events.
 
-Results are what `mashq score` reads back: one row for each match, player and item, with the item's share of what the
-player spent on no item in particular, so that the file gives the same scores as the run. Attempts and events come
-straight from the run's file, one at a time; what was said in them (prompts, replies, answers) only on demand.
+Results are in the form that `mashq score` reads: one row per match, player and item, including the item's share of
+costs that belong to no item, so that the file gives the same scores as the run. Attempts and events are streamed from
+the run's file; their texts (prompts, replies, answers) are included only on demand.
 """
 
 import json
@@ -106,7 +106,7 @@ WHOLE = 2**53
 
 @contextmanager
 def reading(run: Path) -> Generator[sqlite3.Connection]:
-    """The run's file, to read only; a damaged one is a clear error."""
+    """Open the run's file read-only; raises StoreError if it is missing or damaged."""
     path = run / DATABASE
     if not os.path.exists(path):
         raise StoreError(f"{path} is missing: the run directory is incomplete")
@@ -120,7 +120,7 @@ def reading(run: Path) -> Generator[sqlite3.Connection]:
 
 
 def chosen(season: Season, matches: Collection[str]) -> list[Fixture]:
-    """The matches of a season that were named; all of them when none was."""
+    """The named matches of a season; all of them if none is named."""
     fixtures = list(season.fixtures())
     for name in matches:
         if all(fixture.id != name for fixture in fixtures):
@@ -129,50 +129,59 @@ def chosen(season: Season, matches: Collection[str]) -> list[Fixture]:
 
 
 def results(season: Season, matches: Collection[str] = ()) -> Table:
-    """One row for each match, player and item. The settings that tell matches apart are columns of their own."""
+    """One row per match, player and item. Settings that differ between matches have their own columns."""
     fixtures = chosen(season, matches)
     settings = list(dict.fromkeys(name for fixture in fixtures for name, _ in fixture.cell))
-    more = _declared(season)
+    declared = _declared(season)
     documents = {item.id: item for item in read_items(season.path)} if season.config.task.kind == "rag" else {}
-    extra: list[tuple[str, Kind]] = [*((name, "text") for name in settings), *((name, "real") for name in more)]
+    extra: list[tuple[str, Kind]] = [*((name, "text") for name in settings), *((name, "real") for name in declared)]
     if documents:
         extra += DOCUMENTS
 
     def rows() -> Iterator[tuple[Cell, ...]]:
         for fixture in fixtures:
             cell = dict(fixture.cell)
-            own = tuple(_setting(cell[name]) if name in cell else None for name in settings)
+            settings_cells = tuple(_setting(cell[name]) if name in cell else None for name in settings)
             models = {player.name: player.model for player in fixture.config.players}
             played = season.played(fixture)
             for seat, player in enumerate(played.results):
-                carried = _carried(played, seat, len(player.items))
-                each = zip(player_rows(player, fixture.trial), _costs(player), carried, player.items, strict=True)
-                for row, costs, said, one in each:
-                    about = _about(documents[one.item], one) if documents else ()
-                    named = models.get(player.name), fixture.id
-                    yield (*row, *named, *said, *own, *(costs[name] for name in more), *about)
+                contents = _contents(played, seat, len(player.items))
+                rows_with_costs = zip(
+                    player_rows(player, fixture.trial), _costs(player), contents, player.items, strict=True
+                )
+                for row, costs, content, result in rows_with_costs:
+                    document_cells = _document_cells(documents[result.item], result) if documents else ()
+                    names = models.get(player.name), fixture.id
+                    yield (
+                        *row,
+                        *names,
+                        *content,
+                        *settings_cells,
+                        *(costs[name] for name in declared),
+                        *document_cells,
+                    )
 
     return Table((*RESULTS, *extra), rows())
 
 
-def _about(item: Item, row: ItemResult) -> tuple[Cell, ...]:
-    """What DOCUMENTS says of an answer over documents; whether there is an answer may be unknown."""
+def _document_cells(item: Item, row: ItemResult) -> tuple[Cell, ...]:
+    """The DOCUMENTS columns of an answer over documents; whether there is an answer may be unknown."""
     answerable = None if item.answerable is None else int(item.answerable)
     return answerable, int(row.abstained) if row.status == "ok" else None, len(item.passages)
 
 
 def _declared(season: Season) -> list[str]:
-    """The resources without a column of their own that some model of the run declares a rate for."""
-    named, models = {name for name, _ in RESULTS}, season.config.models.values()
+    """The resources without their own column for which some model of the run declares a rate."""
+    listed, models = {name for name, _ in RESULTS}, season.config.models.values()
     return [
         name
         for name, row in TABLE.items()
-        if name not in named and (not row.rated or any(getattr(model, row.rate) is not None for model in models))
+        if name not in listed and (not row.rated or any(getattr(model, row.rate) is not None for model in models))
     ]
 
 
 def player_rows(player: PlayerResult, trial: int) -> Iterator[tuple[Cell, ...]]:
-    """The rows of one player in a match, without what names the match."""
+    """The rows of one player in a match, without the columns that identify the match."""
     count = len(player.items)
     for item, costs in zip(player.items, _costs(player), strict=True):
         yield (
@@ -185,12 +194,12 @@ def player_rows(player: PlayerResult, trial: int) -> Iterator[tuple[Cell, ...]]:
                 costs[name]
                 for name in ("tokens_in", "tokens_out", "tokens", "calls", "reviews", "seconds", "dollars")
             ),
-            *_beside(item, player, count),
+            *_extra_cells(item, player, count),
         )
 
 
-def _carried(played: Played, seat: int, items: int) -> list[tuple[Cell, ...]]:
-    """What each answer of a player carries; None where it is not known."""
+def _contents(played: Played, seat: int, items: int) -> list[tuple[Cell, ...]]:
+    """Words, coverage and copied share of each answer of a player; None if unknown."""
     if played.contents is None:
         return [(None, None, None)] * items
     answers = played.contents[seat].answers
@@ -198,8 +207,8 @@ def _carried(played: Played, seat: int, items: int) -> list[tuple[Cell, ...]]:
     return [tuple(None if math.isnan(value) else _whole(value) for value in row) for row in rows]
 
 
-def _beside(item: ItemResult, player: PlayerResult, count: int) -> tuple[Cell, ...]:
-    """What the score does not need and a reader may want."""
+def _extra_cells(item: ItemResult, player: PlayerResult, count: int) -> tuple[Cell, ...]:
+    """Columns that the score does not need but a reader may want."""
     spend, shared = item.spend, player.shared
     return (
         item.h_first,
@@ -216,28 +225,30 @@ def attempts(run: Path, matches: Collection[str] = (), *, content: bool = False)
     """Every attempt of the ledger, oldest first."""
     columns = (*ATTEMPTS, *known_columns(run))
     names = ", ".join(f"a.{name}" for name, _ in columns)
-    said: tuple[tuple[str, Kind], ...] = (("messages", "text"), ("reply", "text")) if content else ()
+    text_columns: tuple[tuple[str, Kind], ...] = (("messages", "text"), ("reply", "text")) if content else ()
     names += ", p.messages, a.reply" if content else ""
-    joined = " LEFT JOIN prompts p ON p.digest = a.prompt" if content else ""
-    return Table(columns + said, _query(run, f"SELECT {names} FROM attempts a{joined}", "a.match", matches, "a.id"))
+    join = " LEFT JOIN prompts p ON p.digest = a.prompt" if content else ""
+    return Table(
+        columns + text_columns, _query(run, f"SELECT {names} FROM attempts a{join}", "a.match", matches, "a.id")
+    )
 
 
 def known_columns(run: Path) -> list[tuple[str, Kind]]:
-    """The columns that are not always exported, of which this ledger knows something: of rated resources, and of
-    streams the time to their first data."""
+    """The optional columns that have values in this ledger: rated resources, and the time to a stream's first
+    data."""
     listed = {name for name, _ in ATTEMPTS}
     with reading(run) as connection:
-        there = columns_of(connection, "attempts")
-        known = "SELECT 1 FROM attempts WHERE {} IS NOT NULL LIMIT 1"
+        existing = columns_of(connection, "attempts")
+        query = "SELECT 1 FROM attempts WHERE {} IS NOT NULL LIMIT 1"
         return [
             (name, "real")
             for name in (*RATED_COLUMNS, "first_byte")
-            if name in there and name not in listed and connection.execute(known.format(name)).fetchone()
+            if name in existing and name not in listed and connection.execute(query.format(name)).fetchone()
         ]
 
 
 def events(run: Path, matches: Collection[str] = (), *, content: bool = False) -> Table:
-    """Every move, in the order it was made; without the answers' texts unless they are asked for."""
+    """Every move in order; without the answers' texts unless `content` is set."""
     paths = ", ".join(f"'$.{name}'" for name in WORDS)
     move = "move" if content else f"json_remove(move, {paths})"
     parts = [f"json_extract(move, '$.{name}')" for name in ("status", "h", "judged", "choice")]
@@ -252,22 +263,22 @@ def _query(run: Path, select: str, column: str, matches: Collection[str], order:
 
 
 def _costs(player: PlayerResult) -> Iterator[dict[str, Cell]]:
-    """What each item of a player took of each resource as it is scored: with its share of what belongs to no item and
-    the charge for what is unknown; None where there is neither. Where no attempt of a player told it, items without
-    an attempt have none either, or a reader would take their 0 for the player's usual cost."""
-    own = result_columns([player])[0]
-    calls = own.cost("calls").value.tolist()
-    costs = {name: own.cost(name).value.tolist() for name in COST_NAMES}
+    """The cost of each item of a player per resource, as scored: including its share of costs that belong to no item
+    and the charge for unknown attempts; None if there is neither. If no attempt of a player reported a resource,
+    items without an attempt have None too, or a reader would take their 0 for the player's usual cost."""
+    columns = result_columns([player])[0]
+    calls = columns.cost("calls").value.tolist()
+    costs = {name: columns.cost(name).value.tolist() for name in COST_NAMES}
     holes = {
         name
         for name, values in costs.items()
         if any(map(math.isnan, values))
-        and all(math.isnan(value) for value, made in zip(values, calls, strict=True) if made)
+        and all(math.isnan(value) for value, call_count in zip(values, calls, strict=True) if call_count)
     }
     holes |= {measure for name in holes if name in TABLE for measure in TABLE[name].measures}
-    for at in range(len(player.items)):
+    for index in range(len(player.items)):
         yield {
-            name: None if math.isnan(values[at]) or (name in holes and not calls[at]) else _whole(values[at])
+            name: None if math.isnan(values[index]) or (name in holes and not calls[index]) else _whole(values[index])
             for name, values in costs.items()
         }
 
@@ -286,7 +297,7 @@ def _some(names: list[str]) -> str:
 
 
 def score_flags(rules: ScoreRules) -> list[str]:
-    """What to tell `mashq score` so that it scores the rows as the run is scored."""
+    """The flags with which `mashq score` scores the rows as the run is scored."""
     flags = [f"--alpha {rules.alpha!r}", f"--beta {rules.beta!r}", f"--refusals {rules.refusals}"]
     flags.append(f"--resources {','.join(rules.weights)}")
     weights = [f"{name}={weight!r}" for name, weight in rules.weights.items() if weight != 1]

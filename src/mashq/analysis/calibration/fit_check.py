@@ -1,7 +1,8 @@
-"""Is a simulated match like the recorded one? Its figures beside the recorded ones and their intervals.
+"""Compares simulated matches with the recorded one: figures side by side, with intervals.
 
-A figure is a mean over the scored items, so that matches which lose different items to refusals compare. A simulated
-figure is the mean over several simulated matches; it is like the recorded one when it falls into its interval.
+A figure is a mean over the scored items, so that matches which lose different items to refusals are comparable. A
+simulated figure is the mean over several simulated matches; it agrees with the recorded one if it lies in its
+interval.
 """
 
 from collections.abc import Mapping, Sequence
@@ -64,28 +65,28 @@ class FitCheck:
 def likeness(
     recorded: Results, simulated: Sequence[Results], rules: ScoreRules, unfitted: Mapping[str, Sequence[str]]
 ) -> FitCheck:
-    """Compare. `unfitted` names, by player, the figures that no simulation was fitted to: shown, not judged."""
+    """Compare. `unfitted` lists, by player, the figures that no simulation was fitted to: shown, but not judged."""
     rules = with_known(recorded, rules, [])
-    found = [_means(one, rules) for one in simulated]
-    found = [one for one in found if one is not None]
-    now = _means(recorded, rules)
-    if now is None or not found:
+    means = [_means(match, rules) for match in simulated]
+    means = [match for match in means if match is not None]
+    recorded_means = _means(recorded, rules)
+    if recorded_means is None or not means:
         raise DataError(nothing_common(recorded))
     intervals = _intervals(recorded, rules)
-    open_costs = any(set(COSTS) & set(names) for names in unfitted.values()) and rules.reference is None
+    unfitted_costs = any(set(COSTS) & set(names) for names in unfitted.values()) and rules.reference is None
     rows: list[FitRow] = []
     for seat, name in enumerate(recorded.players):
         for figure in FIGURES:
-            if np.isnan(now[figure][seat]):
+            if np.isnan(recorded_means[figure][seat]):
                 continue
-            drawn = np.array([one[figure][seat] for one in found])
-            fitted = figure not in unfitted.get(name, ()) and not (figure == "q" and open_costs)
+            drawn = np.array([match[figure][seat] for match in means])
+            fitted = figure not in unfitted.get(name, ()) and not (figure == "q" and unfitted_costs)
             mean, (low, high) = float(drawn.mean()), intervals[figure][seat]
             rows.append(
                 FitRow(
                     player=name,
                     figure=figure,
-                    recorded=float(now[figure][seat]),
+                    recorded=float(recorded_means[figure][seat]),
                     low=low,
                     high=high,
                     simulated=mean,
@@ -98,7 +99,7 @@ def likeness(
     return FitCheck(
         simulated=True,
         items=len(recorded.items),
-        matches=len(found),
+        matches=len(means),
         level=LEVEL,
         rows=rows,
         like=None if intervals["h"][0][0] is None else not outside,
@@ -106,46 +107,49 @@ def likeness(
 
 
 def _view(results: Results, rules: ScoreRules) -> View:
-    """What is scored, with the costs that are known, whether P counts them or not."""
+    """The scored items with all known costs, whether P counts them or not."""
     known = tuple(name for name in COSTS if not (np.isnan(results.costs[name].value) & results.present).any())
     return view(results, rules.refusals, tuple(dict.fromkeys((*rules.weights, *known))))
 
 
-def _counted(seen: View, rules: ScoreRules) -> View:
-    return replace(seen, costs={name: seen.costs[name] for name in rules.weights})
+def _counted(item_view: View, rules: ScoreRules) -> View:
+    return replace(item_view, costs={name: item_view.costs[name] for name in rules.weights})
 
 
 def _means(results: Results, rules: ScoreRules) -> dict[str, Floats] | None:
-    """Each figure of each player; NaN where a cost is not known of everyone."""
-    seen = _view(results, rules)
-    if not seen.items:
+    """Each figure of each player; NaN if a cost is not known for everyone."""
+    item_view = _view(results, rules)
+    if not item_view.items:
         return None
-    now = figures(_counted(seen, rules), rules)
-    means = {"h": now.h[0], "q": now.q[0]}
+    estimate = figures(_counted(item_view, rules), rules)
+    means = {"h": estimate.h[0], "q": estimate.q[0]}
     for name in COSTS:
-        values = seen.costs.get(name)
-        counts = seen.cost_counts.sum(axis=1)
-        nothing = np.full(len(results.players), np.nan)
-        means[name] = nothing if values is None else (values * seen.cost_counts).sum(axis=1) / counts
+        values = item_view.costs.get(name)
+        counts = item_view.cost_counts.sum(axis=1)
+        unknown = np.full(len(results.players), np.nan)
+        means[name] = unknown if values is None else (values * item_view.cost_counts).sum(axis=1) / counts
     return means
 
 
 def _intervals(results: Results, rules: ScoreRules) -> dict[str, list[tuple[float | None, float | None]]]:
-    """The interval of each figure, all by the method that Q's has: a cost is put on a scale from 0 to 1 for it."""
-    seen = _view(results, rules)
-    plain = ScoreRules(weights={})
-    found = {"q": _interval(_counted(seen, rules), rules), "h": _interval(replace(seen, costs={}), plain)}
-    for name, values in seen.costs.items():
+    """The interval of each figure, all by the method used for Q: costs are scaled to 0 to 1 for it."""
+    item_view = _view(results, rules)
+    h_only = ScoreRules(weights={})
+    intervals = {
+        "q": _interval(_counted(item_view, rules), rules),
+        "h": _interval(replace(item_view, costs={}), h_only),
+    }
+    for name, values in item_view.costs.items():
         top = float(values.max()) or 1.0
-        ends = _interval(replace(seen, h=values / top, h_counts=seen.cost_counts, costs={}), plain, top)
-        found[name] = [(None if low is None else max(0.0, low), high) for low, high in ends]
-    return found
+        ends = _interval(replace(item_view, h=values / top, h_counts=item_view.cost_counts, costs={}), h_only, top)
+        intervals[name] = [(None if low is None else max(0.0, low), high) for low, high in ends]
+    return intervals
 
 
-def _interval(seen: View, rules: ScoreRules, scale: float = 1.0) -> list[tuple[float | None, float | None]]:
-    """By player; None where there are too few items."""
-    found = resample(seen, rules, [], RESAMPLES, 0)
-    if found.low is None or found.high is None:
-        return [(None, None)] * len(seen.h)
-    ends: list[list[float]] = (np.stack([found.low, found.high], axis=1) * scale).tolist()
+def _interval(item_view: View, rules: ScoreRules, scale: float = 1.0) -> list[tuple[float | None, float | None]]:
+    """The interval per player; None if there are too few items."""
+    resampled = resample(item_view, rules, [], RESAMPLES, 0)
+    if resampled.low is None or resampled.high is None:
+        return [(None, None)] * len(item_view.h)
+    ends: list[list[float]] = (np.stack([resampled.low, resampled.high], axis=1) * scale).tolist()
     return [(low, high) for low, high in ends]

@@ -1,4 +1,4 @@
-"""What each player did in a recorded match, move by move, and the state it was in: what simulations are fitted to."""
+"""What each player did in a recorded match, move by move: the data that simulations are fitted to."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,7 +14,7 @@ from mashq.protocol.results import ItemResult, PlayerResult
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """An answer: the judge's H of it and the guide's; None unless its status is ok."""
+    """An answer with the judge's H and the guide's score; None unless its status is ok."""
 
     item: str
     status: str
@@ -24,7 +24,7 @@ class Draft:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One rewrite: H before it and after, and the number of reviews before it. A refused one changes nothing."""
+    """One rewrite: H before and after, and the number of earlier reviews. A refused rewrite changes nothing."""
 
     item: str
     n: int
@@ -35,7 +35,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One decision of a model: whether a review was recommended, was possible at all, and was made."""
+    """One decision of a model: whether a review was recommended, possible, and made."""
 
     recommended: bool
     possible: bool
@@ -54,7 +54,8 @@ class RecordedPlayer:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What a player did in one match (a trial), its attempts, its results by item, and which items it scores."""
+    """One match (a trial) of a player: its moves, its attempts, its results by item, and the items that are
+    scored."""
 
     moves: RecordedPlayer
     entries: Sequence[tuple[Call, Entry]]
@@ -64,7 +65,7 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """One player of a recorded match: what it is, and what was seen of it in each trial."""
+    """One player of a recorded match: its settings, and its record in each trial."""
 
     name: str
     agent: str
@@ -84,74 +85,83 @@ class Recorded:
     @property
     def entries(self) -> list[tuple[Call, Entry]]:
         """Its attempts in all trials."""
-        return [one for seen in self.trials for one in seen.entries]
+        return [entry for trial in self.trials for entry in trial.entries]
 
     @property
     def rows(self) -> list[ItemResult]:
-        """Its results in all trials, without the items it did not come to."""
+        """Its results in all trials, without the items it did not reach."""
         played = ("ok", "refused", "failed")
-        return [row for seen in self.trials for row in seen.result.items if row.status in played]
+        return [row for trial in self.trials for row in trial.result.items if row.status in played]
 
     @property
     def scores(self) -> list[float]:
-        """H of its first answers to the units that were scored: refusals, also a rival's, can choose among them."""
-        trials = ((seen, replace(self, trials=(seen,)).answers) for seen in self.trials)
-        known = [(draft.h, draft.item in seen.scored) for seen, own in trials for draft in own if draft.h is not None]
+        """H of its first answers to scored units only, because refusals (also a rival's) can bias which units are
+        scored."""
+        trials = ((trial, replace(self, trials=(trial,)).answers) for trial in self.trials)
+        known = [
+            (draft.h, draft.item in trial.scored)
+            for trial, drafts in trials
+            for draft in drafts
+            if draft.h is not None
+        ]
         return [h for h, scored in known if scored] or [h for h, _ in known]
 
     @property
     def answers(self) -> list[Draft]:
-        """Its first answers; the last ones where it cannot be followed."""
+        """Its first answers; the final ones if its steps cannot be followed."""
         if self.followed:
-            return [draft for seen in self.trials for draft in seen.moves.answers]
+            return [draft for trial in self.trials for draft in trial.moves.answers]
         return [Draft(row.item, row.status, row.h if row.status == "ok" else None, None) for row in self.rows]
 
 
 def recorded_moves(players: Sequence[str], deltas: Iterable[Delta]) -> tuple[RecordedPlayer, ...]:
-    """What each of the players of a match did, from its replay."""
-    every = tuple(RecordedPlayer() for _ in players)
+    """What each player of a match did, from its replay."""
+    records = tuple(RecordedPlayer() for _ in players)
     for delta in deltas:
-        _note(every[delta.seat], delta)
-    return every
+        _record(records[delta.seat], delta)
+    return records
 
 
-def _note(own: RecordedPlayer, delta: Delta) -> None:
+def _record(player: RecordedPlayer, delta: Delta) -> None:
     move, item, before = delta.move, delta.item, delta.work_before
     if isinstance(move, Decision):
         if move.source in ("llm", "fallback"):
-            seen = observe(delta.before, delta.seat)
+            observation = observe(delta.before, delta.seat)
             review = delta.ruling is not None and delta.ruling.choice == "review"
-            own.choices.append(Choice(seen.recommended, bool(seen.memory.reviewable), review))
+            player.choices.append(Choice(observation.recommended, bool(observation.memory.reviewable), review))
     elif isinstance(move, Answer) and item is not None:
-        _answer(own, item.id, delta)
+        _record_answer(player, item.id, delta)
     elif (
         isinstance(move, Rewrite) and item is not None and before is not None and move.status not in ("failed", "cut")
     ):
-        standing = before.judge_h or 0.0
-        after = standing if move.status == "refused" else _judged(move)
-        own.changes.append(Change(item.id, before.reviews, standing, after, move.h if move.status == "ok" else None))
+        current = before.judge_h or 0.0
+        after = current if move.status == "refused" else _judged(move)
+        player.changes.append(
+            Change(item.id, before.reviews, current, after, move.h if move.status == "ok" else None)
+        )
 
 
-def _answer(own: RecordedPlayer, item: str, delta: Delta) -> None:
-    """A first answer; of an agent that made several drafts within the step, its first and the way to its last.
+def _record_answer(player: RecordedPlayer, item: str, delta: Delta) -> None:
+    """Record a first answer; for an agent that made several drafts within the step, also the rewrites from first to
+    last.
 
-    The scores in between are not recorded: H is taken to move evenly, below T until the last rewrite.
+    The scores in between are not recorded: H is assumed to move evenly, below T until the last rewrite.
     """
     move, work = delta.move, delta.work
     if not isinstance(move, Answer) or work is None or work.status != "ok":
         status = "failed" if work is None else work.status
-        own.answers.append(Draft(item, status, None, None))
+        player.answers.append(Draft(item, status, None, None))
         return
     first, last = work.judge_h_first or 0.0, work.judge_h or 0.0
-    own.answers.append(Draft(item, "ok", first, work.h_first))
+    player.answers.append(Draft(item, "ok", first, work.h_first))
     reviews = move.spend.reviews if move.h_first is not None else 0
-    own.loops += reviews
+    player.loops += reviews
     path = [min(first + (last - first) * n / reviews, delta.player.threshold - 1e-6) for n in range(1, reviews)]
     for n, (before, after) in enumerate(pairwise([first, *path, last] if reviews else [])):
-        own.changes.append(Change(item, n, before, max(0.0, after), None))
+        player.changes.append(Change(item, n, before, max(0.0, after), None))
 
 
 def _judged(move: Rewrite) -> float:
-    """The judge's score of a rewrite, kept or not; the guide's where the guide is the judge."""
+    """The judge's score of a rewrite, kept or not; the guide's score if the guide is the judge."""
     h = move.h if move.judged is None else move.judged
     return 0.0 if h is None else h

@@ -1,8 +1,8 @@
-"""Games of two players, given by their payoffs: equilibria, best responses, dynamics.
+"""Two-player games given by their payoffs: equilibria, best responses, dynamics.
 
-Mixed equilibria are pairs of vertices of the two best-response polytopes that fit together. That finds every
-equilibrium of a game whose equilibria are isolated; where there are infinitely many, it finds the extreme ones and
-says so. A profile is returned only if nobody can gain more than 1e-9 of the range of its payoffs by leaving it.
+Mixed equilibria are compatible pairs of vertices of the two best-response polytopes. This finds every equilibrium of
+a game whose equilibria are isolated; if there are infinitely many, it finds the extreme ones and reports that. A
+profile is returned only if nobody can gain more than 1e-9 of the range of its payoffs by deviating.
 """
 
 from collections.abc import Callable
@@ -37,7 +37,8 @@ class Bimatrix:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Profile:
-    """A mix for each player, what each expects, and the most either could gain, in parts of its payoffs' range."""
+    """A mix for each player, the expected payoffs, and the largest possible gain by deviating, relative to the payoff
+    range."""
 
     row: Floats
     column: Floats
@@ -46,21 +47,21 @@ class Profile:
 
     @property
     def supports(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """The strategies that each player mixes."""
+        """The strategies in each player's mix."""
         return _support(self.row), _support(self.column)
 
     @property
     def pure(self) -> bool:
-        """Whether neither mixes."""
+        """Whether both players use a single strategy."""
         return all(len(support) == 1 for support in self.supports)
 
 
 @dataclass(frozen=True, slots=True)
 class Equilibria:
-    """What was found. `degenerate`: some mix has more best responses than strategies in it.
+    """The equilibria found. `degenerate`: some mix has more best responses than strategies in it.
 
-    `continuum`: two of the profiles share a mix, and what lies between them is an equilibrium too. `dropped`: how
-    many did not pass the check of their regret.
+    `continuum`: two of the profiles share a mix, and the profiles between them are equilibria too. `dropped`: how
+    many did not pass the regret check.
     """
 
     profiles: tuple[Profile, ...]
@@ -70,14 +71,14 @@ class Equilibria:
 
     @property
     def complete(self) -> bool:
-        """Whether these are all: a game that is not degenerate has an odd number of them."""
+        """Whether these are all equilibria: a game that is not degenerate has an odd number of them."""
         odd = self.degenerate or len(self.profiles) % 2 == 1
         return odd and not self.continuum and not self.dropped
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Learned:
-    """Where learning led: the last mixes, after how many steps, and whether they are an equilibrium."""
+    """The result of learning: the last mixes, the number of steps, and whether they are an equilibrium."""
 
     row: Floats
     column: Floats
@@ -86,18 +87,18 @@ class Learned:
 
 
 def symmetric(payoffs: Floats) -> Bimatrix:
-    """The game in which both have the same strategies, and `payoffs[i, j]` is what i gets against j."""
+    """The game in which both have the same strategies, and `payoffs[i, j]` is the payoff of i against j."""
     return Bimatrix(payoffs, payoffs.T)
 
 
 def best_responses(payoffs: Floats, mix: Floats) -> tuple[int, ...]:
-    """The chooser's best strategies against a mix; `payoffs` are its own strategies x the other's."""
+    """The best strategies against a mix; `payoffs` are own strategies x the opponent's."""
     values = payoffs @ mix
     return tuple(np.flatnonzero(values >= values.max() - LIMIT * _range(payoffs)).tolist())
 
 
 def regrets(game: Bimatrix, row: Floats, column: Floats) -> tuple[float, float]:
-    """What each player could gain by leaving a profile for its best response."""
+    """How much each player could gain by deviating to its best response."""
     rows, columns = game.row @ column, row @ game.column
     return float(rows.max() - row @ rows), float(columns.max() - columns @ column)
 
@@ -108,69 +109,71 @@ def exploitability(game: Bimatrix, row: Floats, column: Floats) -> float:
 
 
 def equilibria(game: Bimatrix) -> Equilibria:
-    """All extreme equilibria, pure ones first; all there are, unless `complete` is false."""
+    """All extreme equilibria, pure ones first; these are all equilibria unless `complete` is false."""
     rows, columns = vertices(game.column.T), vertices(game.row)
-    clash = rows.support.astype(np.float64) @ ~columns.best.T + ~rows.best @ columns.support.T.astype(np.float64)
-    at, to = np.nonzero(clash == 0)
-    found = [_profile(game, rows.mixes[i], columns.mixes[j]) for i, j in zip(at, to, strict=True)]
-    kept = [one for one in found if one.regret <= LIMIT]
-    kept.sort(key=lambda one: (len(one.supports[0]) + len(one.supports[1]), one.supports))
-    degenerate = any(bool((one.best.sum(axis=1) > one.support.sum(axis=1)).any()) for one in (rows, columns))
-    shared = len(set(at.tolist())) < len(at) or len(set(to.tolist())) < len(to)
-    return Equilibria(tuple(kept), degenerate, shared, len(found) - len(kept))
+    conflicts = rows.support.astype(np.float64) @ ~columns.best.T + ~rows.best @ columns.support.T.astype(np.float64)
+    row_index, column_index = np.nonzero(conflicts == 0)
+    candidates = [
+        _profile(game, rows.mixes[i], columns.mixes[j]) for i, j in zip(row_index, column_index, strict=True)
+    ]
+    kept = [profile for profile in candidates if profile.regret <= LIMIT]
+    kept.sort(key=lambda profile: (len(profile.supports[0]) + len(profile.supports[1]), profile.supports))
+    degenerate = any(bool((side.best.sum(axis=1) > side.support.sum(axis=1)).any()) for side in (rows, columns))
+    shared = len(set(row_index.tolist())) < len(row_index) or len(set(column_index.tolist())) < len(column_index)
+    return Equilibria(tuple(kept), degenerate, shared, len(candidates) - len(kept))
 
 
 def learn(game: Bimatrix, start: tuple[Floats, Floats] | None = None, limit: int = MAX_STEPS) -> Learned:
-    """Follow the two-population replicator dynamics to where it rests, from an even start unless another is given.
+    """Follow the two-population replicator dynamics to a rest point, from an even start unless another is given.
 
-    Payoffs are divided by their range, so that their unit does not matter. By Runge-Kutta on log-shares, so that
-    shares stay shares and near rest a step may be as long as it likes; a step that two of half its length contradict
-    is taken again, at half its length.
+    Payoffs are divided by their range, so that their unit does not matter. Uses Runge-Kutta on log-shares, so that
+    shares stay valid and steps near the rest point may be arbitrarily long; a step that disagrees with two steps of
+    half its length is repeated at half its length.
     """
     rows, columns = game.row / _range(game.row), game.column.T / _range(game.column)
-    one, two = start or (np.full(len(rows), 1 / len(rows)), np.full(len(columns), 1 / len(columns)))
+    first_start, second_start = start or (np.full(len(rows), 1 / len(rows)), np.full(len(columns), 1 / len(columns)))
     with np.errstate(divide="ignore"):
-        logs = np.log(one), np.log(two)
+        logs = np.log(first_start), np.log(second_start)
 
-    def pull(at: Logs) -> Logs:
+    def gradient(at: Logs) -> Logs:
         return rows @ _shares(at[1]), columns @ _shares(at[0])
 
     length, taken = 0.5, 0
     while True:
         first, second = _shares(logs[0]), _shares(logs[1])
-        gains = pull(logs)
-        rests = max(gains[0].max() - first @ gains[0], gains[1].max() - second @ gains[1]) <= LIMIT
-        if rests or taken == limit:
-            return Learned(first, second, taken, bool(rests))
-        half = _step(pull, _step(pull, logs, length / 2), length / 2)
-        error = _gap(_step(pull, logs, length), half)
+        gains = gradient(logs)
+        at_rest = max(gains[0].max() - first @ gains[0], gains[1].max() - second @ gains[1]) <= LIMIT
+        if at_rest or taken == limit:
+            return Learned(first, second, taken, bool(at_rest))
+        half = _step(gradient, _step(gradient, logs, length / 2), length / 2)
+        error = _gap(_step(gradient, logs, length), half)
         if error <= CLOSE:
             logs = half
         length = length / 2 if error > CLOSE else min(length * 2, LONGEST) if error < CLOSE / 32 else length
         taken += 1
 
 
-def _step(pull: Callable[[Logs], Logs], at: Logs, length: float) -> Logs:
-    """One step of Runge-Kutta, the highest log-share of each player being 0."""
+def _step(gradient: Callable[[Logs], Logs], at: Logs, length: float) -> Logs:
+    """One Runge-Kutta step, normalised so that each player's highest log-share is 0."""
 
     def moved(by: float, along: Logs) -> Logs:
         return at[0] + by * along[0], at[1] + by * along[1]
 
-    a = pull(at)
-    b = pull(moved(length / 2, a))
-    c = pull(moved(length / 2, b))
-    d = pull(moved(length, c))
+    a = gradient(at)
+    b = gradient(moved(length / 2, a))
+    c = gradient(moved(length / 2, b))
+    d = gradient(moved(length, c))
     mean = (a[0] + 2 * b[0] + 2 * c[0] + d[0]) / 6, (a[1] + 2 * b[1] + 2 * c[1] + d[1]) / 6
-    one, two = moved(length, mean)
-    return one - one.max(), two - two.max()
+    first, second = moved(length, mean)
+    return first - first.max(), second - second.max()
 
 
-def _gap(one: Logs, two: Logs) -> float:
-    """How far two log-shares are apart, in parts of their size; strategies that nobody plays aside."""
+def _gap(logs_a: Logs, logs_b: Logs) -> float:
+    """The relative distance between two log-shares, ignoring strategies that nobody plays."""
     gaps = [
-        float(np.max(np.abs(a[there] - b[there]) / (1 - b[there])))
-        for a, b in zip(one, two, strict=True)
-        if (there := np.isfinite(b)).any()
+        float(np.max(np.abs(a[played] - b[played]) / (1 - b[played])))
+        for a, b in zip(logs_a, logs_b, strict=True)
+        if (played := np.isfinite(b)).any()
     ]
     return max(gaps)
 
@@ -186,7 +189,7 @@ def _support(mix: Floats) -> tuple[int, ...]:
 
 
 def _range(payoffs: Floats) -> float:
-    """The range of payoffs, but not so small that rounding would matter."""
+    """The range of payoffs, bounded below so that rounding does not matter."""
     return max(float(np.ptp(payoffs)), 1e-4 * float(np.abs(payoffs).max()), 1e-300)
 
 

@@ -1,7 +1,7 @@
-"""Iterated strict dominance: strategies that no reasonable player uses, removed until none is left.
+"""Iterated strict dominance: removes dominated strategies until none is left.
 
 A strategy is dominated if some mix of others is better against everything that is left, by more than 1e-9 of the
-range of the payoffs. The order of removal does not change what remains.
+range of the payoffs. The order of removal does not change the result.
 """
 
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ Side = Literal["row", "column"]
 
 @dataclass(frozen=True, slots=True)
 class Removed:
-    """A strategy that was removed, and the mix of others that beats it: (strategy, share)."""
+    """A removed strategy, and the mix of others that dominates it: (strategy, share)."""
 
     side: Side
     strategy: int
@@ -29,7 +29,7 @@ class Removed:
 
 @dataclass(frozen=True, slots=True)
 class Dominance:
-    """The strategies that remain, and what was removed, in order."""
+    """The remaining strategies, and the removed ones in order."""
 
     rows: tuple[int, ...]
     columns: tuple[int, ...]
@@ -37,46 +37,47 @@ class Dominance:
 
 
 def dominance(game: Bimatrix) -> Dominance:
-    """Remove strictly dominated strategies, also those that only a mix dominates, again and again."""
+    """Remove strictly dominated strategies repeatedly, including those that only a mix dominates."""
     rows, columns = list(range(game.row.shape[0])), list(range(game.row.shape[1]))
     removed: list[Removed] = []
     while True:
-        one = _dominated("row", game.row, rows, columns) or _dominated("column", game.column.T, columns, rows)
-        if one is None:
+        removal = _dominated("row", game.row, rows, columns) or _dominated("column", game.column.T, columns, rows)
+        if removal is None:
             return Dominance(tuple(rows), tuple(columns), tuple(removed))
-        removed.append(one)
-        (rows if one.side == "row" else columns).remove(one.strategy)
+        removed.append(removal)
+        (rows if removal.side == "row" else columns).remove(removal.strategy)
 
 
 def dominated_in(payoffs: Floats) -> Floats:
-    """In what share of some symmetric games (resamples x strategies x strategies) each strategy is removed."""
-    gone = np.ones(payoffs.shape[:2])
-    for at, own in enumerate(payoffs):
-        gone[at, list(dominance(symmetric(own)).rows)] = 0.0
-    return gone.mean(axis=0)
+    """The share of symmetric games (resamples x strategies x strategies) in which each strategy is removed."""
+    removed = np.ones(payoffs.shape[:2])
+    for index, game in enumerate(payoffs):
+        removed[index, list(dominance(symmetric(game)).rows)] = 0.0
+    return removed.mean(axis=0)
 
 
 def _dominated(side: Side, payoffs: Floats, own: list[int], other: list[int]) -> Removed | None:
-    """The first strategy of a side that others dominate, if there is one."""
-    left = payoffs[np.ix_(own, other)]
-    least = LIMIT * float(np.ptp(payoffs))
-    answers = left @ _mixes(len(other))
+    """The first dominated strategy of a side, or None."""
+    remaining = payoffs[np.ix_(own, other)]
+    margin = LIMIT * float(np.ptp(payoffs))
+    answers = remaining @ _mixes(len(other))
     never_best = (answers < answers.max(axis=0)).all(axis=1)
-    for at in np.flatnonzero(never_best).tolist():
-        others = own[:at] + own[at + 1 :]
-        gains = np.delete(left, at, axis=0) - left[at]
-        pure: list[int] = np.flatnonzero(gains.min(axis=1) > least).tolist()
+    for index in np.flatnonzero(never_best).tolist():
+        others = own[:index] + own[index + 1 :]
+        gains = np.delete(remaining, index, axis=0) - remaining[index]
+        pure: list[int] = np.flatnonzero(gains.min(axis=1) > margin).tolist()
         if pure:
-            return Removed(side, own[at], ((others[pure[0]], 1.0),))
+            return Removed(side, own[index], ((others[pure[0]], 1.0),))
         mix, gain = secure(gains)
-        if gain > least:
-            by = tuple((one, float(share)) for one, share in zip(others, mix, strict=True) if share > LIMIT)
-            return Removed(side, own[at], by)
+        if gain > margin:
+            by = tuple((strategy, float(share)) for strategy, share in zip(others, mix, strict=True) if share > LIMIT)
+            return Removed(side, own[index], by)
     return None
 
 
 @cache
 def _mixes(count: int) -> Floats:
-    """Some mixes of a rival, one a column, pure ones first: what is best against one of them is not dominated."""
+    """Some mixes of the opponent, one per column, pure ones first: a best response to any of them is not
+    dominated."""
     drawn = np.random.default_rng(0).dirichlet(np.full(count, 0.5), TRIED)
     return np.concatenate([np.eye(count), drawn]).T

@@ -1,21 +1,22 @@
 """Ratings of players from games, with intervals.
 
-Games of two are rated by Bradley-Terry with ties; where some have three seats and more, all are by Plackett-Luce.
+Games of two are rated by Bradley-Terry with ties; if some have three or more seats, all are rated by Plackett-Luce.
 
-**Items as the unit.** A tournament's games share their items, so items are drawn again, for all games at once. Who
-won is then the worst of statistics: one bit a game, and resamples of a bit do not show its error. A game's outcome is
-therefore the share of resamples that a seat wins (`ratings_outcomes`). To first order that is the share of the
-*halves* of the items that it wins, an unbiased estimate of its chance to win a match of **half as many items**: that
-is what these ratings and win chances speak of. (Of its chance in a match of all the items, the bare result is the
-only unbiased estimate.) Intervals are percentiles of the ratings of the resamples. Far from the middle those lean
-outwards when all games share their errors (the same answers in every match): the rating of the resamples' mean
+**Items as the unit.** A tournament's games share their items, so items are resampled for all games at once. The
+winner alone is then a poor statistic: one bit per game, and resamples of a bit do not show its error. A game's
+outcome is therefore the share of resamples that a seat wins (`ratings.outcomes`). To first order that is the share of
+the *halves* of the items that it wins, an unbiased estimate of its probability to win a match of **half as many
+items**: that is what these ratings and win probabilities refer to. (For a match of all the items, the bare result is
+the only unbiased estimate.) Intervals are percentiles of the ratings of the resamples. Far from the middle those are
+biased outwards if all games share their errors (the same answers in every match): the rating of the resamples' mean
 outcome, which is to them what the truth is to the results, is then not in their middle, and the percentiles are moved
-half way to it. They are widened as Student's t is when items are few. `bench/ratings_coverage.py` tells how often
-they hold the truth. Where the prior and not the games decides a rating, its interval says nothing: it is left out
-when a prior twice as wide would put the rating outside its own interval, and for all where not all have met.
+halfway to it. They are widened like Student's t if items are few. `bench/ratings_coverage.py` measures how often they
+contain the truth. If the prior and not the games determines a rating, its interval is meaningless: it is left out if
+a prior twice as wide would put the rating outside its own interval, and for all players if not all are connected by
+games.
 
-**Games as the unit.** Without items, games are taken to be independent, and outcomes to be what they were. Intervals
-come from the curvature of the fit, prior included, so that a player who never lost has one too.
+**Games as the unit.** Without items, games are assumed to be independent, and outcomes to be the actual results.
+Intervals come from the curvature of the fit, prior included, so that a player who never lost has one too.
 """
 
 import math
@@ -41,11 +42,11 @@ SAME = 1e-6
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ratings:
-    """Ratings and what the resamples say of them. `low` and `high` are NaN where they are not known.
+    """Ratings and their resamples. `low` and `high` are NaN if unknown.
 
     `ranks` are the best and the worst rank (1 is first) in the middle 95% of the resamples and `p_first` is the share
-    of them in which a player is first, None and NaN where too few items count or not all have met; `resampled` are
-    their log-strengths, resamples x players.
+    of them in which a player is first, None and NaN if too few items count or not all are connected by games;
+    `resampled` are their log-strengths, resamples x players.
     """
 
     fit: Strengths
@@ -69,21 +70,22 @@ class Ratings:
 
 def game(
     seats: Sequence[int],
-    seen: View,
+    item_view: View,
     rules: ScoreRules,
     items: Sequence[str],
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> Game:
-    """A game from a match's results; `items` are the tournament's, so one seed draws the same for every match."""
-    place = {item: at for at, item in enumerate(items)}
-    columns = [place[item] for item in seen.items]
-    found: list[Floats] = []
+    """A game from a match's results; `items` are the tournament's, so that one seed draws the same items for every
+    match."""
+    position = {item: at for at, item in enumerate(items)}
+    columns = [position[item] for item in item_view.items]
+    resampled: list[Floats] = []
     for drawn in draws(len(items), resamples, seed):
-        own = drawn[:, columns]
-        own[own.sum(axis=1) == 0] = 1.0  # none of the match's items was drawn: take it as it was
-        found.append(figures(seen, rules, own).q)
-    return Game(tuple(seats), figures(seen, rules).q[0], np.concatenate(found), len(columns))
+        counts = drawn[:, columns]
+        counts[counts.sum(axis=1) == 0] = 1.0  # none of the match's items was drawn: use all of them once
+        resampled.append(figures(item_view, rules, counts).q)
+    return Game(tuple(seats), figures(item_view, rules).q[0], np.concatenate(resampled), len(columns))
 
 
 def rate(
@@ -93,71 +95,72 @@ def rate(
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> Ratings:
-    """Rate players from games. With `items`, their number, items are the unit and every game brings its `drawn`;
-    without, games are, and `resamples` says how many times to draw. The seed draws them and breaks ties of many."""
+    """Rate players from games. With `items` (their number), items are the unit and every game has its `drawn` values;
+    without, games are the unit, and `resamples` is the number of draws. The seed is used for drawing and to break
+    ties of many."""
     _check(games, len(names), items)
     random = np.random.default_rng(seed)
-    paired = all(len(one.seats) == 2 for one in games)
-    counted = _from_games(games, len(names), paired, random)
+    paired = all(len(entry.seats) == 2 for entry in games)
+    from_games = _from_games(games, len(names), paired, random)
     few, prior = np.zeros((2, len(names)), dtype=bool)
-    said = doubts(games, names, items)
+    messages = doubts(games, names, items)
     if items is None:
-        found, resampled = counted, _around(counted, resamples, random)
-        low, high = _ends(resampled, found.strength[0], found.strength[0], np.ones(len(names)))
+        fitted, resampled = from_games, _normal_draws(from_games, resamples, random)
+        low, high = _ends(resampled, fitted.strength[0], fitted.strength[0], np.ones(len(names)))
     else:
-        found, resampled, centre, wide = _from_items(games, len(names), paired, random)
+        fitted, resampled, centre, wide = _from_items(games, len(names), paired, random)
         count = _items(games, len(names), items)
-        low, high = _ends(resampled, found.strength[0], centre, _stretch(count))
+        low, high = _ends(resampled, fitted.strength[0], centre, _stretch(count))
         few, prior = count < FEWEST, (wide < low - SAME) | (wide > high + SAME)
-        said = (*surprises(games, names, found.strength[0], counted.strength[0]), *said)
-    unmet = not all_met(games, len(names))
-    said = (*said, *_without(names, few, prior & ~few & (not unmet)))
+        messages = (*surprises(games, names, fitted.strength[0], from_games.strength[0]), *messages)
+    unconnected = not all_met(games, len(names))
+    messages = (*messages, *_missing_intervals(names, few, prior & ~few & (not unconnected)))
     ranks, p_first = _ranks(resampled)
-    vague = few | unmet
+    vague = few | unconnected
     return Ratings(
-        Strengths(tuple(names), found.strength[0], float(found.nu[0])),
+        Strengths(tuple(names), fitted.strength[0], float(fitted.nu[0])),
         np.where(vague | prior, np.nan, low),
         np.where(vague | prior, np.nan, high),
         tuple(None if unknown else rank for rank, unknown in zip(ranks, vague.tolist(), strict=True)),
         np.where(vague, np.nan, p_first),
         resampled,
-        said,
+        messages,
     )
 
 
 def _items(games: Sequence[Game], players: int, items: int) -> Floats:
-    """How many items count in a player's matches: the median over them."""
-    own: list[list[int]] = [[] for _ in range(players)]
-    for one in games:
-        for seat in one.seats:
-            own[seat].append(items if one.items is None else one.items)
-    return np.array([float(np.median(counts)) if counts else float(items) for counts in own])
+    """The median number of items that count in a player's matches."""
+    counts_by_player: list[list[int]] = [[] for _ in range(players)]
+    for entry in games:
+        for seat in entry.seats:
+            counts_by_player[seat].append(items if entry.items is None else entry.items)
+    return np.array([float(np.median(counts)) if counts else float(items) for counts in counts_by_player])
 
 
-def _without(names: Sequence[str], few: Flags, prior: Flags) -> Iterator[str]:
-    """Who has no interval, and why."""
+def _missing_intervals(names: Sequence[str], few: Flags, prior: Flags) -> Iterator[str]:
+    """Notes on who has no interval, and why."""
     if few.any():
-        yield f"Too few items count for an interval and ranks of {_named(names, few)}: use {FEWEST} or more."
+        yield f"Too few items count for an interval and ranks of {_joined_names(names, few)}: use {FEWEST} or more."
     if prior.any():
-        yield f"No interval for {_named(names, prior)}: matches so one-sided leave the rating to the prior."
+        yield f"No interval for {_joined_names(names, prior)}: matches so one-sided leave the rating to the prior."
 
 
-def _named(names: Sequence[str], which: Flags) -> str:
+def _joined_names(names: Sequence[str], which: Flags) -> str:
     return ", ".join(compress(names, which.tolist()))
 
 
 def _check(games: Sequence[Game], players: int, items: int | None) -> None:
     if not games:
         raise DataError("there are no games to rate: play some first")
-    rows = {None if one.drawn is None else len(one.drawn) for one in games}
+    rows = {None if entry.drawn is None else len(entry.drawn) for entry in games}
     if items is not None and (len(rows) > 1 or None in rows):
         raise DataError("every game needs its Q by resample, all from the same draws, when items are the unit")
-    for one in games:
-        size = len(one.seats)
-        if size < 2 or len(set(one.seats)) < size or any(not 0 <= seat < players for seat in one.seats):
-            raise DataError(f"seats {one.seats} must be two or more different players, by a number below {players}")
-        if one.q.shape != (size,) or (one.drawn is not None and one.drawn.shape[1:] != (size,)):
-            raise DataError(f"a game of seats {one.seats} needs a Q for each seat, alone and in every resample")
+    for entry in games:
+        size = len(entry.seats)
+        if size < 2 or len(set(entry.seats)) < size or any(not 0 <= seat < players for seat in entry.seats):
+            raise DataError(f"seats {entry.seats} must be two or more different players, by a number below {players}")
+        if entry.q.shape != (size,) or (entry.drawn is not None and entry.drawn.shape[1:] != (size,)):
+            raise DataError(f"a game of seats {entry.seats} needs a Q for each seat, alone and in every resample")
 
 
 def _from_games(games: Sequence[Game], players: int, paired: bool, random: np.random.Generator) -> Fit:
@@ -167,12 +170,12 @@ def _from_games(games: Sequence[Game], players: int, paired: bool, random: np.ra
     return fit_orders(contests(games, random), players, 1)
 
 
-def _around(found: Fit, resamples: int, random: np.random.Generator) -> Floats:
-    """Log-strengths drawn from the normal distribution that the curvature of a fit describes."""
-    players = found.strength.shape[1]
-    error = np.linalg.inv(found.curvature)[0, :players, :players]
-    drawn = random.standard_normal((resamples, players)) @ np.linalg.cholesky(error).T
-    return found.strength + drawn - drawn.mean(axis=1, keepdims=True)
+def _normal_draws(fitted: Fit, resamples: int, random: np.random.Generator) -> Floats:
+    """Draw log-strengths from the normal distribution given by the curvature of a fit."""
+    players = fitted.strength.shape[1]
+    covariance = np.linalg.inv(fitted.curvature)[0, :players, :players]
+    drawn = random.standard_normal((resamples, players)) @ np.linalg.cholesky(covariance).T
+    return fitted.strength + drawn - drawn.mean(axis=1, keepdims=True)
 
 
 def _from_items(
@@ -182,35 +185,40 @@ def _from_items(
     under a prior twice as wide."""
     if paired:
         pairs, outcomes = soft_pair_outcomes(games)
-        found = fit_pairs(pairs, outcomes[:1], players)
-        again = fit_pairs(pairs, outcomes[1:], players, found.strength[0])
-        centre = fit_pairs(pairs, outcomes[1:].mean(axis=0, keepdims=True), players, found.strength[0])
-        wide = fit_pairs(pairs, outcomes[:1], players, found.strength[0], 2 * SPREAD)
+        fitted = fit_pairs(pairs, outcomes[:1], players)
+        resampled = fit_pairs(pairs, outcomes[1:], players, fitted.strength[0])
+        centre = fit_pairs(pairs, outcomes[1:].mean(axis=0, keepdims=True), players, fitted.strength[0])
+        wide = fit_pairs(pairs, outcomes[:1], players, fitted.strength[0], 2 * SPREAD)
     else:
         results, drawn = soft_contests(games, random)
-        found = fit_orders(results, players, 1)
-        again = fit_orders(drawn, players, len(drawn[0].weights), found.strength[0])
-        centre = fit_orders([one.mean() for one in drawn], players, 1, found.strength[0])
-        wide = fit_orders(results, players, 1, found.strength[0], 2 * SPREAD)
-    return found, again.strength, centre.strength[0], wide.strength[0]
+        fitted = fit_orders(results, players, 1)
+        resampled = fit_orders(drawn, players, len(drawn[0].weights), fitted.strength[0])
+        centre = fit_orders([contest.mean() for contest in drawn], players, 1, fitted.strength[0])
+        wide = fit_orders(results, players, 1, fitted.strength[0], 2 * SPREAD)
+    return fitted, resampled.strength, centre.strength[0], wide.strength[0]
 
 
 def _ends(resampled: Floats, strength: Floats, centre: Floats, stretch: Floats) -> tuple[Floats, Floats]:
-    """Percentiles of the resamples, moved half way to the centre's place among them, stretched from the estimate."""
+    """Percentiles of the resamples, shifted halfway to the centre's rank among them, and scaled around the
+    estimate."""
     least = 1 / len(resampled)
     below = ((resampled < centre).mean(axis=0) + (resampled <= centre).mean(axis=0)) / 2
     from scipy.special import ndtr, ndtri  # pyright: ignore[reportMissingTypeStubs]  # slow to import
 
     shift = ndtri(np.clip(below, least, 1 - least)) / 2
     level = ndtri((1 + LEVEL) / 2)
-    low = [np.quantile(own, at) for own, at in zip(resampled.T, ndtr(shift - level), strict=True)]
-    high = [np.quantile(own, at) for own, at in zip(resampled.T, ndtr(shift + level), strict=True)]
+    low = [
+        np.quantile(column, probability) for column, probability in zip(resampled.T, ndtr(shift - level), strict=True)
+    ]
+    high = [
+        np.quantile(column, probability) for column, probability in zip(resampled.T, ndtr(shift + level), strict=True)
+    ]
     ends = strength + stretch * (np.array([low, high]) - strength)
     return np.minimum(ends[0], strength), np.maximum(ends[1], strength)
 
 
 def _stretch(items: Floats) -> Floats:
-    """How much wider than a normal interval one from that many items is."""
+    """How much wider than a normal interval the interval from that many items is."""
     freedom = np.maximum(items - 1, 1)
     from scipy.special import stdtrit  # pyright: ignore[reportMissingTypeStubs]  # slow to import
 
@@ -219,10 +227,10 @@ def _stretch(items: Floats) -> Floats:
 
 
 def _ranks(resampled: Floats) -> tuple[tuple[tuple[int, int], ...], Floats]:
-    """The range of ranks of each player, and the share of resamples in which it is first; equal ones share."""
-    best = np.stack([1 + (resampled > own[:, None] + EQUAL).sum(axis=1) for own in resampled.T])
-    worst = np.stack([(resampled >= own[:, None] - EQUAL).sum(axis=1) for own in resampled.T])
+    """The range of ranks of each player, and the share of resamples in which it is first; ties are shared."""
+    best = np.stack([1 + (resampled > column[:, None] + EQUAL).sum(axis=1) for column in resampled.T])
+    worst = np.stack([(resampled >= column[:, None] - EQUAL).sum(axis=1) for column in resampled.T])
     low = np.quantile(best, (1 - LEVEL) / 2, axis=1, method="lower")
     high = np.quantile(worst, (1 + LEVEL) / 2, axis=1, method="higher")
     p_first = ((best == 1) / (best == 1).sum(axis=0)).mean(axis=1)
-    return tuple((int(one), int(two)) for one, two in zip(low, high, strict=True)), p_first
+    return tuple((int(top), int(bottom)) for top, bottom in zip(low, high, strict=True)), p_first

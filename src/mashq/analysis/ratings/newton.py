@@ -13,10 +13,10 @@ CLOSE = 1e-13
 
 
 def climb(objective: Objective, start: Floats, steps: int = STEPS) -> tuple[Floats, Floats]:
-    """The tops of some strictly concave functions and the curvature there.
+    """The maxima of strictly concave functions, and the curvature there.
 
-    `objective` takes rows of points and gives, for each, the value, the slope and the curvature (the second
-    derivative negated, a matrix). A step that leads down is halved until it does not.
+    `objective` takes rows of points and returns, for each, the value, the slope and the curvature (the negated second
+    derivative, a matrix). A step that decreases the value is halved until it does not.
     """
     point = start
     value, slope, curvature = objective(point)

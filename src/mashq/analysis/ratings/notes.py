@@ -1,4 +1,4 @@
-"""What ratings cannot say: who never met, and whose gaps the prior decides; and why their order may surprise."""
+"""Limits of ratings: who never met, and which gaps the prior determines; and why their order may surprise."""
 
 from collections.abc import Sequence
 from itertools import permutations
@@ -19,86 +19,92 @@ OPPONENTS = "a rating counts how strong the opponents were"
 
 
 def doubts(games: Sequence[Game], names: Sequence[str], items: int | None) -> tuple[str, ...]:
-    """A sentence for each: groups that never met, players that never lost or never won, one-sided gaps."""
-    took = _took(games, len(names), items is not None)
-    met = took | took.T
+    """One sentence for each: groups that never met, players that never lost or never won, one-sided gaps."""
+    scored_against = _scored_against(games, len(names), items is not None)
+    meetings = scored_against | scored_against.T
     often = "every game in every resample of the items" if items is not None else "every game"
-    said: list[str] = []
-    groups = _components(met, names, "weak")
+    notes: list[str] = []
+    groups = _components(meetings, names, "weak")
     if len(groups) > 1:
-        said.append(
+        notes.append(
             f"Not all have met: ratings mean nothing between {_listed(groups)}; intervals and ranks are unknown."
         )
-    top = [at for at in range(len(names)) if met[at].any() and not took[:, at].any()]
-    bottom = [at for at in range(len(names)) if met[at].any() and not took[at].any()]
-    said += [f"{names[at]} won {often}: the prior decides how far ahead it is." for at in top]
-    said += [f"{names[at]} lost {often}: the prior decides how far behind it is." for at in bottom]
-    middle = [at for at in range(len(names)) if at not in top and at not in bottom]
-    inner = [names[at] for at in middle]
-    within = took[np.ix_(middle, middle)]
-    blocks = _components(within, inner, "strong")
-    if len(blocks) > len(_components(within | within.T, inner, "weak")):
-        said.append(f"The stronger never lost between {_listed(blocks)}: the prior decides how far apart they are.")
-    return tuple(said)
+    top = [seat for seat in range(len(names)) if meetings[seat].any() and not scored_against[:, seat].any()]
+    bottom = [seat for seat in range(len(names)) if meetings[seat].any() and not scored_against[seat].any()]
+    notes += [f"{names[seat]} won {often}: the prior decides how far ahead it is." for seat in top]
+    notes += [f"{names[seat]} lost {often}: the prior decides how far behind it is." for seat in bottom]
+    middle = [seat for seat in range(len(names)) if seat not in top and seat not in bottom]
+    middle_names = [names[seat] for seat in middle]
+    within = scored_against[np.ix_(middle, middle)]
+    blocks = _components(within, middle_names, "strong")
+    if len(blocks) > len(_components(within | within.T, middle_names, "weak")):
+        notes.append(f"The stronger never lost between {_listed(blocks)}: the prior decides how far apart they are.")
+    return tuple(notes)
 
 
 def all_met(games: Sequence[Game], players: int) -> bool:
-    """Whether everyone is tied to everyone by who met whom."""
-    met = records(games, players).sum(axis=2) > 0
-    return len(_components(met, [""] * players, "weak")) == 1
+    """Whether all players are connected by who met whom."""
+    meetings = records(games, players).sum(axis=2) > 0
+    return len(_components(meetings, [""] * players, "weak")) == 1
 
 
 def surprises(games: Sequence[Game], names: Sequence[str], strength: Floats, counted: Floats) -> tuple[str, ...]:
-    """One sentence where the order of `strength` is not that of the records, with why; none where it is.
+    """One sentence with the reason if the order of `strength` differs from that of the records, else none.
 
-    A player is too low if it lost to nobody and is below one that lost or has the poorer record, or if it is below
-    one that it beat (more often than it lost) and whose record is no better. `counted` are strengths by wins alone.
+    A player is too low if it lost to nobody and is below one that lost or has the worse record, or if it is below one
+    that it beat (more often than it lost) and whose record is no better. `counted` are strengths by wins alone.
     """
-    found = records(games, len(names))
-    total = found.sum(axis=1)
+    record = records(games, len(names))
+    total = record.sum(axis=1)
     played = total.sum(axis=1)
     points = np.divide(total[:, 0] + total[:, 1] / 2, played, out=np.zeros(len(names)), where=played > 0)
     order: list[int] = np.argsort(-strength, kind="stable").tolist()
-    said: list[str] = []
+    cases: list[str] = []
     why: set[str] = set()
-    for at, low in enumerate(order):
+    for position, low in enumerate(order):
         if not played[low]:
             continue
-        for high in (one for one in order[:at] if played[one] and strength[one] - strength[low] > EVEN):
+        for high in (rival for rival in order[:position] if played[rival] and strength[rival] - strength[low] > EVEN):
             unbeaten = not total[low, 2] and bool(total[high, 2] or points[low] > points[high] + TIE)
-            beat = found[low, high, 0] > found[low, high, 2] and points[low] >= points[high] - TIE
+            beat = record[low, high, 0] > record[low, high, 2] and points[low] >= points[high] - TIE
             if unbeaten or beat:
-                one, two = (f"{names[seat]} ({'-'.join(map(str, total[seat].tolist()))})" for seat in (low, high))
-                what = f"lost to nobody and is rated below {two}" if unbeaten else f"beat {two} and is rated below it"
-                said.append(f"{one} {what}")
+                low_text, high_text = (
+                    f"{names[seat]} ({'-'.join(map(str, total[seat].tolist()))})" for seat in (low, high)
+                )
+                what = (
+                    f"lost to nobody and is rated below {high_text}"
+                    if unbeaten
+                    else f"beat {high_text} and is rated below it"
+                )
+                cases.append(f"{low_text} {what}")
                 why.add(OPPONENTS if counted[high] - counted[low] > EVEN else SURELY)
                 break
-    if not said:
+    if not cases:
         return ()
-    more = f"; and {len(said) - NAMED} more" if len(said) > NAMED else ""
+    more = f"; and {len(cases) - NAMED} more" if len(cases) > NAMED else ""
     reasons = ", and ".join(reason for reason in (SURELY, OPPONENTS) if reason in why)
-    return (f"The order is not that of the records, for {reasons}: {'; '.join(said[:NAMED])}{more}.",)
+    return (f"The order is not that of the records, for {reasons}: {'; '.join(cases[:NAMED])}{more}.",)
 
 
-def _took(games: Sequence[Game], players: int, resampled: bool) -> Flags:
+def _scored_against(games: Sequence[Game], players: int, resampled: bool) -> Flags:
     """Whether the row's player ever won or tied against the column's."""
-    took = np.zeros((players, players), dtype=bool)
+    scored = np.zeros((players, players), dtype=bool)
     for game in games:
         q = filled(game, resampled)
-        for one, two in permutations(range(len(game.seats)), 2):
-            took[game.seats[one], game.seats[two]] |= bool((q[:, one] - q[:, two] > -TIE).any())
-    return took
+        for first, second in permutations(range(len(game.seats)), 2):
+            scored[game.seats[first], game.seats[second]] |= bool((q[:, first] - q[:, second] > -TIE).any())
+    return scored
 
 
 def _components(edges: Flags, names: Sequence[str], connection: Literal["weak", "strong"]) -> list[list[str]]:
-    """The groups of players who reach each other, either way along an edge or each along its direction; the one that
-    took something off most others first."""
+    """The groups of players that reach each other, along edges in either direction (weak) or in both (strong); the
+    group that scored against the most others comes first."""
     reached = np.eye(len(names), dtype=bool) | (edges | edges.T if connection == "weak" else edges)
-    for _ in range(max(1, len(names)).bit_length()):  # each time the paths get twice as long
+    for _ in range(max(1, len(names)).bit_length()):  # each pass doubles the length of the paths
         reached = (reached.astype(np.float64) @ reached) > 0
     mutual = {row.tobytes(): np.flatnonzero(row).tolist() for row in reached & reached.T}
     groups = sorted(mutual.values(), key=lambda group: (-int(edges[group].any(axis=0).sum()), group))
-    return [[names[at] for at in group] for group in groups]
+    return [[names[seat] for seat in group] for group in groups]
 
 
 def _listed(groups: Sequence[Sequence[str]]) -> str:

@@ -1,11 +1,10 @@
-"""How games came out, by their Q and by what resampled items make of it.
+"""Outcomes of games, from their Q and from resampled items.
 
-With items as the unit, a game's outcome is not one bit but the share of the resamples in which each order came out: a
-win by a hair is little more than half a win, a clear one is a whole one. Errors are taken both ways, q + (q_c - q)
-and q - (q_c - q) for every resample c, so that a win is never less than half a win where resamples lean to one side.
-The same is then needed of every resample, which would take resamples of resamples; Q is a mean over items, so its
-errors around each resample are taken to be those around the results: resample b, resampled again, gives
-q_b +- (q_c - q).
+With items as the unit, a game's outcome is not one bit but the share of the resamples with each order: a narrow win
+is little more than half a win, a clear one is a whole win. Errors are mirrored, q + (q_c - q) and q - (q_c - q) for
+every resample c, so that a win is never less than half a win if resamples are skewed. The same is needed for every
+resample, which would take resamples of resamples; Q is a mean over items, so its errors around each resample are
+assumed to be those around the results: resample b, resampled again, gives q_b +- (q_c - q).
 """
 
 from collections.abc import Sequence
@@ -25,11 +24,11 @@ PARTNERS = 64
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Game:
-    """A match: who sat where, each seat's Q and, where items are resampled, Q by resample x seat.
+    """A match: the players by seat, each seat's Q and, if items are resampled, Q by resample x seat.
 
-    The resamples of all games are of the same items in the same draws. Trials of a match are one game: average each
-    item over its trials first. Another order of seats is another game. NaN is a seat without a score: it comes last.
-    `items` is how many of the items count in this match, where that is known.
+    The resamples of all games use the same items in the same draws. Trials of a match are one game: average each item
+    over its trials first. Another order of seats is another game. NaN is a seat without a score: it comes last.
+    `items` is how many of the items count in this match, if known.
     """
 
     seats: tuple[int, ...]
@@ -39,7 +38,7 @@ class Game:
 
 
 def filled(game: Game, resampled: bool) -> Floats:
-    """Q of the results and, if asked for, of the resamples below it; a value below all others where there is none."""
+    """Q of the results and, if `resampled`, of the resamples below it; missing values are set below all others."""
     q = game.q[None]
     if resampled and game.drawn is not None:
         q = np.concatenate([q, game.drawn])
@@ -49,46 +48,46 @@ def filled(game: Game, resampled: bool) -> Floats:
 
 def records(games: Sequence[Game], players: int) -> Ints:
     """How often the row's player won, tied and lost against the column's: players x players x 3."""
-    found = np.zeros((players, players, 3), dtype=np.intp)
+    counts = np.zeros((players, players, 3), dtype=np.intp)
     for game in games:
         q = filled(game, False)[0]
-        for one, two in permutations(range(len(game.seats)), 2):
-            gap = float(q[one] - q[two])
-            found[game.seats[one], game.seats[two], 1 if abs(gap) < TIE else 0 if gap > 0 else 2] += 1
-    return found
+        for first, second in permutations(range(len(game.seats)), 2):
+            gap = float(q[first] - q[second])
+            counts[game.seats[first], game.seats[second], 1 if abs(gap) < TIE else 0 if gap > 0 else 2] += 1
+    return counts
 
 
 def pair_outcomes(games: Sequence[Game]) -> tuple[Ints, Floats]:
-    """The pairs that met, and their outcomes added up over games: pairs x (win, tie, loss of the first)."""
+    """The pairs that met, and their outcomes summed over games: pairs x (win, tie, loss of the first)."""
     return _by_pair(games, [_hard(game) for game in games])
 
 
 def soft_pair_outcomes(games: Sequence[Game]) -> tuple[Ints, Floats]:
-    """The same by resamples of items: (1 + resamples) x pairs x 3, the first row being the results'."""
+    """The same from resampled items: (1 + resamples) x pairs x 3, with the results in the first row."""
     return _by_pair(games, [_soft(*_split(game)) for game in games])
 
 
 def contests(games: Sequence[Game], random: np.random.Generator) -> list[Contest]:
-    """Games of any number of seats by how they came out, one fit."""
-    found: list[Contest] = []
+    """Games of any number of seats by their actual results, as one fit."""
+    result: list[Contest] = []
     for game in games:
         orders = untied(_groups(filled(game, False)[0]), random)
-        found.append(contest(game.seats, np.argsort(orders, axis=1).T[:, None, :]))
-    return found
+        result.append(contest(game.seats, np.argsort(orders, axis=1).T[:, None, :]))
+    return result
 
 
 def soft_contests(games: Sequence[Game], random: np.random.Generator) -> tuple[list[Contest], list[Contest]]:
-    """The same by resamples of items: contests of the results (one fit), and of every resample (one fit each)."""
+    """The same from resampled items: contests of the results (one fit), and of every resample (one fit each)."""
     results, resamples = list[Contest](), list[Contest]()
     for game in games:
         q, drawn = _split(game)
-        both = np.concatenate([drawn, 2 * q - drawn])
-        results.append(contest(game.seats, _places(both.T[:, None, :], random)))
+        mirrored = np.concatenate([drawn, 2 * q - drawn])
+        results.append(contest(game.seats, _places(mirrored.T[:, None, :], random)))
         count = len(drawn)
         partner = np.arange(count)[:, None] + 1 + np.arange(PARTNERS) * count // PARTNERS
-        way = np.where(np.arange(PARTNERS) % 2, -1.0, 1.0)
-        again = drawn.T[:, :, None] + way * (drawn - q).T[:, partner % count]
-        resamples.append(contest(game.seats, _places(again, random)))
+        signs = np.where(np.arange(PARTNERS) % 2, -1.0, 1.0)
+        doubly_drawn = drawn.T[:, :, None] + signs * (drawn - q).T[:, partner % count]
+        resamples.append(contest(game.seats, _places(doubly_drawn, random)))
     return results, resamples
 
 
@@ -107,8 +106,8 @@ def _soft(q: Floats, drawn: Floats) -> Floats:
     gap, gaps = float(q[0] - q[1]), drawn[:, 0] - drawn[:, 1]
     errors, centre = np.sort(np.concatenate([gaps - gap, gap - gaps])), np.append(gap, gaps)
     lost = np.searchsorted(errors, -centre - TIE, side="right") / len(errors)
-    kept = np.searchsorted(errors, TIE - centre, side="left") / len(errors)
-    return np.stack([1 - kept, kept - lost, lost], axis=1)
+    not_won = np.searchsorted(errors, TIE - centre, side="left") / len(errors)
+    return np.stack([1 - not_won, not_won - lost, lost], axis=1)
 
 
 def _hard(game: Game) -> Floats:
@@ -123,7 +122,7 @@ def _split(game: Game) -> tuple[Floats, Floats]:
 
 
 def _groups(q: Floats) -> list[list[int]]:
-    """Seats best first, those within a tie of the one before in its group."""
+    """Seats, best first, grouped with the one before if within a tie of it."""
     order: list[int] = np.argsort(-q, kind="stable").tolist()
     groups = [order[:1]]
     for better, seat in pairwise(order):
@@ -135,18 +134,18 @@ def _groups(q: Floats) -> list[list[int]]:
 
 
 def _places(q: Floats, random: np.random.Generator) -> Ints:
-    """Each seat's place (seats x fits x orders: 0 is best); those who tie are placed at random."""
+    """Each seat's place (seats x fits x orders, 0 is best); ties are placed at random."""
     place = np.zeros(q.shape, dtype=np.intp)
     tied = False
-    for one, two in combinations(range(len(q)), 2):
-        gap = q[one] - q[two]
-        place[one] += gap < 0
-        place[two] += gap >= 0
+    for first, second in combinations(range(len(q)), 2):
+        gap = q[first] - q[second]
+        place[first] += gap < 0
+        place[second] += gap >= 0
         tied = tied or bool((np.abs(gap) < TIE).any())
     if not tied:
         return place
     order = np.argsort(place, axis=0)
     apart: NDArray[np.bool_] = -np.diff(np.take_along_axis(q, order, axis=0), axis=0) >= TIE
     group = np.concatenate([np.zeros((1, *q.shape[1:])), apart.cumsum(axis=0)])
-    again = np.argsort(group + random.random(q.shape), axis=0)
-    return np.argsort(np.take_along_axis(order, again, axis=0), axis=0)
+    shuffled = np.argsort(group + random.random(q.shape), axis=0)
+    return np.argsort(np.take_along_axis(order, shuffled, axis=0), axis=0)

@@ -1,12 +1,12 @@
-"""Plackett-Luce, for games of three and more.
+"""Plackett-Luce, for games of three or more.
 
-The first place goes to a player with a chance in proportion to its strength, the second likewise among the rest, and
-so on. The prior is that of the pairs, and without ties a game of two is Bradley-Terry. A tie stands for every order
-of those who tied, each with an equal part of the game's weight: in a game of two it is half a win each. (Averaging
-the likelihood itself over those orders would make a tie of two say nothing; a parameter for every size of tie, as
-Davidson has one for pairs, is not worth having where ties of Q to 1e-9 are rare.)
+The first place goes to a player with a probability in proportion to its strength, the second likewise among the
+remaining players, and so on. The prior is the same as for pairs, and without ties a game of two is Bradley-Terry. A
+tie stands for every order of the tied players, each with an equal part of the game's weight: in a game of two it is
+half a win each. (Averaging the likelihood itself over those orders would make a tie of two carry no information; a
+parameter for every size of tie, like Davidson's for pairs, is not worthwhile because ties of Q to 1e-9 are rare.)
 
-All that the fit needs of a game is who was still to be placed, at each place: the *sets left*.
+All that the fit needs to know about a game is who was still to be placed, at each place: the *sets left*.
 """
 
 from collections.abc import Sequence
@@ -46,27 +46,27 @@ class Contest:
         return Contest(self.seats, left, self.weights[start:end], self.placed[start:end])
 
     def mean(self) -> "Contest":
-        """One fit in which everything occurred as often as in all of them on average."""
+        """One fit with the average counts of all fits."""
         weights, placed = self.weights.mean(axis=0), self.placed.mean(axis=0, keepdims=True)
         if len(self.left) == 1:
             return Contest(self.seats, self.left, weights[None], placed)
-        some = self.left[:: -(-len(self.left) // MEANT)]
-        each = np.tile(weights, len(some)) / len(some)
-        return Contest(self.seats, some.reshape(1, -1, len(self.seats)), each[None], placed)
+        sampled = self.left[:: -(-len(self.left) // MEANT)]
+        each = np.tile(weights, len(sampled)) / len(sampled)
+        return Contest(self.seats, sampled.reshape(1, -1, len(self.seats)), each[None], placed)
 
 
 def untied(ranking: Ranking, random: np.random.Generator) -> Ints:
-    """Every order that a ranking allows, orders x places; 120 drawn ones where there are more."""
+    """Every order that a ranking allows, orders x places; 120 random ones if there are more."""
     groups = [list(group) for group in ranking]
     if prod(factorial(len(group)) for group in groups) <= MAX_ORDERS:
-        every = [list(chain.from_iterable(one)) for one in product(*map(permutations, groups))]
-        return np.array(every, dtype=np.intp)
+        orders = [list(chain.from_iterable(order)) for order in product(*map(permutations, groups))]
+        return np.array(orders, dtype=np.intp)
     drawn = [np.concatenate([random.permutation(group) for group in groups]) for _ in range(MAX_ORDERS)]
     return np.array(drawn, dtype=np.intp)
 
 
 def contest(seats: Sequence[int], places: Ints, weight: float = 1.0) -> Contest:
-    """A contest from places (seats x fits x orders: 0 is best) of orders that share a weight evenly."""
+    """A contest from places (seats x fits x orders, 0 is best) of orders that share a weight evenly."""
     size, fits, count = places.shape
     each = weight / count
     placed = each * (places < size - 1).sum(axis=2, dtype=np.float64).T
@@ -88,47 +88,47 @@ def contest(seats: Sequence[int], places: Ints, weight: float = 1.0) -> Contest:
 def fit_orders(
     contests: Sequence[Contest], players: int, fits: int, start: Floats | None = None, spread: float = SPREAD
 ) -> Fit:
-    """Fit every row of the contests' weights; the same seats may come in several contests."""
-    size = max(1, CHUNK // (players**2 + max((one.left[0].size for one in contests), default=0)))
-    found = [
-        _fit([one.part(at, at + size) for one in contests], players, min(size, fits - at), start, spread)
-        for at in range(0, fits, size)
+    """Fit every row of the contests' weights; the same seats may occur in several contests."""
+    size = max(1, CHUNK // (players**2 + max((game.left[0].size for game in contests), default=0)))
+    chunks = [
+        _fit([game.part(begin, begin + size) for game in contests], players, min(size, fits - begin), start, spread)
+        for begin in range(0, fits, size)
     ]
-    top = np.concatenate([one for one, _ in found])
-    curvature = np.concatenate([one for _, one in found])
-    return Fit(top - top.mean(axis=1, keepdims=True), np.zeros(fits), curvature)
+    optimum = np.concatenate([strength for strength, _ in chunks])
+    curvature = np.concatenate([bend for _, bend in chunks])
+    return Fit(optimum - optimum.mean(axis=1, keepdims=True), np.zeros(fits), curvature)
 
 
 def _fit(
     contests: Sequence[Contest], players: int, fits: int, start: Floats | None, spread: float
 ) -> tuple[Floats, Floats]:
-    on = np.arange(players)
+    diagonal = np.arange(players)
 
     def objective(at: Floats) -> tuple[Floats, Floats, Floats]:
         value, slope = -(at**2).sum(axis=1) / (2 * spread**2), -at / spread**2
         curvature = np.zeros((fits, players, players))
-        curvature[:, on, on] = spread**-2
-        for one in contests:
-            likely, push, bend = _contest(at[:, one.seats], one)
+        curvature[:, diagonal, diagonal] = spread**-2
+        for game in contests:
+            likely, push, bend = _contest(at[:, game.seats], game)
             value += likely
-            slope[:, one.seats] += push
-            curvature[:, one.seats[:, None], one.seats] += bend
+            slope[:, game.seats] += push
+            curvature[:, game.seats[:, None], game.seats] += bend
         return value, slope, curvature
 
     begin = np.zeros((fits, players)) if start is None else np.repeat(start[None], fits, axis=0)
     return climb(objective, begin)
 
 
-def _contest(strength: Floats, one: Contest) -> tuple[Floats, Floats, Floats]:
+def _contest(strength: Floats, game: Contest) -> tuple[Floats, Floats, Floats]:
     """A contest's log-likelihood, slope and curvature at the seats' strengths (fits x seats)."""
     highest = strength.max(axis=1, keepdims=True)
-    share = one.left * np.exp(strength - highest)[:, None, :]
-    whole = share.sum(axis=2)
-    share /= whole[:, :, None]
-    likely = (one.placed * (strength - highest)).sum(axis=1) - (one.weights * np.log(whole)).sum(axis=1)
-    heavy = share * one.weights[:, :, None]
+    share = game.left * np.exp(strength - highest)[:, None, :]
+    total = share.sum(axis=2)
+    share /= total[:, :, None]
+    likely = (game.placed * (strength - highest)).sum(axis=1) - (game.weights * np.log(total)).sum(axis=1)
+    heavy = share * game.weights[:, :, None]
     expected = heavy.sum(axis=1)
     bend = -np.matmul(heavy.transpose(0, 2, 1), share)
-    on = np.arange(len(one.seats))
-    bend[:, on, on] += expected
-    return likely, one.placed - expected, bend
+    diagonal = np.arange(len(game.seats))
+    bend[:, diagonal, diagonal] += expected
+    return likely, game.placed - expected, bend

@@ -1,1 +1,1 @@
-"""A match told in sentences."""
+"""A match summarised in sentences."""

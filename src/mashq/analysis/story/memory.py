@@ -1,6 +1,6 @@
-"""What a story remembers of each player beside the state of the match: habits, troubles, what came in a row.
+"""What a story tracks about each player beside the match state: habits, problems, streaks.
 
-Pure; mutable because a match is long. Scores, costs, reviews and what rivals were shown are the state's.
+Pure; mutable because a match is long. Scores, costs, reviews and the snapshots shown are part of the match state.
 """
 
 from array import array
@@ -10,12 +10,12 @@ from mashq.protocol.game import is_usable
 from mashq.protocol.moves import Answer, Decision, Rewrite
 from mashq.protocol.replay import Delta
 
-STEADY = 3  # so many rounds alike make a habit
+STEADY = 3  # rounds in a row that make a habit
 
 
 @dataclass(slots=True)
 class Cycle:
-    """Rewrites of one item in a row: the judge's score before them and as it stands."""
+    """Consecutive rewrites of one item, with the judge's score before them and now."""
 
     item: str
     round: int
@@ -35,7 +35,8 @@ class ItemReviews:
 
 @dataclass(slots=True)
 class Trouble:
-    """The same thing going wrong: how often, from which round to which, and where most (for failed attempts)."""
+    """A recurring problem: how often, from which round to which, and the round with the most (for failed
+    attempts)."""
 
     kind: str
     first: int
@@ -50,7 +51,8 @@ class Trouble:
 
 @dataclass(frozen=True, slots=True)
 class Reaction:
-    """A habit broken in the round in which a rival's snapshot was shown; `decided` is how often it had decided."""
+    """A habit broken in the round in which a rival's snapshot was shown; `decided` is how many decisions the player
+    had made."""
 
     round: int
     reviews: bool
@@ -61,7 +63,7 @@ class Reaction:
 
 @dataclass(frozen=True, slots=True)
 class Reign:
-    """A time in the lead: its first round, and how many rounds ended with it in the lead."""
+    """A period in the lead: its first round, and how many rounds ended with the player in the lead."""
 
     player: str
     first: int
@@ -73,8 +75,8 @@ class Reign:
 
 @dataclass(slots=True)
 class PlayerMemory:
-    """One player so far. `changed_in` holds, by position in its own order, the round its answer last changed in;
-    `guided_apart` says that its answers have a judge beside the guide."""
+    """One player so far. `changed_in` holds, by position in the player's own order, the round in which its answer
+    last changed; `guided_apart` says that a judge separate from the guide scores its answers."""
 
     name: str
     threshold: float
@@ -92,16 +94,16 @@ class PlayerMemory:
     _reviews: dict[str, int] = field(default_factory=dict[str, int])
 
     def charge(self, delta: Delta) -> None:
-        """Note what a move cost: failed attempts, and reviews of its item."""
+        """Record the costs of a move: failed attempts, and reviews of its item."""
         if isinstance(delta.move, Rewrite) or delta.move.spend.reviews:
             item = "" if delta.item is None else delta.item.id
             self._reviews[item] = self._reviews.get(item, 0) + delta.cost.reviews
             self.last_review = delta.round
         if delta.move.spend.failed:
-            self._fail(delta.move.spend.failed, delta.round)
+            self._record_failures(delta.move.spend.failed, delta.round)
 
     def answer(self, delta: Delta, move: Answer) -> None:
-        """A first answer."""
+        """Record a first answer."""
         self.changed_in.append(delta.round)
         work, item = delta.work, delta.item
         if work is None or item is None or not is_usable(move):
@@ -113,7 +115,7 @@ class PlayerMemory:
             self.opening = work.judge_h_first
 
     def rewrite(self, delta: Delta, move: Rewrite) -> None:
-        """One review of an answer it has."""
+        """Record one review of an existing answer."""
         before, work, item, position = delta.work_before, delta.work, delta.item, delta.position
         if before is None or work is None or item is None or position is None:
             raise ValueError("a rewrite is of an item")
@@ -127,14 +129,14 @@ class PlayerMemory:
             self.changed_in[position] = delta.round
 
     def reaction(self, delta: Delta, move: Decision) -> Reaction | None:
-        """A habit that this decision breaks; only one that a model made may have read what it was shown."""
+        """The habit broken by this decision, or None; only a model's decision can depend on what it was shown."""
         reviews = _reviews(delta)
         if move.source != "llm" or self.habit in (None, reviews) or self.streak < STEADY:
             return None
         return Reaction(delta.round, reviews, self.streak, self.decided + 1)
 
     def decide(self, delta: Delta) -> None:
-        """A decision that took effect."""
+        """Record a decision that took effect."""
         reviews = _reviews(delta)
         self.streak = self.streak + 1 if self.habit == reviews else 1
         self.habit = reviews
@@ -143,7 +145,7 @@ class PlayerMemory:
             self.last_review = delta.round
 
     def close_round(self) -> None:
-        """The round is over: what it reviewed most is what a rival may have seen of it."""
+        """End the round: the item reviewed most is what a rival may have seen."""
         self.last_work = None
         if self._reviews:
             item = max(self._reviews, key=lambda name: self._reviews[name])
@@ -151,18 +153,18 @@ class PlayerMemory:
         self._reviews.clear()
 
     def trouble(self, kind: str, round_: int, why: str, item: str | None = None) -> None:
-        """Note that something went wrong."""
-        own = self.troubles.setdefault(kind, Trouble(kind, round_, round_, why, item))
-        own.count += 1
-        own.last = round_
+        """Record a problem."""
+        record = self.troubles.setdefault(kind, Trouble(kind, round_, round_, why, item))
+        record.count += 1
+        record.last = round_
 
-    def _fail(self, count: int, round_: int) -> None:
-        own = self.troubles.setdefault("attempts", Trouble("attempts", round_, round_, "", most_round=round_))
-        own.here = count + (own.here if own.last == round_ else 0)
-        own.count += count
-        own.last = round_
-        if own.here > own.most:
-            own.most, own.most_round = own.here, round_
+    def _record_failures(self, count: int, round_: int) -> None:
+        record = self.troubles.setdefault("attempts", Trouble("attempts", round_, round_, "", most_round=round_))
+        record.here = count + (record.here if record.last == round_ else 0)
+        record.count += count
+        record.last = round_
+        if record.here > record.most:
+            record.most, record.most_round = record.here, round_
 
 
 def _reviews(delta: Delta) -> bool:

@@ -1,4 +1,4 @@
-"""P and Q of a match that goes on: over the items answered so far, from the known costs. Pure."""
+"""P and Q of an unfinished match: over the items answered so far, from known costs. Pure functions."""
 
 from collections.abc import Mapping
 
@@ -20,7 +20,7 @@ def counted_by(rules: ScoreRules) -> tuple[str, ...]:
 def scores_so_far(
     rules: ScoreRules, h: Floats, totals: Mapping[str, Floats], handled: Floats
 ) -> tuple[Floats, Floats]:
-    """P and Q from mean H (NaN before the first answer) and known totals over so many items handled, players on the
+    """P and Q from mean H (NaN before the first answer) and known totals over the `handled` items; players on the
     last axis."""
     each = np.maximum(handled, 1.0) if rules.per_item else 1.0
     return reduce(h, {name: totals[name] / each for name in counted_by(rules)}, rules)

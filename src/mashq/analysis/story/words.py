@@ -1,10 +1,10 @@
-"""Names, counts and lists as they stand in a sentence."""
+"""Formats names, counts and lists for sentences."""
 
 from collections.abc import Sequence
 
 
 def named(text: str, longest: int = 60) -> str:
-    """Someone's name or words, not endless, on one line."""
+    """Shorten a name or other foreign text and put it on one line."""
     flat = " ".join(text[: 4 * longest].split())
     return flat if len(flat) <= longest else flat[: longest - 1] + "…"
 

@@ -1,1 +1,1 @@
-"""A detector beside human ratings."""
+"""Comparison of a detector with human ratings."""

@@ -1,9 +1,9 @@
-"""How well a detector's scores agree with people's ratings.
+"""How well a detector's scores agree with human ratings.
 
-A measure takes weights, one row of them a resample, and gives one value a row, NaN where it has none: plain weights
-of 1 give the estimate, drawn counts its resamples. Intervals are bias-corrected and accelerated (BCa), because a
-correlation near 1 is skewed. Answers about one source are drawn together. Estimates and documents hold no NaN: None
-is "cannot be said".
+A measure takes weights, one row per resample, and returns one value per row, NaN if undefined: weights of 1 give the
+estimate, drawn counts its resamples. Intervals are bias-corrected and accelerated (BCa), because a correlation near 1
+is skewed. Answers about one source are drawn together. Estimates and documents contain no NaN: None means "cannot be
+determined".
 """
 
 import math
@@ -135,9 +135,9 @@ class Validation:
 
 @dataclass(frozen=True, slots=True)
 class Resampling:
-    """Which rows are drawn together (the same label), how often, and with which seed.
+    """Which rows are drawn together (those with the same label), how many times, and with which seed.
 
-    `base` weighs the rows of a sample that was not drawn evenly.
+    `base` weights the rows of a sample that was not drawn evenly.
     """
 
     groups: Sequence[str]
@@ -146,7 +146,7 @@ class Resampling:
     base: Floats | None = None
 
     def part(self, keep: NDArray[np.bool_]) -> "Resampling":
-        """The same for some of the rows."""
+        """The same for a subset of the rows."""
         groups = [group for group, kept in zip(self.groups, keep, strict=True) if kept]
         return Resampling(groups, self.resamples, self.seed, None if self.base is None else self.base[keep])
 
@@ -160,7 +160,7 @@ def estimate(measure: Measure, how: Resampling) -> Estimate:
     value = float(measure(base[None, :])[0])
     if not math.isfinite(value):
         return Estimate(None)
-    labels = {label: at for at, label in enumerate(dict.fromkeys(how.groups))}
+    labels = {label: index for index, label in enumerate(dict.fromkeys(how.groups))}
     codes = np.array([labels[label] for label in how.groups])
     if len(labels) < FEWEST:
         return Estimate(value)
@@ -168,8 +168,8 @@ def estimate(measure: Measure, how: Resampling) -> Estimate:
     drawn = drawn[np.isfinite(drawn)]
     if len(drawn) < DEFINED * how.resamples or float(np.ptp(drawn)) <= 1e-12:
         return Estimate(value)
-    without = measure((codes[None, :] != np.arange(len(labels))[:, None]) * base)
-    low, high = _bca(value, drawn, without[np.isfinite(without)])
+    leave_one_out = measure((codes[None, :] != np.arange(len(labels))[:, None]) * base)
+    low, high = _bca(value, drawn, leave_one_out[np.isfinite(leave_one_out)])
     return Estimate(value, min(low, value), max(high, value))
 
 
@@ -179,23 +179,23 @@ def pearson(x: Floats, y: Floats) -> Measure:
 
 
 def spearman(x: Floats, y: Floats) -> Measure:
-    """Spearman's rho: Pearson's r of the ranks, equal values sharing theirs."""
+    """Spearman's rho: Pearson's r of the ranks, with average ranks for ties."""
     return lambda weights: _correlation(weights, _ranks(weights, x), _ranks(weights, y))
 
 
 def auc(scores: Floats, good: NDArray[np.bool_]) -> Measure:
-    """The chance that a good row has a higher score than a bad one; equal scores count half."""
+    """The probability that a good row has a higher score than a bad one; equal scores count half."""
 
     def measure(weights: Floats) -> Floats:
-        up, down = weights * good, weights * ~good
-        wins = (up * _ranks(down, scores)).sum(axis=1)
-        return _ratio(wins, up.sum(axis=1) * down.sum(axis=1))
+        good_weights, bad_weights = weights * good, weights * ~good
+        wins = (good_weights * _ranks(bad_weights, scores)).sum(axis=1)
+        return _ratio(wins, good_weights.sum(axis=1) * bad_weights.sum(axis=1))
 
     return measure
 
 
 def krippendorff(ratings: Floats, metric: Metric = "interval") -> Measure:
-    """Krippendorff's alpha of annotators x rows, NaN where someone did not rate; rows rated once do not count."""
+    """Krippendorff's alpha of annotators x rows, NaN for missing ratings; rows rated only once do not count."""
     known = ~np.isnan(ratings)
     number = known.sum(axis=0).astype(np.float64)
     number[number < 2] = 0
@@ -221,20 +221,20 @@ def krippendorff(ratings: Floats, metric: Metric = "interval") -> Measure:
 
 
 def mean(values: Floats, keep: NDArray[np.bool_]) -> Measure:
-    """The mean of some of the rows."""
+    """The mean of a subset of the rows."""
     return lambda weights: _ratio(weights @ np.where(keep, values, 0.0), weights @ keep.astype(np.float64))
 
 
 def calibration(scores: Floats, ratings: Floats, how: Resampling, bins: int = BINS) -> list[Bin]:
-    """Bins of about equal size along the score: the mean score and the mean rating with its interval."""
+    """Bins of about equal size along the score: the mean score, and the mean rating with its interval."""
     edges = np.unique(np.quantile(scores, np.linspace(0, 1, bins + 1)[1:-1])) if len(scores) else np.zeros(0)
-    place = np.searchsorted(edges, scores, side="left")
-    found: list[Bin] = []
-    for at in np.unique(place):
-        keep = place == at
+    bin_of = np.searchsorted(edges, scores, side="left")
+    result: list[Bin] = []
+    for number in np.unique(bin_of):
+        keep = bin_of == number
         few = len({group for group, kept in zip(how.groups, keep, strict=True) if kept}) < FEWEST
         rating = estimate(mean(ratings, keep), how)
-        found.append(
+        result.append(
             Bin(
                 n=int(keep.sum()),
                 start=float(scores[keep].min()),
@@ -245,11 +245,11 @@ def calibration(scores: Floats, ratings: Floats, how: Resampling, bins: int = BI
                 high=None if few else rating.high,
             )
         )
-    return found
+    return result
 
 
 def agreement(scores: Floats, ratings: Floats, how: Resampling, positive: float = POSITIVE) -> Agreement:
-    """Pearson, Spearman and AUC of scores against ratings; a rating of `positive` or more is good. NaN: not rated."""
+    """Pearson, Spearman and AUC of scores against ratings; a rating of `positive` or more is good, NaN is unrated."""
     keep = ~np.isnan(ratings)
     x, y, part = scores[keep], ratings[keep], how.part(keep)
     good = y >= positive
@@ -268,26 +268,27 @@ def validate(
 ) -> Validation:
     """How well scores and ratings agree: per annotator, for the mean rating, between annotators, and along the score.
 
-    `how.base`, where given, says what each row stands for in the run; only `in_run` uses it.
+    `how.base`, if given, is the weight of each row in the run; only `in_run` uses it.
     """
     even = Resampling(how.groups, how.resamples, how.seed)
     table = np.stack(list(ratings.values()))
     known = ~np.isnan(table)
     rated: NDArray[np.bool_] = np.asarray(known.any(axis=0))
-    common = np.full(len(scores), np.nan)
-    common[rated] = np.where(known, table, 0.0).sum(axis=0)[rated] / known.sum(axis=0)[rated]
+    mean_rating = np.full(len(scores), np.nan)
+    mean_rating[rated] = np.where(known, table, 0.0).sum(axis=0)[rated] / known.sum(axis=0)[rated]
     labels = np.where(known, (table >= positive).astype(np.float64), np.nan)
-    x, y, part = scores[rated], common[rated], even.part(rated)
+    x, y, part = scores[rated], mean_rating[rated], even.part(rated)
     return Validation(
         n=int(rated.sum()),
         sources=len(set(part.groups)),
         positive=positive,
         level=LEVEL,
         annotators=[
-            Annotator(name=name, agreement=agreement(scores, own, even, positive)) for name, own in ratings.items()
+            Annotator(name=name, agreement=agreement(scores, annotator_ratings, even, positive))
+            for name, annotator_ratings in ratings.items()
         ],
-        mean=agreement(scores, common, even, positive),
-        in_run=None if how.base is None else agreement(scores, common, how, positive),
+        mean=agreement(scores, mean_rating, even, positive),
+        in_run=None if how.base is None else agreement(scores, mean_rating, how, positive),
         alpha=None if len(table) < 2 else estimate(krippendorff(table), even),
         alpha_binary=None if len(table) < 2 else estimate(krippendorff(labels, "nominal"), even),
         rated_twice=int((known.sum(axis=0) >= 2).sum()),
@@ -311,7 +312,7 @@ def _correlation(weights: Floats, x: Floats, y: Floats) -> Floats:
 
 
 def _ranks(weights: Floats, values: Floats) -> Floats:
-    """The weight below each value and half the weight at it, by resample: ranks that equal values share."""
+    """The weight below each value plus half the weight at it, per resample: ranks shared by equal values."""
     order = np.argsort(values, kind="stable")
     starts = np.flatnonzero(np.concatenate([[True], np.diff(values[order]) > 0]))
     blocks = np.add.reduceat(weights[:, order], starts, axis=1)
@@ -321,21 +322,21 @@ def _ranks(weights: Floats, values: Floats) -> Floats:
     return ranks
 
 
-def _bca(value: float, drawn: Floats, without: Floats) -> tuple[float, float]:
-    """The interval's ends: quantiles of the resamples, moved for their bias and skew."""
+def _bca(value: float, drawn: Floats, leave_one_out: Floats) -> tuple[float, float]:
+    """The ends of the interval: quantiles of the resamples, corrected for bias and skew."""
     below = float((drawn < value).mean() + (drawn == value).mean() / 2)
     bias = NORMAL.inv_cdf(min(max(below, 1 / len(drawn)), 1 - 1 / len(drawn)))
-    pull = without.mean() - without if len(without) else np.zeros(1)
-    spread = float((pull**2).sum()) ** 1.5
-    skew = float((pull**3).sum()) / (6 * spread) if spread > 0 else 0.0
+    influence = leave_one_out.mean() - leave_one_out if len(leave_one_out) else np.zeros(1)
+    spread = float((influence**2).sum()) ** 1.5
+    skew = float((influence**3).sum()) / (6 * spread) if spread > 0 else 0.0
     ends: list[float] = []
     for tail in ((1 - LEVEL) / 2, (1 + LEVEL) / 2):
-        moved = bias + NORMAL.inv_cdf(tail)
-        at = NORMAL.cdf(bias + moved / max(1 - skew * moved, 1e-6))
-        ends.append(float(np.quantile(drawn, at)))
+        shifted = bias + NORMAL.inv_cdf(tail)
+        quantile = NORMAL.cdf(bias + shifted / max(1 - skew * shifted, 1e-6))
+        ends.append(float(np.quantile(drawn, quantile)))
     return min(ends), max(ends)
 
 
-def _ratio(above: Floats, below: Floats) -> Floats:
-    """Division that gives NaN, without a warning, where there is nothing to divide by."""
-    return np.divide(above, below, out=np.full_like(above, np.nan), where=below > 0)
+def _ratio(numerator: Floats, denominator: Floats) -> Floats:
+    """Divide, giving NaN without a warning where the denominator is 0."""
+    return np.divide(numerator, denominator, out=np.full_like(numerator, np.nan), where=denominator > 0)

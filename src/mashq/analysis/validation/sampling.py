@@ -1,4 +1,5 @@
-"""Which answers people should rate: spread over players and over the score range, so that low scores occur."""
+"""Selects the answers that people should rate: spread over players and over the score range, so that low scores
+occur."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -11,7 +12,7 @@ LEVELS = 5
 
 @dataclass(frozen=True, slots=True)
 class Picked:
-    """A row of the sample: its position, and how many rows of its kind (player and score level) it stands for."""
+    """A row of the sample: its position, and how many rows of its cell (player and score level) it represents."""
 
     at: int
     weight: float
@@ -20,9 +21,10 @@ class Picked:
 def spread(
     players: Sequence[str], items: Sequence[str], scores: Sequence[float], number: int, random: np.random.Generator
 ) -> list[Picked]:
-    """Up to `number` rows in random order, evenly from score levels, then from players, then from items.
+    """Up to `number` rows in random order, taken evenly from score levels, then from players, then from items.
 
-    Levels cut the range from the lowest to the highest score into equal parts; where one runs out, the others give.
+    Levels divide the range from the lowest to the highest score into equal parts; if one runs out, the others fill
+    in.
     """
     low, high = min(scores, default=0.0), max(scores, default=0.0)
     width = (high - low) / LEVELS
@@ -31,15 +33,15 @@ def spread(
     shuffled: list[int] = random.permutation(len(scores)).tolist()
     for at in shuffled:
         cells.setdefault((level[at], players[at]), []).append(at)
-    whole = {cell: len(rows) for cell, rows in cells.items()}
+    sizes = {cell: len(rows) for cell, rows in cells.items()}
     by_level, by_player, by_item = Counter[int](), Counter[str](), Counter[str]()
     taken: dict[tuple[int, str], list[int]] = {}
 
-    def need(cell: tuple[int, str]) -> tuple[int, int, int]:
+    def priority(cell: tuple[int, str]) -> tuple[int, int, int]:
         return by_level[cell[0]], len(taken.get(cell, ())), by_player[cell[1]]
 
     for _ in range(min(number, len(scores))):
-        cell = min(cells, key=need)
+        cell = min(cells, key=priority)
         rows = cells[cell]
         at = min(rows, key=lambda row: by_item[items[row]])
         rows.remove(at)
@@ -49,5 +51,5 @@ def spread(
         by_level[cell[0]] += 1
         by_player[cell[1]] += 1
         by_item[items[at]] += 1
-    picked = [Picked(at, whole[cell] / len(rows)) for cell, rows in taken.items() for at in rows]
+    picked = [Picked(at, sizes[cell] / len(rows)) for cell, rows in taken.items() for at in rows]
     return [picked[at] for at in random.permutation(len(picked)).tolist()]

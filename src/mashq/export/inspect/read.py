@@ -1,8 +1,8 @@
 """Reads Inspect's logs, `.eval` and `.json`, without Inspect.
 
-An `.eval` log is a zip of JSON; its summaries hold all that a result needs. Newer ones are packed with Zstandard,
-which Python reads from 3.14 on and the packages zstandard or pyarrow before that. A log is someone else's file: what
-is not as it should be is one sentence, and no more is unpacked than the log says there is.
+An `.eval` log is a zip of JSON; its summaries hold all that a result needs. Newer logs are compressed with Zstandard,
+which Python reads from 3.14 on and the packages zstandard or pyarrow before that. A log is untrusted input: anything
+invalid is reported in one sentence, and no more is unpacked than the log declares.
 """
 
 import importlib
@@ -21,7 +21,7 @@ from mashq.bounds import DATA, DIRECTORY, SPLIT, Room, TooMuch, size
 from mashq.errors import ConfigError, DataError
 
 ZSTANDARD = 93
-TAIL = 66_000  # bytes at the end of a zip in which it says where its table of contents is
+TAIL = 66_000  # bytes at the end of a zip that hold the location of its directory
 Document = dict[str, Any]
 READERS: dict[str, Callable[[Any, IO[bytes]], Any]] = {
     "compression.zstd": lambda zstd, file: zstd.ZstdFile(file),
@@ -32,7 +32,7 @@ READERS: dict[str, Callable[[Any, IO[bytes]], Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class Log:
-    """A log: its header, and its samples in brief."""
+    """A log: its header, and summaries of its samples."""
 
     path: Path
     header: Document
@@ -45,12 +45,12 @@ class Log:
 
 
 def is_log(path: Path) -> bool:
-    """Whether a file's name is that of an Inspect log."""
+    """Whether a file name is that of an Inspect log."""
     return path.suffix.lower() in (".eval", ".json")
 
 
 def read(path: Path) -> Log:
-    """The log in a file."""
+    """Read a log from a file; raises DataError if it is not valid."""
     try:
         log = _packed(path) if path.suffix.lower() == ".eval" else _plain(path)
     except FileNotFoundError:
@@ -67,56 +67,56 @@ def read(path: Path) -> Log:
 
 
 def _plain(path: Path) -> Log:
-    found = _object(path, bounds.read_json(path, DATA))
-    samples = _objects(path, found.pop("samples", None) or [])
+    document = _object(path, bounds.read_json(path, DATA))
+    samples = _objects(path, document.pop("samples", None) or [])
     for sample in samples:
-        if "score" in sample and "scores" not in sample:  # logs of early versions
+        if "score" in sample and "scores" not in sample:  # logs of early Inspect versions
             sample["scores"] = {"score": sample.pop("score")}
-    return Log(path, found, samples)
+    return Log(path, document, samples)
 
 
 def _packed(path: Path) -> Log:
     _check_directory(path)
     with zipfile.ZipFile(path) as archive:
-        packed, names = _Members(path, archive), set(archive.namelist())
+        members, names = _Members(path, archive), set(archive.namelist())
         header = next((name for name in ("header.json", "_journal/start.json") if name in names), None)
         if header is None:
             raise DataError(f"{path} is not an Inspect log: it has no header")
         samples = {
-            (str(sample.get("id")), sample.get("epoch")): sample for sample in _summaries(path, packed, names)
-        }  # one that was run again stands later, and counts
+            (str(sample.get("id")), sample.get("epoch")): sample for sample in _summaries(path, members, names)
+        }  # a sample that was run again comes later and replaces the earlier one
         for key, sample in samples.items():
-            whole = f"samples/{key[0]}_epoch_{key[1]}.json"
-            if "model_usage" not in sample and whole in names:  # early versions left it out of the summaries
-                samples[key] = _object(path, packed.read(whole))
-        return Log(path, _object(path, packed.read(header)), list(samples.values()))
+            member = f"samples/{key[0]}_epoch_{key[1]}.json"
+            if "model_usage" not in sample and member in names:  # early versions left it out of the summaries
+                samples[key] = _object(path, members.read(member))
+        return Log(path, _object(path, members.read(header)), list(samples.values()))
 
 
-def _summaries(path: Path, packed: "_Members", names: Iterable[str]) -> Iterator[Document]:
-    """The summaries, together or as they were written down one after the other; else the samples themselves."""
+def _summaries(path: Path, members: "_Members", names: Iterable[str]) -> Iterator[Document]:
+    """The summaries, from one file or from the journal; else the samples themselves."""
     if "summaries.json" in names:
-        yield from _objects(path, packed.read("summaries.json"))
+        yield from _objects(path, members.read("summaries.json"))
         return
     numbered = {int(m[1]): m[0] for name in names if (m := re.fullmatch(r"_journal/summaries/(\d+)\.json", name))}
     for _, name in sorted(numbered.items()):
-        yield from _objects(path, packed.read(name))
+        yield from _objects(path, members.read(name))
     if not numbered:
         for name in sorted(name for name in names if re.fullmatch(r"samples/.*_epoch_\d+\.json", name)):
-            yield _object(path, packed.read(name))
+            yield _object(path, members.read(name))
 
 
 class _Members:
-    """What a log is made of, unpacked within one limit for all of it."""
+    """The members of a log, with one size limit for all of them."""
 
     def __init__(self, path: Path, archive: zipfile.ZipFile) -> None:
         self._path, self._archive = path, archive
-        self._left, self._room = DATA, Room()
+        self._remaining, self._room = DATA, Room()
 
     def read(self, name: str) -> object:
-        """The JSON of a member."""
+        """Parse the JSON of a member."""
         path, info = self._path, self._archive.getinfo(name)
-        self._left -= info.file_size
-        if self._left < 0:
+        self._remaining -= info.file_size
+        if self._remaining < 0:
             raise TooMuch(f"{path}: what {name} and those before it unpack to is larger than {size(DATA)}: {SPLIT}")
         if info.compress_type != ZSTANDARD:
             try:
@@ -134,21 +134,21 @@ class _Members:
 
 
 def _check_directory(path: Path) -> None:
-    """See that a zip's table of contents, which is read whole before anything else, is of a size that can be."""
+    """Check the size of a zip's directory, which is read completely before anything else."""
     with bounds.file_at(path) as file:
         end = file.seek(0, io.SEEK_END)
         file.seek(max(0, end - TAIL))
         tail = file.read()
-    at, newer = tail.rfind(b"PK\5\6"), tail.rfind(b"PK\6\6")
-    length = int.from_bytes(tail[at + 12 : at + 16], "little") if at >= 0 else 0
-    if length == 2**32 - 1 and newer >= 0:
-        length = int.from_bytes(tail[newer + 40 : newer + 48], "little")
+    record, record64 = tail.rfind(b"PK\5\6"), tail.rfind(b"PK\6\6")
+    length = int.from_bytes(tail[record + 12 : record + 16], "little") if record >= 0 else 0
+    if length == 2**32 - 1 and record64 >= 0:
+        length = int.from_bytes(tail[record64 + 40 : record64 + 48], "little")
     if length > DIRECTORY:
         raise TooMuch(f"{path} has a table of contents of more than {size(DIRECTORY)}: {SPLIT}")
 
 
 def _unpacked(path: Path, data: bytes, size: int) -> bytes:
-    """Zstandard, by whatever can read it here; never more than `size` bytes."""
+    """Decompress Zstandard with any available library; never more than `size` bytes."""
     for name, opened in READERS.items():
         try:
             module = importlib.import_module(name)
@@ -156,7 +156,7 @@ def _unpacked(path: Path, data: bytes, size: int) -> bytes:
             continue
         try:
             return opened(module, io.BytesIO(data)).read(size)
-        except Exception as error:  # noqa: BLE001 - each of them has errors of its own
+        except Exception as error:  # noqa: BLE001 - each library has its own errors
             raise DataError(f"{path} cannot be unpacked ({str(error)[:100]}): is it whole?") from None
     raise ConfigError(f"{path} is packed with Zstandard: pip install 'mashq[parquet]' or zstandard to read it")
 
@@ -170,4 +170,4 @@ def _object(path: Path, value: object) -> Document:
 def _objects(path: Path, value: object) -> list[Document]:
     if not isinstance(value, list):
         raise DataError(f"{path} is not an Inspect log: its samples should be a list")
-    return [_object(path, one) for one in cast(list[object], value)]
+    return [_object(path, element) for element in cast(list[object], value)]

@@ -1,7 +1,7 @@
 """One item of a player in one trial, as a sample of an Inspect log.
 
-An item that was refused, failed, cut off or not answered has no score, and says so; usage that is unknown is not
-there, not 0.
+An item that was refused, failed, cut off or not answered has no score and a matching status; unknown usage is left
+out, not 0.
 """
 
 import hashlib
@@ -29,19 +29,19 @@ def usage_of(
     reasoning: int | None,
     dollars: float | None,
 ) -> Document | None:
-    """Usage as Inspect has it: input tokens without those from a cache. None when it is not known."""
+    """Usage in Inspect's format: input tokens without cached ones. None if unknown."""
     if tokens_in is None or tokens_out is None:
         return None
-    read = min(cached or 0, tokens_in)
-    found: Document = {
-        "input_tokens": tokens_in - read,
+    cache_read = min(cached or 0, tokens_in)
+    usage: Document = {
+        "input_tokens": tokens_in - cache_read,
         "output_tokens": tokens_out,
         "total_tokens": tokens_in + tokens_out,
-        "input_tokens_cache_read": None if cached is None else read,
+        "input_tokens_cache_read": None if cached is None else cache_read,
         "reasoning_tokens": reasoning,
         "total_cost": dollars,
     }
-    return {key: value for key, value in found.items() if value is not None}
+    return {key: value for key, value in usage.items() if value is not None}
 
 
 def sample_of(
@@ -54,20 +54,23 @@ def sample_of(
     usage: Usage,
     times: list[float],
 ) -> Document:
-    """One item in one trial of the log with the id `log`."""
+    """One item in one trial, for the log with the id `log`."""
     status = row["status"]
-    said: list[Document] = []
+    choices: list[Document] = []
     if status in STOPS:
         message = {"role": "assistant", "content": answer, "source": "generate", "model": model}
-        said = [{"message": message, "stop_reason": STOPS[status]}]
+        choices = [{"message": message, "stop_reason": STOPS[status]}]
     seconds, waited = row["seconds"], row["waited"]
     sample: Document = {
         "id": item.id,
         "epoch": epoch,
         "input": item.shown,
         "target": item.reference or "",
-        "messages": [{"role": "user", "content": item.shown, "source": "input"}, *(c["message"] for c in said)],
-        "output": {"model": model, "choices": said, "completion": answer if said else ""},
+        "messages": [
+            {"role": "user", "content": item.shown, "source": "input"},
+            *(choice["message"] for choice in choices),
+        ],
+        "output": {"model": model, "choices": choices, "completion": answer if choices else ""},
         "scores": {SCORER: {"value": row["h"], "answer": answer}} if row["h"] is not None else {},
         "metadata": {"mashq": {name: row[name] for name in (*KEPT, *BESIDE)}, **_documents(item)},
         "store": {},
@@ -80,32 +83,32 @@ def sample_of(
     if isinstance(seconds, int | float) and isinstance(waited, int | float):
         sample |= {"total_time": seconds + waited, "working_time": seconds}
     if times:
-        sample |= {"started_at": _when(min(times)), "completed_at": _when(max(times))}
+        sample |= {"started_at": _timestamp(min(times)), "completed_at": _timestamp(max(times))}
     if status == "failed":
         sample["error"] = {"message": "no usable answer", "traceback": "", "traceback_ansi": ""}
     return sample
 
 
 def _documents(item: Item) -> Document:
-    """What is known of a question with passages."""
+    """Metadata of a question with passages."""
     return {"answerable": item.answerable, "evidence": list(item.evidence)} if item.passages else {}
 
 
 def summary_of(sample: Document) -> Document:
-    """What Inspect lists of a sample without opening it; long texts are cut, as it does itself."""
-    kept = ("id", "epoch", "metadata", "model_usage", "role_usage", "uuid")
+    """The summary that Inspect lists for a sample; long texts are cut, as Inspect does."""
+    fields = ("id", "epoch", "metadata", "model_usage", "role_usage", "uuid")
     times = ("started_at", "completed_at", "total_time", "working_time")
-    found = {name: sample[name] for name in (*kept, *times) if name in sample}
-    scores = {name: {**score, "answer": _thin(score["answer"])} for name, score in sample["scores"].items()}
-    found |= {"input": _thin(sample["input"]), "target": _thin(sample["target"]), "scores": scores}
+    summary = {name: sample[name] for name in (*fields, *times) if name in sample}
+    scores = {name: {**score, "answer": _shortened(score["answer"])} for name, score in sample["scores"].items()}
+    summary |= {"input": _shortened(sample["input"]), "target": _shortened(sample["target"]), "scores": scores}
     if "error" in sample:
-        found["error"] = sample["error"]["message"]
-    return found | {"completed": True, "message_count": len(sample["messages"])}
+        summary["error"] = sample["error"]["message"]
+    return summary | {"completed": True, "message_count": len(sample["messages"])}
 
 
-def _thin(text: str) -> str:
+def _shortened(text: str) -> str:
     return text if len(text) <= THIN else text[:THIN] + "..."
 
 
-def _when(time: float) -> str:
+def _timestamp(time: float) -> str:
     return datetime.fromtimestamp(time, UTC).isoformat(timespec="milliseconds")

@@ -1,7 +1,7 @@
-"""A run as logs of Inspect: one for each player, because an Inspect evaluation is one model on one task.
+"""Writes a run as Inspect logs: one per player, because an Inspect evaluation is one model on one task.
 
-Samples are the items, epochs the trials. The score is H; the costs, the versions and Q stand in the metadata under
-`mashq`. A log is an `.eval` file: a zip of JSON, one member a sample, so that nothing has to be held in memory.
+Samples are the items, epochs the trials. The score is H; the costs, the versions and Q are in the metadata under
+`mashq`. A log is an `.eval` file: a zip of JSON with one member per sample, so that nothing has to be held in memory.
 """
 
 import hashlib
@@ -37,20 +37,20 @@ USAGE = """SELECT player, item, model, sum(tokens_in) AS tokens_in, sum(tokens_o
 
 
 class Inspect:
-    """A folder with a log for each player."""
+    """A folder with one log per player."""
 
     suffixes: tuple[str, ...] = ()
     holds: tuple[What, ...] = ("results",)
 
     def write(self, run: Path, out: Path | None, options: Options) -> list[str]:
-        """Write the logs, and say where."""
+        """Write the logs; returns their paths."""
         if out is None:
             raise ConfigError("inspect writes a log for each player: name a folder with -o")
         return [str(path) for path in write(load_season(run), out, options.matches)]
 
 
 def write(season: Season, folder: Path, matches: Collection[str] = ()) -> list[Path]:
-    """Write the logs into a folder; says which."""
+    """Write the logs into a folder; returns their paths."""
     if os.path.exists(folder) and not os.path.isdir(folder):
         raise ConfigError(f"{folder} is a file: give a folder for the logs with -o")
     try:
@@ -61,35 +61,35 @@ def write(season: Season, folder: Path, matches: Collection[str] = ()) -> list[P
     for fixture in chosen(season, matches):
         cells[fixture.number].append(fixture)
     items = read_items(season.path)
-    return [path for fixtures in cells.values() for path in _cell(season, fixtures, items, folder)]
+    return [path for fixtures in cells.values() for path in _write_cell(season, fixtures, items, folder)]
 
 
-def _cell(season: Season, fixtures: Sequence[Fixture], items: Sequence[Item], folder: Path) -> list[Path]:
-    """The logs of the matches that differ in nothing but the trial."""
+def _write_cell(season: Season, fixtures: Sequence[Fixture], items: Sequence[Item], folder: Path) -> list[Path]:
+    """Write the logs of the matches that differ only in the trial."""
     names = dict.fromkeys(player.name for fixture in fixtures for player in fixture.config.players)
     scored = _scored(season, fixtures)
     with ExitStack() as stack:
         logs = {name: _Log(stack, folder, _Eval(season, fixtures, name, items)) for name in names}
         for fixture in fixtures:
-            _match(season, fixture, items, logs)
+            _write_match(season, fixture, items, logs)
         for name, log in logs.items():
             log.close(scored.get(name))
     return [log.path for log in logs.values()]
 
 
-def _match(season: Season, fixture: Fixture, items: Sequence[Item], logs: Mapping[str, "_Log"]) -> None:
+def _write_match(season: Season, fixture: Fixture, items: Sequence[Item], logs: Mapping[str, "_Log"]) -> None:
     """Add the samples of one match to its players' logs."""
     played = season.played(fixture)
     usage: dict[tuple[str, str | None], Usage] = defaultdict(dict)
     times: dict[tuple[str, str | None], list[float]] = defaultdict(list)
     with reading(season.path) as connection:
-        for player, item, model, *rest in connection.execute(USAGE, (fixture.id,)):
-            times[player, item] += [time for time in rest[-2:] if time is not None]
-            found = usage_of(*rest[:-2])
-            if found is not None:
-                usage[player, item][model] = found
+        for player, item, model, *sums in connection.execute(USAGE, (fixture.id,)):
+            times[player, item] += [time for time in sums[-2:] if time is not None]
+            model_usage = usage_of(*sums[:-2])
+            if model_usage is not None:
+                usage[player, item][model] = model_usage
     for result, state in zip(played.results, played.state.players, strict=True):
-        texts = {items[at].id: work.text for at, work in zip(state.order, state.items, strict=True)}
+        texts = {items[index].id: work.text for index, work in zip(state.order, state.items, strict=True)}
         log = logs[result.name]
         log.spend(usage.get((result.name, None), {}))
         epoch = log.epoch(fixture.trial + 1)
@@ -99,38 +99,38 @@ def _match(season: Season, fixture: Fixture, items: Sequence[Item], logs: Mappin
 
 
 def _scored(season: Season, fixtures: Sequence[Fixture]) -> dict[str, Document]:
-    """H, P and Q of each player, as `mashq score` has them; nothing where players or items are not the same."""
+    """H, P and Q of each player, as in `mashq score`; empty if players or items are not the same."""
     if len({tuple(player.name for player in fixture.config.players) for fixture in fixtures}) > 1:
         return {}
     rules = score_rules_of(fixtures[0].config)
-    found = score(season_results([season.played(fixture) for fixture in fixtures]), rules)
+    scores = score(season_results([season.played(fixture) for fixture in fixtures]), rules)
     names = ("h", "penalty", "q", "words", "coverage", "copied")
-    return {row.name: {name: getattr(row, name) for name in names} for row in found.players if row.q is not None}
+    return {row.name: {name: getattr(row, name) for name in names} for row in scores.players if row.q is not None}
 
 
 class _Eval:
-    """What a log says of its evaluation as a whole."""
+    """The description of a log's evaluation as a whole."""
 
     def __init__(self, season: Season, fixtures: Sequence[Fixture], name: str, items: Sequence[Item]) -> None:
         self.season, self.name, self.items = season, name, items
-        own = next(fixture for fixture in fixtures if any(p.name == name for p in fixture.config.players))
-        self.config: Config = own.config
+        matching = next(fixture for fixture in fixtures if any(p.name == name for p in fixture.config.players))
+        self.config: Config = matching.config
         self.player = next(player for player in self.config.players if player.name == name)
-        self.cell, self.trials = own.cell, len(fixtures)
+        self.cell, self.trials = matching.cell, len(fixtures)
         manifest = season.manifest
-        said = [
+        identity = [
             manifest["started"],
             manifest.get("digests"),
             manifest["seed"],
             name,
-            [list(pair) for pair in own.cell],
-            *([own.number] if own.number else []),  # the same settings can stand twice in a sweep
+            [list(pair) for pair in matching.cell],
+            *([matching.number] if matching.number else []),  # a sweep can contain the same settings twice
         ]
-        self.id = hashlib.blake2b(json.dumps(said, default=str).encode(), digest_size=11).hexdigest()
+        self.id = hashlib.blake2b(json.dumps(identity, default=str).encode(), digest_size=11).hexdigest()
 
     @property
     def file(self) -> str:
-        """The log's name, made as Inspect makes it: when, what, which."""
+        """The log's file name in Inspect's style: time, player, id."""
         when = re.sub(r"[^0-9T]", "-", self.season.manifest["started"])
         return f"{when}_{re.sub(r'[^A-Za-z0-9.-]+', '-', self.name)[:40]}_{self.id}.eval"
 
@@ -182,13 +182,13 @@ class _Eval:
 
 
 class _Log:
-    """One log being written: samples as they come, then the summaries and the header."""
+    """A log being written: samples as they come, then the summaries and the header."""
 
     def __init__(self, stack: ExitStack, folder: Path, evaluation: _Eval) -> None:
         self._eval = evaluation
         self.path = folder / evaluation.file
-        fresh = stack.enter_context(place(self.path))
-        self._zip = stack.enter_context(zipfile.ZipFile(fresh, "w", zipfile.ZIP_DEFLATED))
+        temporary = stack.enter_context(place(self.path))
+        self._zip = stack.enter_context(zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED))
         self._summaries: IO[bytes] = stack.enter_context(tempfile.TemporaryFile())  # noqa: SIM115
         self._usage: Usage = {}
         self._epochs: set[int] = set()
@@ -196,23 +196,23 @@ class _Log:
         self._put("_journal/start.json", {"version": 2, "eval": evaluation.spec(), "plan": self._plan()})
 
     def epoch(self, wanted: int) -> int:
-        """The number of the next epoch: the trial's, or the first one free."""
+        """The number of the next epoch: the trial's, or the first free one."""
         while wanted in self._epochs:
             wanted += 1
         self._epochs.add(wanted)
         return wanted
 
     def spend(self, usage: Usage) -> None:
-        """Add to the log's own usage."""
-        for model, own in usage.items():
+        """Add to the log's total usage."""
+        for model, model_usage in usage.items():
             total = self._usage.setdefault(model, {})
-            for key, value in own.items():
+            for key, value in model_usage.items():
                 total[key] = total.get(key, 0) + value
 
     def add(
         self, item: Item, epoch: int, row: Mapping[str, Cell], answer: str, usage: Usage, times: list[float]
     ) -> None:
-        """Write one sample and remember its summary."""
+        """Write one sample and store its summary."""
         self.spend(usage)
         self._samples += 1
         self._scored += row["h"] is not None
@@ -221,7 +221,7 @@ class _Log:
         self._summaries.write((b"[" if self._samples == 1 else b",") + _encoded(summary_of(sample)))
 
     def close(self, scored: Document | None) -> None:
-        """Write what stands at the end of a log."""
+        """Write the summaries and the header."""
         self._summaries.write(b"]" if self._samples else b"[]")
         self._summaries.seek(0)
         with self._zip.open(_member("summaries.json"), "w") as file:
@@ -251,7 +251,7 @@ class _Log:
         }
 
     def _scores(self, scored: Document | None) -> Iterator[Document]:
-        """H first, as the headline; Q and P beside it."""
+        """H first, as the headline; Q and P after it."""
         if scored is not None:
             missing = self._samples - self._scored
             counts: Document = {"scored_samples": self._scored, "unscored_samples": missing, "params": {}}
@@ -270,7 +270,7 @@ class _Log:
 
 
 def _normalise(rules: ScoreRules) -> Document | str:
-    """What costs are relative to, as a configuration says it."""
+    """What costs are relative to, in the form of a configuration."""
     if rules.reference is None:
         return "match"
     return {"per_item": dict(rules.reference)} if rules.per_item else dict(rules.reference)
@@ -281,7 +281,7 @@ def _metrics(values: Mapping[str, float]) -> Document:
 
 
 def _member(name: str) -> zipfile.ZipInfo:
-    """A member that says nothing of when it was written, so that exporting twice gives the same bytes."""
+    """A zip member without a timestamp, so that exporting twice gives the same bytes."""
     info = zipfile.ZipInfo(name)
     info.compress_type = zipfile.ZIP_DEFLATED
     return info
