@@ -1,1 +1,1 @@
-"""What people see: tables and documents made from a played match."""
+"""What users see: documents, tables and pages made from recorded runs."""

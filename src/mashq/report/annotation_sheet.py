@@ -1,11 +1,11 @@
-"""The blind sheet: what a person rates, without the player and without the score.
+"""The blind rating sheet: answers for people to rate, without the player and without the score.
 
     sheet.csv     id, source, (reference,) answer and an empty rating, for a spreadsheet
     sheet.html    the same as a form in one file that needs no network and saves as it goes
-    key.json      which id is which player's answer, and its score: not for the annotators
+    key.json      which player's answer each id is, and its score: not for the annotators
 
-Sources and answers are other people's text. In the form they are escaped and the page may run its own script only; in
-the CSV a cell that a spreadsheet would take for a formula gets an apostrophe in front.
+Sources and answers are untrusted text. In the form they are escaped, and the page may run only its own script; in the
+CSV a cell that a spreadsheet would interpret as a formula gets a leading apostrophe.
 """
 
 import base64
@@ -58,12 +58,12 @@ class SheetRow:
 
 
 def opaque(seed: int, run: str, item: str, player: str) -> str:
-    """The id of a row: the same every time, and telling nothing."""
+    """Return the id of a row: reproducible, and revealing nothing about the player or the item."""
     return hashlib.sha256("\x1f".join((str(seed), run, item, player)).encode("utf-8", "replace")).hexdigest()[:12]
 
 
 def sheet_csv(rows: Sequence[SheetRow]) -> str:
-    """The sheet for a spreadsheet."""
+    """Return the sheet as CSV for a spreadsheet."""
     referenced = any(row.reference is not None for row in rows)
     out = io.StringIO()
     writer = csv.writer(out)
@@ -75,7 +75,7 @@ def sheet_csv(rows: Sequence[SheetRow]) -> str:
 
 
 def sheet_html(rows: Sequence[SheetRow], kind: str = "summarise") -> str:
-    """The sheet as a form; `kind` is the kind of task."""
+    """Return the sheet as an HTML form; `kind` is the kind of task."""
     question, advice, (yes, partly, no) = WORDS[kind]
     page = files("mashq.report").joinpath("annotation_sheet.html").read_text("utf-8")
     values = {
@@ -88,11 +88,11 @@ def sheet_html(rows: Sequence[SheetRow], kind: str = "summarise") -> str:
         "no": no,
         "rows": "\n".join(_article(number, row, kind) for number, row in enumerate(rows)),
     }
-    return re.sub(r"@@([a-z]+)@@", lambda found: values[found[1]], page)
+    return re.sub(r"@@([a-z]+)@@", lambda match: values[match[1]], page)
 
 
 def policy(page: str) -> str:
-    """A content security policy that allows the page's own inline style and script, by their digests, and no more."""
+    """Return a content security policy that allows only the page's own inline style and script, by their digests."""
     parts = ["default-src 'none'", "base-uri 'none'", "form-action 'none'"]
     for tag in ("style", "script"):
         inline = re.findall(rf"<{tag}>(.*?)</{tag}>", page, re.DOTALL)
@@ -102,7 +102,7 @@ def policy(page: str) -> str:
 
 
 def shown(text: str) -> str:
-    """Text as HTML that shows it as it is, without characters that hide or turn round what follows."""
+    """Escape text for HTML, and replace characters that hide or reverse the text that follows."""
     return html.escape(text.replace("\r\n", "\n").replace("\r", "\n").translate(CONTROLS).translate(DIRECTIONS))
 
 

@@ -1,11 +1,11 @@
-"""A static leaderboard of finished runs: an index that ranks anew in the page, and each run's report behind a link.
+"""A static leaderboard of finished runs: an index that re-ranks in the browser, and a linked report per run.
 
     index.html          matches in one sortable table with a slider over beta; tournaments; other runs
     reports/NAME.html   the reports
-    site.json           which files are the site's own, so that it can be made again in its place
+    site.json           which files belong to the site, so that it can be rebuilt in place
 
-Contract: Q in the page is the Q of `mashq score RUN --beta B --resources …`, to the last bit: H and the cost shares
-are stored as they are, and added up in the same order. The same runs give the same bytes. A directory that is not a
+Contract: Q in the page equals the Q of `mashq score RUN --beta B --resources …` to the last bit: H and the cost
+shares are stored unrounded and summed in the same order. The same runs give the same bytes. A directory that is not a
 site is never written into.
 """
 
@@ -45,7 +45,7 @@ INDEX = "index.html"
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A player of a match: its H, and each resource's share of P before its weight."""
+    """A player of a match: its H, and the unweighted contribution of each resource to P."""
 
     player: str
     agent: str
@@ -59,7 +59,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    """A match as the index ranks it; `weights` in the order in which they are added up."""
+    """A match as the index ranks it; `weights` are in the order in which they are summed."""
 
     run: str
     link: str
@@ -75,8 +75,8 @@ class Board:
 
 
 def write_site(folder: Path, out: Path) -> tuple[int, list[str]]:
-    """Make the site of the finished runs under a folder; how many there are, and what was passed over and why."""
-    _check(out)
+    """Build the site of the finished runs under a folder; return their number, and what was skipped and why."""
+    _check_output_folder(out)
     skipped: list[str] = []
     boards: list[Board] = []
     leagues: list[dict[str, Any]] = []
@@ -85,19 +85,19 @@ def write_site(folder: Path, out: Path) -> tuple[int, list[str]]:
     for name, season in _runs(folder, out, skipped):
         link = f"reports/{name}.html"
         try:
-            made = report([season.path])
+            run_report = report([season.path])
         except MashqError as error:
             skipped.append(f"{name}: {error}")
             continue
-        files[link] = made.html()
-        chapter = made.chapters[0]
-        about = {"run": title(season), "link": link, "kind": season.kind, "subtitle": chapter.subtitle}
-        about |= {"headline": chapter.verdict.headline, "banners": banners(season)}
-        if season.kind == "match" and made.matches[0].judged is not None:
-            boards.append(board(made.matches[0], link))
+        files[link] = run_report.html()
+        chapter = run_report.chapters[0]
+        summary = {"run": title(season), "link": link, "kind": season.kind, "subtitle": chapter.subtitle}
+        summary |= {"headline": chapter.verdict.headline, "banners": banners(season)}
+        if season.kind == "match" and run_report.matches[0].judged is not None:
+            boards.append(board(run_report.matches[0], link))
         elif season.kind == "tournament":
-            leagues.append(about | {"tables": _tables(chapter)})
-        others.append(about)
+            leagues.append(summary | {"tables": _tables(chapter)})
+        others.append(summary)
     if not files:
         raise ConfigError(f"{folder} holds no finished run of mashq: play one with 'mashq run'")
     files[INDEX] = _index(boards, leagues, others)
@@ -106,48 +106,48 @@ def write_site(folder: Path, out: Path) -> tuple[int, list[str]]:
 
 
 def _tables(chapter: Chapter) -> list[Table]:
-    """The ratings of a tournament."""
+    """Return the rating table of a tournament."""
     return [block for block in chapter.blocks() if isinstance(block, Table) and block.name == "ratings"]
 
 
 def board(facts: Facts, link: str) -> Board:
-    """A match with its cost shares: of every resource that all its players have, counted or not."""
-    judged = facts.report
-    known = labels(facts.names)
-    given = facts.rules
-    every = {**dict.fromkeys(RESOURCES, 1.0), **given.weights}
-    wide = with_known(facts.results, replace(given, weights=every), [])
+    """Return a match with the cost shares of every resource that is known for all its players, weighted or not."""
+    score_report = facts.report
+    label_of = labels(facts.names)
+    rules = facts.rules
+    all_weights = {**dict.fromkeys(RESOURCES, 1.0), **rules.weights}
+    all_rules = with_known(facts.results, replace(rules, weights=all_weights), [])
     shares = {
         name: figures(
-            view(facts.results, given.refusals, (name,)), replace(wide, weights={name: 1.0}, alpha=1.0, beta=1.0)
+            view(facts.results, rules.refusals, (name,)), replace(all_rules, weights={name: 1.0}, alpha=1.0, beta=1.0)
         ).penalty[0]
-        for name in wide.weights
+        for name in all_rules.weights
     }
     models = {player.name: str(without_folders(player.model)) for player in facts.season.config.players}
     agents = {player.name: str(without_folders(player.agent)) for player in facts.season.config.players}
-    by = {player.name: player for player in judged.players}
+    players = {player.name: player for player in score_report.players}
     detector = facts.season.manifest["detector"]
     return Board(
         title(facts.season),
         link,
         facts.season.config.task.kind,
-        judged.items or 0,
-        judged.trials,
-        judged.alpha,
-        judged.beta,
-        dict(given.weights),
+        score_report.items or 0,
+        score_report.trials,
+        score_report.alpha,
+        score_report.beta,
+        dict(rules.weights),
         f"{detector['name']} {detector['version']}",
         bool(facts.season.manifest["simulated"]),
         [
             Entry(
-                known[name],
+                label_of[name],
                 agents[name],
                 models[name],
-                by[name].h,
+                players[name].h,
                 {key: float(share[seat]) for key, share in shares.items()},
-                by[name].answer_rate,
-                by[name].q_low,
-                by[name].q_high,
+                players[name].answer_rate,
+                players[name].q_low,
+                players[name].q_high,
             )
             for seat, name in enumerate(facts.names)
         ],
@@ -155,7 +155,7 @@ def board(facts: Facts, link: str) -> Board:
 
 
 def _runs(folder: Path, out: Path, skipped: list[str]) -> Iterator[tuple[str, Season]]:
-    """The finished runs under a folder in the order of their paths, each with a name of its own."""
+    """Yield the finished runs under a folder in the order of their paths, each with a unique name."""
     if not os.path.isdir(folder):
         raise ConfigError(f"{folder} is not a directory: name the one that holds your runs")
     taken: set[str] = set()
@@ -178,13 +178,13 @@ def _runs(folder: Path, out: Path, skipped: list[str]) -> Iterator[tuple[str, Se
 
 
 def _slug(text: str, taken: set[str]) -> str:
-    """A file name that any server and any disk takes, not used before."""
+    """Return an unused file name that is valid on any server and file system."""
     plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode().lower()
-    first = name = re.sub(r"[^a-z0-9]+", "-", plain).strip("-")[:60] or "run"
+    base = name = re.sub(r"[^a-z0-9]+", "-", plain).strip("-")[:60] or "run"
     number = 1
     while name in taken:
         number += 1
-        name = f"{first}-{number}"
+        name = f"{base}-{number}"
     taken.add(name)
     return name
 
@@ -212,22 +212,24 @@ def _index(boards: Sequence[Board], leagues: Sequence[Any], others: Sequence[Any
 
 
 def ranking(board: Board) -> list[tuple[int, Entry, float, float | None]]:
-    """The players of a match, best first: place, entry, P and Q at the match's own beta."""
-    whole = dict.fromkeys(board.weights, 1.0)
-    rules = ScoreRules(alpha=board.alpha, beta=board.beta, weights=board.weights, reference=whole, per_item=True)
+    """Rank the players of a match, best first: place, entry, P and Q at the match's own beta."""
+    unit_reference = dict.fromkeys(board.weights, 1.0)
+    rules = ScoreRules(
+        alpha=board.alpha, beta=board.beta, weights=board.weights, reference=unit_reference, per_item=True
+    )
     h = np.array([np.nan if entry.h is None else entry.h for entry in board.entries])
     shares = {name: np.array([entry.shares[name] for entry in board.entries]) for name in board.weights}
     penalty, q = reduce(h, shares, rules)
-    found = [
-        (entry, float(penalty[at]), None if entry.h is None else float(q[at]))
-        for at, entry in enumerate(board.entries)
+    rows = [
+        (entry, float(penalty[index]), None if entry.h is None else float(q[index]))
+        for index, entry in enumerate(board.entries)
     ]
-    found.sort(key=lambda row: -9e9 if row[2] is None else row[2], reverse=True)
-    return [(place, *row) for place, row in enumerate(found, start=1)]
+    rows.sort(key=lambda row: -9e9 if row[2] is None else row[2], reverse=True)
+    return [(place, *row) for place, row in enumerate(rows, start=1)]
 
 
-def _check(out: Path) -> None:
-    """Refuse a directory that holds something else."""
+def _check_output_folder(out: Path) -> None:
+    """Raise StoreError if the output directory holds something else."""
     if not os.path.exists(out):
         return
     if not os.path.isdir(out):
@@ -236,8 +238,8 @@ def _check(out: Path) -> None:
         raise StoreError(f"{out} is not empty and no site of mashq: choose a new directory with -o")
 
 
-def _own(out: Path) -> list[str]:
-    """The files that an earlier site of ours wrote here; only names it could have written count."""
+def _earlier_files(out: Path) -> list[str]:
+    """List the files that an earlier build of the site wrote here; names it could not have written are ignored."""
     try:
         names: list[Any] = read_json(out / MARK)["files"]
     except (OSError, ValueError, KeyError, TypeError, TooMuch):
@@ -253,7 +255,7 @@ def _write(out: Path, files: dict[str, str]) -> None:
     try:
         if os.path.islink(out / "reports"):
             raise OSError(errno.ELOOP, "its folder reports is a link to another place")
-        for name in _own(out):
+        for name in _earlier_files(out):
             if name not in files:
                 (out / name).unlink(missing_ok=True)
         mark = json.dumps({"made by": "mashq site", "files": sorted(files)}, indent=2) + "\n"

@@ -1,1 +1,1 @@
-"""A read-only dashboard over run directories: the runs, a match live or replayed, an item, two runs compared."""
+"""A read-only dashboard for run directories: the list of runs, a match live or replayed, an item, a comparison."""

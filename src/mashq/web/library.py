@@ -1,8 +1,8 @@
-"""The runs under a directory, and the only way from a name in a request to a file.
+"""The runs under a directory, and the only mapping from a name in a request to a file.
 
-Contract: a run is found by looking it up in the list of those that were found by walking the directory; a name is
-never joined to a path. Links are not followed, neither to directories nor to files. A manifest is read again only
-when it changed.
+Contract: a name is looked up in the list of runs that were found by walking the directory; it is never joined to a
+path. Symbolic links are not followed, neither to directories nor to files. A manifest is read again only if it has
+changed.
 """
 
 import os
@@ -26,7 +26,7 @@ Stamp = tuple[int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """One run: its name in requests, where it is, its manifest, and the state of that file when it was read."""
+    """One run: its name in requests, its path, its manifest, and the state of the manifest file when it was read."""
 
     id: str
     path: Path
@@ -35,12 +35,12 @@ class Found:
 
     @property
     def finished(self) -> bool:
-        """Whether it was played to the end."""
+        """Whether the run was played to the end."""
         return self.manifest["ended"] is not None
 
     @property
     def kind(self) -> str:
-        """A match (with its trials), a sweep, a tournament, a game; or the ledger of a gateway."""
+        """What it is: a match (with its trials), a sweep, a tournament, a game …, or the ledger of a gateway."""
         return self.manifest.get("kind") or self.manifest.get("season", {}).get("kind", "match")
 
 
@@ -51,55 +51,55 @@ class Library:
 
     def __init__(self, root: Path) -> None:
         self.root = root.resolve()
-        self._found: dict[str, Found] = {}
+        self._runs: dict[str, Found] = {}
         self._looked = 0.0
         self._lock = Lock()
 
     def runs(self) -> list[Found]:
-        """All runs, newest first."""
+        """Return all runs, newest first."""
         with self._lock:
             if time.monotonic() - self._looked > FRESH:
-                self._found = {found.id: found for found in self._walk()}
+                self._runs = {entry.id: entry for entry in self._walk()}
                 self._looked = time.monotonic()
-            return sorted(self._found.values(), key=lambda found: (str(found.manifest["started"]), found.id))[::-1]
+            return sorted(self._runs.values(), key=lambda entry: (str(entry.manifest["started"]), entry.id))[::-1]
 
     def find(self, name: str) -> Found:
-        """The run with this name, its manifest as it is now."""
-        found = self._found.get(name)
-        if found is None:
-            found = next((one for one in self.runs() if one.id == name), None)
-        if found is None:
+        """Return the run with this name and its current manifest; raises LookupError if there is none."""
+        entry = self._runs.get(name)
+        if entry is None:
+            entry = next((run for run in self.runs() if run.id == name), None)
+        if entry is None:
             raise LookupError("there is no such run here")
-        fresh = self._read(found.path, found.id)
+        fresh = self._read(entry.path, entry.id)
         if fresh is None:
             raise LookupError("there is no such run here")
         with self._lock:
-            self._found[name] = fresh
+            self._runs[name] = fresh
         return fresh
 
     def _walk(self) -> Iterator[Found]:
-        alone = self._read(self.root, self.root.name or "run")
-        if alone is not None:
-            yield alone
+        root_run = self._read(self.root, self.root.name or "run")
+        if root_run is not None:
+            yield root_run
             return
-        todo, seen = [(self.root, 0)], 0
-        while todo:
-            folder, depth = todo.pop()
+        pending, visited = [(self.root, 0)], 0
+        while pending:
+            folder, depth = pending.pop()
             for entry in _folders(folder):
-                seen += 1
+                visited += 1
                 path = Path(entry.path)
-                found = self._read(path, path.relative_to(self.root).as_posix())
-                if found is not None:
-                    yield found
-                elif depth + 1 < DEEPEST and seen < MAX_COST:
-                    todo.append((path, depth + 1))
+                run = self._read(path, path.relative_to(self.root).as_posix())
+                if run is not None:
+                    yield run
+                elif depth + 1 < DEEPEST and visited < MAX_COST:
+                    pending.append((path, depth + 1))
 
     def _read(self, path: Path, name: str) -> Found | None:
-        """The run in a directory, if there is one; what cannot be read is none."""
+        """Return the run in a directory; None if there is none or it cannot be read."""
         stamp = plain_file(path / MANIFEST)
         if stamp is None or plain_file(path / DATABASE) is None:
             return None
-        known = self._found.get(name)
+        known = self._runs.get(name)
         if known is not None and known.stamp == stamp and known.path == path:
             return known
         try:
@@ -110,39 +110,39 @@ class Library:
         return Found(name, path, manifest, stamp)
 
 
-def playing(found: Found, held: frozenset[int] | None = None) -> bool:
-    """Whether a process is playing it: it holds the lock, or its log was written to within the last minute."""
-    if found.finished:
+def playing(entry: Found, locked: frozenset[int] | None = None) -> bool:
+    """Whether a process is playing a run: its lock is held, or its log was written within the last minute."""
+    if entry.finished:
         return False
     try:
-        if held is None:
-            held = locks()
-        if (found.path / LOCK).lstat().st_ino in held:
+        if locked is None:
+            locked = locks()
+        if (entry.path / LOCK).lstat().st_ino in locked:
             return True
-        log = found.path / (DATABASE + "-wal")
+        log = entry.path / (DATABASE + "-wal")
         return time.time() - log.lstat().st_mtime < 60
     except OSError:
         return False
 
 
 def locks() -> frozenset[int]:
-    """The inodes of the files that somebody on this machine holds locked, where the system tells."""
+    """Return the inodes of all locked files on this machine; empty if the system does not list them."""
     try:
         lines = Path("/proc/locks").read_text("ascii", "replace").splitlines()
     except OSError:
         return frozenset()
-    found: set[int] = set()
+    inodes: set[int] = set()
     for line in lines:
         parts = line.split()
         if "FLOCK" in parts and "->" not in parts:
             inode = next((part.rpartition(":")[2] for part in parts if part.count(":") == 2), "")
             if inode.isdigit():
-                found.add(int(inode))
-    return frozenset(found)
+                inodes.add(int(inode))
+    return frozenset(inodes)
 
 
 def checked(root: Path) -> Library:
-    """The library of a directory that must have runs, or a sentence that says what is wrong."""
+    """Return the library of a directory; raises StoreError if it has no runs."""
     if not os.path.exists(root):
         raise StoreError(f"{root} does not exist: play a match first ('mashq demo'), or name another directory")
     if not os.path.isdir(root):
@@ -154,12 +154,12 @@ def checked(root: Path) -> Library:
 
 
 def plain_file(path: Path) -> Stamp | None:
-    """What tells one state of a file from the next; None where there is no file, or a link to one."""
+    """Return a stamp that changes with the file; None if there is no file or it is a link."""
     try:
-        found = path.lstat()
+        status = path.lstat()
     except OSError:
         return None
-    return (found.st_mtime_ns, found.st_size, found.st_ino) if stat.S_ISREG(found.st_mode) else None
+    return (status.st_mtime_ns, status.st_size, status.st_ino) if stat.S_ISREG(status.st_mode) else None
 
 
 def _folders(folder: Path) -> list[os.DirEntry[str]]:

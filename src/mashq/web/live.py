@@ -1,9 +1,9 @@
-"""A match as it is played, to any number of viewers, at the price of one.
+"""A running match streamed to any number of viewers at the cost of one.
 
-Contract: while somebody watches a match, one task looks at its file a few times a second (less often the more there
-are; at the file's date first, which costs nothing when nothing was written), reads the new moves once and hands one
-small frame to everybody. A viewer that is slow misses frames, never holds up the others: a frame says all there is,
-so nothing is lost by it.
+Contract: while a match is watched, one task polls its file a few times a second (less often with many viewers; it
+checks the file's timestamp first, which is cheap if nothing was written), reads the new moves once and sends one
+small frame to all viewers. A slow viewer misses frames but never delays the others: each frame is complete, so
+nothing is lost.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ READ_FOR = 0.1
 
 
 class Channel:
-    """One match and those who watch it."""
+    """One match and its viewers."""
 
     def __init__(self, cache: ReplayCache, run: str, match: str) -> None:
         self._cache, self._run, self._match = cache, run, match
@@ -32,61 +32,61 @@ class Channel:
         self._seen: tuple[Any, ...] = ()
 
     def join(self) -> asyncio.Queue[bytes]:
-        """Watch: the queue gets the newest frame whenever there is one."""
+        """Add a viewer; its queue gets the newest frame whenever there is one."""
         queue: asyncio.Queue[bytes] = asyncio.Queue(1)
         if self._last is not None:
             queue.put_nowait(self._last)
         self.viewers.add(queue)
         if self._task is None or self._task.done():
-            self._task = asyncio.create_task(self._look())
+            self._task = asyncio.create_task(self._poll())
         return queue
 
     def leave(self, queue: asyncio.Queue[bytes]) -> None:
-        """Watch no longer."""
+        """Remove a viewer."""
         self.viewers.discard(queue)
 
-    async def _look(self) -> None:
-        idle, log = 0.0, ()
+    async def _poll(self) -> None:
+        idle, stamps = 0.0, ()
         while self.viewers:
             try:
                 path = self._cache.library.find(self._run).path
-            except LookupError as gone:
-                self._tell(message("trouble", {"error": str(gone)}))
+            except LookupError as error:
+                self._broadcast(message("trouble", {"error": str(error)}))
                 return
-            now = tuple(plain_file(path / (DATABASE + end)) for end in ("", "-wal"))
-            if now != log or idle >= ANYWAY or self._last is None:
-                log, idle = now, 0.0
-                told = await asyncio.to_thread(self._frame)
-                if told is not None:
-                    self._tell(told)
+            current_stamps = tuple(plain_file(path / (DATABASE + suffix)) for suffix in ("", "-wal"))
+            if current_stamps != stamps or idle >= ANYWAY or self._last is None:
+                stamps, idle = current_stamps, 0.0
+                event = await asyncio.to_thread(self._frame)
+                if event is not None:
+                    self._broadcast(event)
             pause = EVERY * max(1.0, len(self.viewers) / MANY)
             idle += pause
             await asyncio.sleep(pause)
 
     def _frame(self) -> bytes | None:
-        """The newest frame, or None when nothing changed."""
+        """Return the newest frame, or None if nothing changed."""
         try:
             live = self._cache.match(self._run, self._match)
             live.advance(READ_FOR)
-            now = playing(live.view.found)
-            seen = (len(live.replay), live.total, live.ended, now)
-            if seen == self._seen:
+            is_playing = playing(live.view.found)
+            progress = (len(live.replay), live.total, live.ended, is_playing)
+            if progress == self._seen:
                 return None
-            self._seen = seen
-            return message("frame", frame(live) | {"playing": now})
+            self._seen = progress
+            return message("frame", frame(live) | {"playing": is_playing})
         except (MashqError, LookupError) as error:
             return message("trouble", {"error": str(error)})
 
-    def _tell(self, told: bytes) -> None:
-        self._last = told
+    def _broadcast(self, event: bytes) -> None:
+        self._last = event
         for queue in self.viewers:
             if queue.full():
                 queue.get_nowait()
-            queue.put_nowait(told)
+            queue.put_nowait(event)
 
 
 class Channels:
-    """The matches that are watched."""
+    """All watched matches."""
 
     def __init__(self, cache: ReplayCache) -> None:
         self._cache = cache
@@ -94,11 +94,11 @@ class Channels:
 
     @property
     def full(self) -> bool:
-        """Whether there are as many viewers as there may be."""
+        """Whether the maximum number of viewers is reached."""
         return sum(len(channel.viewers) for channel in self._open.values()) >= MAX_VIEWERS
 
     async def watch(self, run: str, match: str) -> AsyncIterator[bytes]:
-        """Server-sent events: frames as they come, and a comment now and then to keep the line open."""
+        """Yield server-sent events: new frames, and a regular comment to keep the connection open."""
         channel = self._open.setdefault((run, match), Channel(self._cache, run, match))
         queue = channel.join()
         try:
@@ -115,10 +115,10 @@ class Channels:
 
 
 def message(kind: str, document: dict[str, Any]) -> bytes:
-    """One server-sent event."""
+    """Encode one server-sent event."""
     return f"event: {kind}\ndata: {dumped(document)}\n\n".encode("ascii")
 
 
 def dumped(document: Any) -> str:
-    """JSON in ASCII, whatever the texts hold."""
+    """Encode a document as ASCII JSON."""
     return json.dumps(document, separators=(",", ":"), allow_nan=False)

@@ -1,9 +1,9 @@
-"""A match as columns: every move once, with what its player had come to after it.
+"""A match as columns: one row per move, with its player's totals after it.
 
-Contract: `take` replays rows of the events table in their order, as many at a time as there are. Afterwards the match
-after any number of moves is a few look-ups, so that a slider can go anywhere in a match of any length. It holds
-numbers only, no text: about two hundred bytes a move, beside the last state. All of it is the protocol's replay,
-written down. H is the judge's score; what a snapshot shows is the guide's, as it was shown.
+Contract: `take` replays rows of the events table in order, in batches of any size. Afterwards the match after any
+number of moves takes only a few look-ups, so that a slider can move freely in a match of any length. It holds numbers
+only, no text: about two hundred bytes per move, plus the last state. All values come from the protocol's replay. H is
+the judge's score; a snapshot has the guide's score, as it was shown.
 """
 
 import json
@@ -27,7 +27,7 @@ PHASES = ("answer", "decide", "review", "rest", "done", "stopped")
 PHASE_CODES = {name: code for code, name in enumerate(PHASES)}
 COUNTS = ("seq", "round", "seat", "kind", "place", "status", "item_reviews", "handled", "answered", "unknown")
 FIGURES = ("h", "h_first", "h_sum", "time")
-TEXTS = ("text", "text_first")  # not needed for any rule
+TEXTS = ("text", "text_first")  # not needed by any rule
 UNKNOWN = float("nan")
 
 Row = tuple[int, str, str, str, float]
@@ -45,7 +45,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """What a player has come to: items done, mean H, its costs as far as known (None: not at all)."""
+    """A player's totals: items done, mean H, and its known costs (None: unknown)."""
 
     done: int
     h: float | None
@@ -55,7 +55,7 @@ class Totals:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A snapshot that rivals see: whose, of which round, its fields, and whether the player has left."""
+    """A snapshot that rivals see: its player, its round, its fields, and whether the player has left."""
 
     seat: int
     round: int
@@ -71,14 +71,14 @@ class _Snapshots:
 
 @dataclass(frozen=True, slots=True)
 class _Changes:
-    """What a player is doing: from how many moves on, and what."""
+    """The phases of a player: the number of moves at which each begins, and the phase."""
 
     since: "array[int]"
     phase: "array[int]"
 
 
 class MatchReplay:
-    """The columns of one match, its state after the last move taken, and its story as far as it is known."""
+    """The columns of one match, its state after the last replayed move, and its story so far."""
 
     state: "MatchState"
     story: "Story"
@@ -100,105 +100,107 @@ class MatchReplay:
 
     @property
     def last(self) -> int:
-        """The sequence number of the last move taken in; 0 before the first."""
+        """The sequence number of the last replayed move; 0 before the first."""
         return self.seq(len(self))
 
     def take(self, rows: Iterable[Row]) -> int:
-        """Replay more moves; how many there were. One that cannot follow is a ValueError, those before it are in."""
-        taken: list[tuple[float, ...]] = []
+        """Replay more moves and return their number; an invalid move raises ValueError, those before it are kept."""
+        new_rows: list[tuple[float, ...]] = []
         before = len(self)
         try:
-            for seq, player, kind, body, time in rows:
-                at = before + len(taken)
-                delta = step(self.state, at + 1, player, _move(kind, body))
+            for seq, player, kind, move_json, time in rows:
+                index = before + len(new_rows)
+                delta = step(self.state, index + 1, player, _move(kind, move_json))
                 self.story.hear(delta)
-                taken.append(self._noted(delta, at, seq, time))
+                new_rows.append(self._record_move(delta, index, seq, time))
                 self.state = delta.after
         finally:
             columns = (*self._counts.values(), *self._figures.values())
-            for column, values in zip(columns, zip(*taken, strict=True), strict=bool(taken)):
+            for column, values in zip(columns, zip(*new_rows, strict=True), strict=bool(new_rows)):
                 column.extend(values)
-        return len(taken)
+        return len(new_rows)
 
     def seq(self, upto: int) -> int:
-        """The sequence number of the last of the first `upto` moves; 0 before the first."""
+        """Return the sequence number of the last of the first `upto` moves; 0 before the first."""
         return self._counts["seq"][upto - 1] if upto else 0
 
-    def seq_of(self, at: int) -> int:
-        """The sequence number of a move, counted from 0."""
-        return self._counts["seq"][at]
+    def seq_of(self, index: int) -> int:
+        """Return the sequence number of a move by its index, from 0."""
+        return self._counts["seq"][index]
 
     def round(self, upto: int) -> int:
-        """The round of the last of the first `upto` moves."""
+        """Return the round of the last of the first `upto` moves."""
         return self._counts["round"][upto - 1] if upto else 0
 
     def time(self, upto: int) -> float | None:
-        """When the last of the first `upto` moves was made."""
+        """Return the time of the last of the first `upto` moves."""
         return self._figures["time"][upto - 1] if upto else None
 
     def phase(self, seat: int, upto: int) -> str:
-        """What a player is doing after `upto` moves."""
+        """Return the phase of a player after `upto` moves."""
         changes = self._phases[seat]
         return PHASES[changes.phase[bisect_right(changes.since, upto) - 1]]
 
     def totals(self, seat: int, upto: int) -> Totals:
-        """What a player has come to after `upto` moves."""
-        at = self._last_move(seat, upto)
-        if at is None:
+        """Return the totals of a player after `upto` moves."""
+        index = self._last_move(seat, upto)
+        if index is None:
             return Totals(0, None, dict.fromkeys(TABLE, 0), 0)
         counts = self._counts
-        answered = counts["answered"][at]
-        costs = {name: _known(self._figures[name][at], count=not row.measures) for name, row in TABLE.items()}
-        h = self._figures["h_sum"][at] / answered if answered else None
-        return Totals(counts["handled"][at], h, costs, counts["unknown"][at])
+        answered = counts["answered"][index]
+        costs = {name: _known(self._figures[name][index], count=not row.measures) for name, row in TABLE.items()}
+        h = self._figures["h_sum"][index] / answered if answered else None
+        return Totals(counts["handled"][index], h, costs, counts["unknown"][index])
 
     def at_work(self, seat: int, upto: int) -> int:
-        """The place of the item that a player's last move was about; -1 before the first."""
-        at = self._last_move(seat, upto)
-        return -1 if at is None else self._counts["place"][at]
+        """Return the place of the item of a player's last move; -1 before the first."""
+        index = self._last_move(seat, upto)
+        return -1 if index is None else self._counts["place"][index]
 
     def cell(self, seat: int, place: int, upto: int) -> Cell:
-        """A player's work on an item after `upto` moves."""
-        made = self.cells.get((seat, place))
-        known = 0 if made is None else bisect_left(made, upto)
-        if made is None or not known:
+        """Return a player's work on an item after `upto` moves."""
+        move_indexes = self.cells.get((seat, place))
+        count = 0 if move_indexes is None else bisect_left(move_indexes, upto)
+        if move_indexes is None or not count:
             return Cell()
-        at = made[known - 1]
-        status, reviews = tuple(STATUSES)[self._counts["status"][at]], self._counts["item_reviews"][at]
-        return Cell(status, _known(self._figures["h"][at]), _known(self._figures["h_first"][at]), reviews)
+        index = move_indexes[count - 1]
+        status, reviews = tuple(STATUSES)[self._counts["status"][index]], self._counts["item_reviews"][index]
+        return Cell(status, _known(self._figures["h"][index]), _known(self._figures["h_first"][index]), reviews)
 
     def shown(self, round_: int) -> list[Shown]:
-        """The snapshots that rivals see in a round."""
-        every: list[Shown] = []
-        for seat, own in enumerate(self._snapshots):
-            at = bisect_left(own.rounds, round_) - 1
-            if at >= 0 and delivers(self.first.rules, own.rounds[at], round_):
-                values, stopped = own.values[at]
-                every.append(Shown(seat, own.rounds[at], dict(zip(self._fields, values, strict=True)), stopped))
-        return every
+        """Return the snapshots that rivals see in a round."""
+        visible: list[Shown] = []
+        for seat, snapshots in enumerate(self._snapshots):
+            index = bisect_left(snapshots.rounds, round_) - 1
+            if index >= 0 and delivers(self.first.rules, snapshots.rounds[index], round_):
+                values, stopped = snapshots.values[index]
+                visible.append(
+                    Shown(seat, snapshots.rounds[index], dict(zip(self._fields, values, strict=True)), stopped)
+                )
+        return visible
 
     def about(self, place: int) -> list[int]:
-        """The moves about an item: answers, rewrites, the decision after an answer and the one before a rewrite."""
-        every: set[int] = set()
+        """Return the moves about an item: answers, rewrites, the decisions after an answer and before a rewrite."""
+        indexes: set[int] = set()
         kinds = self._counts["kind"]
         for seat, moves in enumerate(self.moves):
-            for at in self.cells.get((seat, place), ()):
-                every.add(at)
-                near = bisect_left(moves, at) + (1 if kinds[at] == MOVES[Answer] else -1)
-                if 0 <= near < len(moves) and kinds[moves[near]] == MOVES[Decision]:
-                    every.add(moves[near])
-        return sorted(every)
+            for index in self.cells.get((seat, place), ()):
+                indexes.add(index)
+                neighbour = bisect_left(moves, index) + (1 if kinds[index] == MOVES[Answer] else -1)
+                if 0 <= neighbour < len(moves) and kinds[moves[neighbour]] == MOVES[Decision]:
+                    indexes.add(moves[neighbour])
+        return sorted(indexes)
 
     def round_start(self, round_: int) -> int:
-        """How many moves were made before a round."""
+        """Return how many moves were made before a round."""
         return bisect_left(self._counts["round"], round_)
 
     def _last_move(self, seat: int, upto: int) -> int | None:
-        made = bisect_left(self.moves[seat], upto)
-        return self.moves[seat][made - 1] if made else None
+        count = bisect_left(self.moves[seat], upto)
+        return self.moves[seat][count - 1] if count else None
 
-    def _noted(self, delta: Delta, at: int, seq: int, time: float) -> tuple[float, ...]:
-        """A move as a row of the columns; the indexes are kept up with it."""
+    def _record_move(self, delta: Delta, index: int, seq: int, time: float) -> tuple[float, ...]:
+        """Return a move as a row of the columns, and update the indexes."""
         seat, player, move, work = delta.seat, delta.player, delta.move, delta.work
         place = -1 if delta.place is None else delta.place
         item = (0, 0, UNKNOWN, UNKNOWN)
@@ -206,12 +208,12 @@ class MatchReplay:
             h, first = work.judge_h, work.judge_h_first
             h, first = UNKNOWN if h is None else h, UNKNOWN if first is None else first
             item = (STATUSES[work.status], work.reviews, h, first)
-        self.moves[seat].append(at)
+        self.moves[seat].append(index)
         if isinstance(move, Answer | Rewrite):
-            self.cells.setdefault((seat, place), array("i")).append(at)
-        self._note_phase(seat, player, at + 1)
+            self.cells.setdefault((seat, place), array("i")).append(index)
+        self._record_phase(seat, player, index + 1)
         if delta.closed_round:
-            self._note_round(delta, at + 1)
+            self._record_round(delta, index + 1)
         spend = player.spend
         counts = (player.position, player.answered, spend.unknown)
         return (
@@ -219,16 +221,16 @@ class MatchReplay:
             *(*item[2:], player.judge_sum, time, *[_cost(spend.amount(name)) for name in RESOURCES]),
         )
 
-    def _note_round(self, delta: Delta, upto: int) -> None:
-        """What the end of a round changed."""
+    def _record_round(self, delta: Delta, upto: int) -> None:
+        """Record what the end of a round changed."""
         for seat, player in enumerate(delta.after.players):
-            self._note_phase(seat, player, upto)
+            self._record_phase(seat, player, upto)
         for seat, shot in delta.snapshots:
             self._fields = tuple(name for name, _ in shot.fields)
             self._snapshots[seat].rounds.append(shot.round)
             self._snapshots[seat].values.append((tuple(value for _, value in shot.fields), shot.stopped))
 
-    def _note_phase(self, seat: int, player: PlayerState, upto: int) -> None:
+    def _record_phase(self, seat: int, player: PlayerState, upto: int) -> None:
         changes, phase = self._phases[seat], phase_of(player)
         if changes.phase[-1] != phase:
             changes.since.append(upto)
@@ -236,15 +238,15 @@ class MatchReplay:
 
 
 def phase_of(player: PlayerState) -> int:
-    """What a player is doing, as an index of PHASES: its phase, but for one that has left or ended its play."""
+    """Return what a player is doing as an index of PHASES: its phase, unless it has left or ended its play."""
     if player.stopped is not None:
         return PHASE_CODES["stopped"]
     return PHASE_CODES["done" if player.ended else player.phase]
 
 
-def _move(kind: str, body: str) -> Move:
-    """A move of the table, without its texts."""
-    document: object = json.loads(body)
+def _move(kind: str, move_json: str) -> Move:
+    """Parse a move of the events table, without its texts."""
+    document: object = json.loads(move_json)
     if isinstance(document, dict):
         fields = cast(dict[str, object], document)
         for name in TEXTS:

@@ -1,6 +1,6 @@
-"""The matches that are looked at, each read from its file as far as it has come.
+"""A cache of the viewed matches, each read from its file as far as needed.
 
-Contract: a match is read in steps, each no longer than it may take; matches not looked at for long are forgotten.
+Contract: a match is read in steps of limited duration; the least recently used matches are dropped.
 """
 
 import threading
@@ -19,7 +19,7 @@ CHUNK, MAX_MATCHES, MAX_MOVES = 500, 64, 500_000
 
 
 class LiveReplay:
-    """One match and how far it is read; safe to be asked by many threads."""
+    """One match and how far it has been read; thread-safe."""
 
     view: "RunView"
     match: str
@@ -37,12 +37,12 @@ class LiveReplay:
         self.lock = threading.RLock()
 
     def advance(self, seconds: float) -> bool:
-        """Read on for at most so long; whether all that there was is read."""
-        found = self.view.found
-        until = time.monotonic() + seconds
-        with self.lock, queries.opened(found.path, finished=found.finished) as connection:
+        """Read on for at most `seconds`; return whether all recorded moves have been read."""
+        entry = self.view.found
+        deadline = time.monotonic() + seconds
+        with self.lock, queries.opened(entry.path, finished=entry.finished) as connection:
             if not self.ended:
-                self.ended = queries.ended(connection, self.match) or (found.finished and found.kind == "match")
+                self.ended = queries.ended(connection, self.match) or (entry.finished and entry.kind == "match")
                 self.total = queries.count(connection, self.match)
             while len(self.replay) < self.total:
                 rows = queries.events_after(connection, self.match, self.replay.last, CHUNK)
@@ -50,32 +50,32 @@ class LiveReplay:
                     if not self.replay.take(rows):
                         self.total = len(self.replay)
                 except (ValueError, LookupError, TypeError) as error:
-                    why = f"{found.id} holds a move that cannot be read ({error!r:.200}): restore it from a copy"
-                    raise StoreError(why) from None
-                if time.monotonic() > until:
+                    reason = f"{entry.id} holds a move that cannot be read ({error!r:.200}): restore it from a copy"
+                    raise StoreError(reason) from None
+                if time.monotonic() > deadline:
                     break
             return len(self.replay) >= self.total
 
     def result(self) -> dict[str, Any] | None:
-        """The final score, once the match is over."""
+        """Return the final score; None before the match has ended."""
         with self.lock:
             if self.final is None and self.ended:
-                found = self.view.found
-                with queries.opened(found.path, finished=found.finished) as connection:
+                entry = self.view.found
+                with queries.opened(entry.path, finished=entry.finished) as connection:
                     self.final = final(connection, [self.match], self.view.rules(self.match))
             return self.final
 
     def review_tokens(self) -> dict[str, float]:
-        """What the reviews took of players that review within their own steps, by the ledger."""
+        """Return from the ledger the tokens of reviews by players that review within their own steps."""
         if not self.replay.story.reviewed_within_steps:
             return {}
-        found = self.view.found
-        with queries.opened(found.path, finished=found.finished) as connection:
+        entry = self.view.found
+        with queries.opened(entry.path, finished=entry.finished) as connection:
             return queries.review_tokens(connection, self.match)
 
 
 class ReplayCache:
-    """Runs and matches by name, the least lately used forgotten."""
+    """Runs and matches by name; the least recently used are dropped."""
 
     def __init__(self, library: Library) -> None:
         self.library = library
@@ -84,33 +84,33 @@ class ReplayCache:
         self._lock = threading.Lock()
 
     def run(self, run: str) -> RunView:
-        """The run with this name, or a LookupError."""
-        found = self.library.find(run)
+        """Return the run with this name; raises LookupError if there is none."""
+        entry = self.library.find(run)
         with self._lock:
-            known = self._views.get(run)
-            if known is None or known.found.manifest is not found.manifest:
-                fresh = RunView(found)
-                if known is not None and "item_ids" in known.__dict__:
-                    fresh.__dict__["item_ids"] = known.item_ids
-                known = self._views[run] = fresh
+            view = self._views.get(run)
+            if view is None or view.found.manifest is not entry.manifest:
+                new_view = RunView(entry)
+                if view is not None and "item_ids" in view.__dict__:
+                    new_view.__dict__["item_ids"] = view.item_ids
+                view = self._views[run] = new_view
             self._views.move_to_end(run)
             while len(self._views) > MAX_MATCHES:
                 self._views.popitem(last=False)
-            return known
+            return view
 
     def match(self, run: str, match: str) -> LiveReplay:
-        """A match of a run."""
+        """Return a match of a run."""
         view = self.run(run)
         with self._lock:
-            known = self._replays.get((run, match))
-            if known is not None:
-                known.view = view
+            live_replay = self._replays.get((run, match))
+            if live_replay is not None:
+                live_replay.view = view
                 self._replays.move_to_end((run, match))
-                return known
-        fresh = LiveReplay(view, match)
+                return live_replay
+        new_replay = LiveReplay(view, match)
         with self._lock:
-            known = self._replays.setdefault((run, match), fresh)
-            kept = sum(len(live.replay) for live in self._replays.values())
-            while len(self._replays) > 1 and (len(self._replays) > MAX_MATCHES or kept > MAX_MOVES):
-                kept -= len(self._replays.popitem(last=False)[1].replay)
-            return known
+            live_replay = self._replays.setdefault((run, match), new_replay)
+            move_count = sum(len(live.replay) for live in self._replays.values())
+            while len(self._replays) > 1 and (len(self._replays) > MAX_MATCHES or move_count > MAX_MOVES):
+                move_count -= len(self._replays.popitem(last=False)[1].replay)
+            return live_replay

@@ -1,6 +1,6 @@
-"""What a run is made of, made ready to be shown: its matches, who plays each, under which rules.
+"""A run prepared for display: its matches, their players and their rules.
 
-Contract: follows from the manifest and the items' ids alone and is remembered as long as the manifest stays the same.
+Contract: derived from the manifest and the items' ids alone, and cached as long as the manifest does not change.
 """
 
 from dataclasses import dataclass
@@ -21,36 +21,36 @@ from mashq.web.library import Found
 
 @dataclass(frozen=True)
 class RunView:
-    """A run that is looked at."""
+    """A run that is being viewed."""
 
     found: Found
 
     @cached_property
     def config(self) -> Config:
-        """The configuration it was played with."""
+        """The configuration that the run was played with."""
         return config_of(self.found.manifest, self.found.id)
 
     @cached_property
     def item_ids(self) -> list[str]:
-        """The ids of its items, in order."""
+        """The ids of the items, in order."""
         with queries.opened(self.found.path, finished=self.found.finished) as connection:
             return queries.item_ids(connection)
 
     @cached_property
     def places(self) -> dict[str, int]:
-        """Where each item stands."""
-        return {name: at for at, name in enumerate(self.item_ids)}
+        """The position of each item by its id."""
+        return {name: position for position, name in enumerate(self.item_ids)}
 
     @cached_property
     def _fixtures(self) -> dict[str, Fixture]:
         season = Season(self.found.path, self.found.manifest, self.config)
         try:
             return {fixture.id: fixture for fixture in season.fixtures()}
-        except MashqError:  # of a kind this version does not know: the moves still show
+        except MashqError:  # a season of an unknown kind: its moves can still be shown
             return {}
 
     def fixture(self, match: str) -> Fixture:
-        """A match of the run; one that the season does not tell of is taken as one of its configuration."""
+        """Return a match of the run; one that is not in the season gets the configuration of the run."""
         if self.found.kind == "match" and match.isdigit():
             return Fixture(match, int(match), self.config, int(match))
         fixture = self._fixtures.get(match)
@@ -60,11 +60,11 @@ class RunView:
         return fixture or Fixture(match, 0, self.config)
 
     def rules(self, match: str) -> ScoreRules:
-        """How a match is scored."""
+        """Return the scoring rules of a match."""
         return score_rules_of(self.fixture(match).config)
 
     def first_state(self, match: str) -> MatchState:
-        """A match before its first move; its items are without their texts."""
+        """Return a match before its first move; its items have no texts."""
         fixture = self.fixture(match)
         items = tuple(Item(name, "") for name in self.item_ids)
         return first_state(fixture.config, items, fixture.trial, rules_of_play(self.found.manifest))

@@ -1,9 +1,9 @@
-"""Who may ask, and what an answer may do.
+"""Access control of the dashboard, and the security headers of its responses.
 
-Contract: every request passes `Guard` first. Only GET and HEAD; a Host that is not this server's, an Origin that is
-not the page's own and a cross-site request for anything but a page are refused with 403; where a token is set, a
-request without it gets 401. Every answer carries a content-security policy under which a page runs this server's
-scripts and nothing else, and under which text cannot become HTML at all (trusted types).
+Contract: every request passes `Guard` first. Only GET and HEAD are allowed; a Host that is not this server's, an
+Origin that is not the page's own and a cross-site request for anything but a page are refused with 403; if a token is
+set, a request without it gets 401. Every response carries a content security policy under which a page runs only this
+server's scripts, and under which text can never become HTML (trusted types).
 """
 
 import ipaddress
@@ -35,7 +35,7 @@ HEADERS = {
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """The names this server answers to (with `any_address` every address too), and the token if one is needed."""
+    """The host names this server answers to (with `any_address` also any IP address), and the token if needed."""
 
     names: frozenset[str] = LOOPBACK
     any_address: bool = False
@@ -43,7 +43,7 @@ class Policy:
 
 
 def policy_for(host: str, own_names: frozenset[str] = frozenset()) -> Policy:
-    """The policy of a server bound to `host`: on this machine only, or with a token for others."""
+    """Return the policy of a server bound to `host`: local access only, or with a token for other machines."""
     if is_loopback(host):
         return Policy(LOOPBACK | {host.lower()})
     names = LOOPBACK | {name.lower() for name in own_names} | {host.lower()}
@@ -51,7 +51,7 @@ def policy_for(host: str, own_names: frozenset[str] = frozenset()) -> Policy:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach a server there."""
+    """Whether a server at this host can be reached only from this machine."""
     try:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
@@ -59,20 +59,20 @@ def is_loopback(host: str) -> bool:
 
 
 class Guard:
-    """The door of the server."""
+    """Middleware that checks every request and adds the security headers to every response."""
 
     def __init__(self, app: ASGIApp, policy: Policy) -> None:
         self._app, self._policy = app, policy
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let a request in, or say why not."""
+        """Pass a request on to the application, or refuse it with a reason."""
         if scope["type"] != "http":
             return
 
         async def sealed(message: Message) -> None:
             if message["type"] == "http.response.start":
-                kept = [pair for pair in message.get("headers", []) if pair[0].lower() not in HEADERS]
-                message = {**message, "headers": [*kept, *HEADERS.items()]}
+                other_headers = [pair for pair in message.get("headers", []) if pair[0].lower() not in HEADERS]
+                message = {**message, "headers": [*other_headers, *HEADERS.items()]}
             await send(message)
 
         headers = [(name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in scope["headers"]]
@@ -80,20 +80,20 @@ class Guard:
         await app(scope, receive, sealed)
 
     def _refusal(self, scope: Scope, headers: list[tuple[str, str]]) -> ASGIApp | None:
-        known = dict(headers)
+        by_name = dict(headers)
         if scope["method"] not in ("GET", "HEAD"):
-            return _no(405, "This dashboard only shows: GET and HEAD are all it knows.")
+            return _refused(405, "This dashboard only shows: GET and HEAD are all it knows.")
         hosts = [value for name, value in headers if name == "host"]
-        if len(hosts) != 1 or not self._ours(hosts[0]):
-            return _no(403, "This dashboard does not answer to that name: open it by the address it printed.")
-        if "origin" in known and not _same(known["origin"], hosts[0]):
-            return _no(403, "Another site asked for this page's data: refused.")
-        foreign = known.get("sec-fetch-site", "none") not in ("none", "same-origin")
-        if foreign and known.get("sec-fetch-mode") != "navigate":
-            return _no(403, "Another site asked for this page's data: refused.")
-        return None if self._policy.token is None else self._unknown(scope, known, self._policy.token)
+        if len(hosts) != 1 or not self._is_own_host(hosts[0]):
+            return _refused(403, "This dashboard does not answer to that name: open it by the address it printed.")
+        if "origin" in by_name and not _same_origin(by_name["origin"], hosts[0]):
+            return _refused(403, "Another site asked for this page's data: refused.")
+        cross_site = by_name.get("sec-fetch-site", "none") not in ("none", "same-origin")
+        if cross_site and by_name.get("sec-fetch-mode") != "navigate":
+            return _refused(403, "Another site asked for this page's data: refused.")
+        return None if self._policy.token is None else self._token_refusal(scope, by_name, self._policy.token)
 
-    def _ours(self, host: str) -> bool:
+    def _is_own_host(self, host: str) -> bool:
         try:
             name = urlsplit(f"//{host}").hostname or ""
         except ValueError:
@@ -106,33 +106,35 @@ class Guard:
             return False
         return self._policy.any_address
 
-    def _unknown(self, scope: Scope, headers: Mapping[str, str], token: str) -> ASGIApp | None:
-        """What a request without the token gets; one that brings it in its address gets a cookie instead."""
+    def _token_refusal(self, scope: Scope, headers: Mapping[str, str], token: str) -> ASGIApp | None:
+        """Return the refusal of a request without the token; a token in the URL is exchanged for a cookie."""
         if _equal(_cookie(headers.get("cookie", "")), token):
             return None
-        kind, _, given = headers.get("authorization", "").partition(" ")
-        if kind.lower() == "bearer" and _equal(given, token):
+        kind, _, credentials = headers.get("authorization", "").partition(" ")
+        if kind.lower() == "bearer" and _equal(credentials, token):
             return None
-        asked = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
-        if any(name == "token" and _equal(value, token) for name, value in asked):
-            rest = urlencode([(name, value) for name, value in asked if name != "token"])
-            answer = RedirectResponse("/" + scope["path"].lstrip("/") + (f"?{rest}" if rest else ""), 303)
-            answer.set_cookie(COOKIE, token, httponly=True, samesite="strict", path="/")
-            return answer
-        return _no(401, "This dashboard needs its token: open it by the whole address that 'mashq view' printed.")
+        parameters = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
+        if any(name == "token" and _equal(value, token) for name, value in parameters):
+            query = urlencode([(name, value) for name, value in parameters if name != "token"])
+            response = RedirectResponse("/" + scope["path"].lstrip("/") + (f"?{query}" if query else ""), 303)
+            response.set_cookie(COOKIE, token, httponly=True, samesite="strict", path="/")
+            return response
+        return _refused(
+            401, "This dashboard needs its token: open it by the whole address that 'mashq view' printed."
+        )
 
 
-def _no(status: int, why: str) -> ASGIApp:
-    return PlainTextResponse(why + "\n", status)
+def _refused(status: int, reason: str) -> ASGIApp:
+    return PlainTextResponse(reason + "\n", status)
 
 
-def _same(origin: str, host: str) -> bool:
-    scheme, _, rest = origin.partition("://")
-    return scheme in ("http", "https") and rest.lower() == host.lower()
+def _same_origin(origin: str, host: str) -> bool:
+    scheme, _, authority = origin.partition("://")
+    return scheme in ("http", "https") and authority.lower() == host.lower()
 
 
-def _equal(given: str, token: str) -> bool:
-    return secrets.compare_digest(given.encode("utf-8", "replace"), token.encode())
+def _equal(candidate: str, token: str) -> bool:
+    return secrets.compare_digest(candidate.encode("utf-8", "replace"), token.encode())
 
 
 def _cookie(text: str) -> str:

@@ -1,1 +1,1 @@
-"""What the commands print with `--json`: one typed, versioned document a kind."""
+"""What the commands print with `--json`: one typed, versioned document per kind."""

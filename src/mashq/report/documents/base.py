@@ -1,7 +1,7 @@
-"""What every document has, and how it is written as JSON.
+"""What all documents share, and how a document is written as JSON.
 
-A document is a frozen dataclass with a `kind`. Its fields hold the values as they are: a whole number stays one, an
-unknown is None. `schema` says which version of the fields it has; it grows when a field changes its meaning.
+A document is a frozen dataclass with a `kind`. Its fields hold unrounded values: an integer stays an integer, an
+unknown is None. `schema` is the version of the fields; it increases when a field changes its meaning.
 """
 
 import json
@@ -49,18 +49,18 @@ class SeasonDocument:
 
 
 def dumped(document: Document) -> dict[str, Any]:
-    """The document as plain values that JSON can hold."""
+    """Return the document as plain, JSON-serialisable values."""
     return {"schema": SCHEMA, "kind": document.kind, **_fields(document)}
 
 
 def as_json(document: Document | Sequence[Document]) -> str:
-    """The document, or several, as `--json` prints it."""
-    several = [dumped(one) for one in document] if isinstance(document, Sequence) else dumped(document)
-    return json.dumps(several, indent=2, ensure_ascii=False)
+    """Return one document, or a list of documents, as `--json` prints it."""
+    values = [dumped(part) for part in document] if isinstance(document, Sequence) else dumped(document)
+    return json.dumps(values, indent=2, ensure_ascii=False)
 
 
 def plain(value: object) -> Any:
-    """A part of a document as plain values."""
+    """Convert a part of a document to plain values."""
     if is_dataclass(value) and not isinstance(value, type):
         return _fields(value)
     if isinstance(value, Mapping):
@@ -71,11 +71,11 @@ def plain(value: object) -> Any:
 
 
 def _fields(value: Any) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    result: dict[str, Any] = {}
     for field in fields(value):
         inner = plain(getattr(value, field.name))
         if field.metadata.get("flat"):
-            found |= inner
+            result |= inner
         elif inner is not None or not field.metadata.get("optional"):
-            found[field.metadata.get("name", field.name)] = inner
-    return found
+            result[field.metadata.get("name", field.name)] = inner
+    return result

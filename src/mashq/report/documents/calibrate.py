@@ -1,4 +1,4 @@
-"""Whether simulated players are like those of a run: what `mashq calibrate --check` says."""
+"""Whether simulated players resemble the recorded ones: the document of `mashq calibrate --check`."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

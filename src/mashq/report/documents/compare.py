@@ -1,4 +1,4 @@
-"""Several runs side by side: the players that they have in common, and the settings in which they differ."""
+"""Several runs side by side: the players they have in common, and the settings in which they differ."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -113,49 +113,49 @@ class Comparison:
 
 
 def document(seasons: Sequence[Season], h: Height | None = None) -> Comparison:
-    """The comparison of some matches, each with all its trials, over the units that all of them score, or the items
-    where they do not have the same trials; `h` is what H means in all of them, where it is not as each has it."""
+    """Compare matches, each with all its trials, over the units that all of them score, or over items if their trials
+    differ; `h` overrides each run's own definition of H."""
     for season in seasons:
         if season.kind != "match":
             raise ConfigError(
                 f"{season.path} is a {season.kind}, and compare is for matches and their trials: 'mashq report' sets "
                 "whole seasons side by side"
             )
-    each = [season_results(trials_of(season)) for season in seasons]
+    run_results = [season_results(trials_of(season)) for season in seasons]
     rules = [score_rules_of(season.config) for season in seasons]
-    rules = rules if h is None else [replace(own, h=h) for own in rules]
-    names = [name for name in each[0].players if all(name in results.players for results in each)]
+    rules = rules if h is None else [replace(run_units, h=h) for run_units in rules]
+    names = [name for name in run_results[0].players if all(name in results.players for results in run_results)]
     if not names:
         raise ConfigError("these runs have no player in common: compare runs of the same players")
     paired = len({planned(season) for season in seasons}) == 1
-    units = [_units(season, results, paired) for season, results in zip(seasons, each, strict=True)]
+    units = [_units(season, results, paired) for season, results in zip(seasons, run_results, strict=True)]
     scored = [
-        set(compress(own, scored_in(results, by.refusals).tolist()))
-        for own, results, by in zip(units, each, rules, strict=True)
+        set(compress(run_units, scored_in(results, run_rules.refusals).tolist()))
+        for run_units, results, run_rules in zip(units, run_results, rules, strict=True)
     ]
     common = scored[0].intersection(*scored[1:])
     if not common and any(scored):
         raise ConfigError("these runs have no scored item in common: compare runs over the same items")
     reports = [
-        judge(_only(results, own, common), Options(by, finished=season.finished))
-        for season, results, own, by in zip(seasons, each, units, rules, strict=True)
+        judge(_restricted_to(results, run_units, common), Options(run_rules, finished=season.finished))
+        for season, results, run_units, run_rules in zip(seasons, run_results, units, rules, strict=True)
     ]
-    several = paired and planned(seasons[0]) > 1
+    by_unit = paired and planned(seasons[0]) > 1
     return Comparison(
         runs=[
             ComparedRun(
                 run=str(season.path),
                 items=report.items or 0,
-                scored=len({unit[:2] for unit in own}),
+                scored=len({unit[:2] for unit in run_units}),
                 trials=results.trials,
                 winner=report.winner,
                 tied=report.tied,
                 clear=report.clear,
                 simulated=season.manifest["simulated"],
-                units=len(common) if several else None,
-                units_scored=len(own) if several else None,
+                units=len(common) if by_unit else None,
+                units_scored=len(run_units) if by_unit else None,
             )
-            for season, results, report, own in zip(seasons, each, reports, scored, strict=True)
+            for season, results, report, run_units in zip(seasons, run_results, reports, scored, strict=True)
         ],
         players=[
             ComparedPlayer(
@@ -170,34 +170,34 @@ def document(seasons: Sequence[Season], h: Height | None = None) -> Comparison:
 
 
 def planned(season: Season) -> int:
-    """How many trials a match is to have."""
+    """Return the planned number of trials of a match."""
     return season.manifest.get("season", {}).get("trials", 1)
 
 
 def _units(season: Season, results: Results, by_trial: bool) -> list[Unit]:
-    """The item of every unit by id and text, as the same id may stand for another text elsewhere, and its trial where
-    trials are paired."""
+    """Identify every unit by its item's id and text, as the same id may have another text in another run, and by its
+    trial if trials are paired."""
     texts = {item.id: item.shown for item in read_items(season.path)}
     return [(item, texts[item], *([trial] if by_trial else [])) for item, trial in units_of(results)]
 
 
-def _only(results: Results, units: Sequence[Unit], common: set[Unit]) -> Results:
+def _restricted_to(results: Results, units: Sequence[Unit], common: set[Unit]) -> Results:
     kept = np.array([unit in common for unit in units], dtype=bool)
     return results if kept.all() else results.some_units(kept)
 
 
 def _common_units(seasons: Sequence[Season], scored: Sequence[set[Unit]], common: int) -> list[str]:
-    """What is compared, where that is not all that every run scores."""
+    """Describe what is compared, if the runs do not all score the same units."""
     trials = [planned(season) for season in seasons]
-    unlike = len(set(trials)) > 1
-    what = "items" if unlike or trials == [1] * len(trials) else "units (an item in a trial)"
+    trials_differ = len(set(trials)) > 1
+    noun = "items" if trials_differ or trials == [1] * len(trials) else "units (an item in a trial)"
     notes: list[str] = []
-    if unlike:
-        told = _by_run(seasons, trials)
-        notes.append(f"The runs have different numbers of trials ({told}): each item is its mean over a run's own.")
-    if any(len(own) != common for own in scored):
-        told = _by_run(seasons, [len(own) for own in scored])
-        notes.append(f"Compared over the {common} {what} that every run scores (by itself: {told}).")
+    if trials_differ:
+        counts = _by_run(seasons, trials)
+        notes.append(f"The runs have different numbers of trials ({counts}): each item is its mean over a run's own.")
+    if any(len(units) != common for units in scored):
+        counts = _by_run(seasons, [len(units) for units in scored])
+        notes.append(f"Compared over the {common} {noun} that every run scores (by itself: {counts}).")
     return notes
 
 
@@ -211,10 +211,10 @@ def _notes(seasons: Sequence[Season]) -> list[str]:
         for season in seasons
         if not season.finished
     ]
-    told = {
-        f"{season.path.name}: {said}" for season in seasons for said in earlier.note(season.path, season.manifest)
+    version_notes = {
+        f"{season.path.name}: {note}" for season in seasons for note in earlier.note(season.path, season.manifest)
     }
-    return [*notes, *sorted(told)]
+    return [*notes, *sorted(version_notes)]
 
 
 def _figures(season: Season, report: ScoreReport, name: str) -> ComparedFigures:
@@ -235,35 +235,35 @@ def _figures(season: Season, report: ScoreReport, name: str) -> ComparedFigures:
         coverage=row.coverage,
         copied=row.copied,
         T=rules.T if player.T is None else player.T,
-        R=rules.R if (own := reviews_allowed(player)) is None else own,
+        R=rules.R if (max_reviews := reviews_allowed(player)) is None else max_reviews,
     )
 
 
-def _settings(played: Sequence[Season]) -> dict[str, list[Any]]:
-    """The settings in which the runs differ, each with its values."""
-    every = [
-        flattened(one.config.model_dump(mode="json")) | {"detector": _detector(one), "trials": planned(one)}
-        for one in played
+def _settings(seasons: Sequence[Season]) -> dict[str, list[Any]]:
+    """Return the settings in which the runs differ, with their value in each run."""
+    settings_by_run = [
+        flattened(season.config.model_dump(mode="json")) | {"detector": _detector(season), "trials": planned(season)}
+        for season in seasons
     ]
-    keys = sorted({key for settings in every for key in settings})
+    keys = sorted({key for settings in settings_by_run for key in settings})
     return {
-        key: [settings.get(key) for settings in every]
+        key: [settings.get(key) for settings in settings_by_run]
         for key in keys
-        if len({repr(settings.get(key)) for settings in every}) > 1
+        if len({repr(settings.get(key)) for settings in settings_by_run}) > 1
     }
 
 
-def _detector(played: Season) -> str:
-    return f"{played.manifest['detector']['name']} {played.manifest['detector']['version']}"
+def _detector(season: Season) -> str:
+    return f"{season.manifest['detector']['name']} {season.manifest['detector']['version']}"
 
 
-def flattened(value: Any, at: str = "") -> dict[str, Any]:
-    """Nested settings by their dotted names."""
+def flattened(value: Any, prefix: str = "") -> dict[str, Any]:
+    """Flatten nested settings to their dotted names."""
     if isinstance(value, list):
         value = dict(enumerate(cast(list[Any], value)))
     if not isinstance(value, dict):
-        return {at: value}
+        return {prefix: value}
     settings: dict[str, Any] = {}
     for key, inner in cast(dict[Any, Any], value).items():
-        settings |= flattened(inner, f"{at}.{key}" if at else str(key))
+        settings |= flattened(inner, f"{prefix}.{key}" if prefix else str(key))
     return settings

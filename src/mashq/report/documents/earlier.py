@@ -1,7 +1,7 @@
-"""What has to be said of a run that an earlier version played, whose printed figures may have been others.
+"""The note on a run that was played by an earlier version, which may have printed other figures.
 
-The rules of scoring are always today's. 0.1 averaged the scores of a match's trials, kept an item that was refused in
-some of them, and counted attempts of unknown cost as nothing and items that were yet to be played as 0.
+Scoring always uses the current rules. Version 0.1 averaged the scores of a match's trials, kept an item that was
+refused in some of them, counted attempts of unknown cost as zero and scored items not yet played as 0.
 """
 
 from collections.abc import Iterator, Mapping
@@ -11,7 +11,7 @@ from typing import Any
 from mashq.gateway.types import REFEREE
 from mashq.runs.reading import reading
 
-OTHERWISE = "0.1."  # versions that scored otherwise
+OTHERWISE = "0.1."  # versions with other scoring rules
 UNKNOWN = f"""SELECT 1 FROM attempts WHERE player IS NOT '{REFEREE}'
   AND (tokens_in IS NULL OR tokens_out IS NULL OR seconds IS NULL) LIMIT 1"""
 BROKEN = """SELECT 1 FROM events WHERE kind = 'answer'
@@ -20,14 +20,14 @@ ENDED = "SELECT 1 FROM matches WHERE ended IS NOT NULL LIMIT 1"
 
 
 def note(path: Path, manifest: Mapping[str, Any]) -> list[str]:
-    """In one sentence, what the version that played a run scored otherwise; none where its figures were the same."""
+    """Explain in one sentence how the version that played a run scored differently; empty if it scored the same."""
     played_by = manifest.get("versions", {}).get("mashq", "")
     reasons = list(_reasons(path, manifest)) if played_by.startswith(OTHERWISE) else []
     if not reasons:
         return []
     *first, last = reasons
-    said = f"{', '.join(first)} and {last}" if first else last
-    return [f"Played by mashq {played_by}, which {said}: figures printed then may differ."]
+    reason_text = f"{', '.join(first)} and {last}" if first else last
+    return [f"Played by mashq {played_by}, which {reason_text}: figures printed then may differ."]
 
 
 def _reasons(path: Path, manifest: Mapping[str, Any]) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""How long streamed replies took to begin."""
+"""Time to first byte of streamed replies."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
@@ -26,16 +26,16 @@ class FirstByte:
 
 
 def first_bytes(path: Path, matches: Collection[str]) -> Mapping[str, FirstByte] | None:
-    """By player, over some matches; a player that streamed nothing is not there, and None: nobody did."""
+    """Summarise by player over some matches; players without streamed replies are missing, None if there are none."""
     return by((player, seconds) for match, player, _, seconds in read_first_bytes(path) if match in matches) or None
 
 
 def by(times: Iterable[tuple[Key, float]]) -> dict[Key, FirstByte]:
-    """What the times under each key come to."""
-    found: dict[Key, list[float]] = defaultdict(list)
+    """Summarise the times of each key."""
+    times_by_key: dict[Key, list[float]] = defaultdict(list)
     for key, seconds in times:
-        found[key].append(seconds)
-    return {key: _figures(own) for key, own in found.items()}
+        times_by_key[key].append(seconds)
+    return {key: _figures(values) for key, values in times_by_key.items()}
 
 
 def _figures(seconds: list[float]) -> FirstByte:

@@ -122,7 +122,7 @@ class Disclosure:
 
     @property
     def any(self) -> bool:
-        """Whether anything changed at all, or nobody can tell."""
+        """Whether anything changed, or the changes are unknown."""
         return not self.changes or any(change.value for change in self.changes.values())
 
 
@@ -152,7 +152,7 @@ class Game(SeasonDocument):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Played:
-    """A meeting of two: Q by seat, each item's part in it (seats x items), and Q by resample and seat."""
+    """A match of two players: Q by seat, each item's influence on it (seats x items), and Q by resample and seat."""
 
     items: tuple[str, ...]
     q: Floats
@@ -162,7 +162,7 @@ class _Played:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Payoff:
-    """A cell of the matrix: Q, its interval, Q by resample, and how many items count where the fewest do."""
+    """A cell of the payoff matrix: Q, its interval, Q by resample, and the smaller item count of the two matches."""
 
     q: float
     interval: Difference
@@ -171,7 +171,7 @@ class _Payoff:
 
 
 def document(season: Season) -> Game:
-    """Payoffs, equilibria, best responses and the path of learning under each vision; the price of disclosure."""
+    """Compute payoffs, equilibria, best responses and learning under each vision, and the price of disclosure."""
     names = [player.name for player in season.config.players]
     rules = score_rules_of(season.config)
     played = {
@@ -200,16 +200,16 @@ def document(season: Season) -> Game:
 
 
 def _meetings(season: Season) -> dict[str, Meetings]:
-    """The results of every ordered pair under each vision, trials averaged by item; only those all played."""
-    there = read_matches(season.path)
-    found: dict[str, dict[tuple[int, ...], list[Fixture]]] = {}
+    """Return the results of every ordered pair by vision, over their ended trials."""
+    ended = read_matches(season.path)
+    fixtures_by_vision: dict[str, dict[tuple[int, ...], list[Fixture]]] = {}
     for fixture in season.fixtures():
-        if there.get(fixture.id):
+        if ended.get(fixture.id):
             cell = dict(fixture.cell)
-            found.setdefault(cell["vision"], {}).setdefault(cell["seats"], []).append(fixture)
+            fixtures_by_vision.setdefault(cell["vision"], {}).setdefault(cell["seats"], []).append(fixture)
     return {
         when: {seats: ended_trials(season, fixtures) for seats, fixtures in pairs.items()}
-        for when, pairs in found.items()
+        for when, pairs in fixtures_by_vision.items()
     }
 
 
@@ -218,22 +218,30 @@ def _solved(names: list[str], meetings: Meetings, rules: ScoreRules) -> Solved |
     try:
         cells = _cells(count, meetings, rules)
         game = games.symmetric(np.array([[cell.q for cell in row] for row in cells]))
-        found = games.equilibria(game)
-    except DataError as nothing:
-        return Unsolved(notes=[str(nothing)])
-    drawn = _drawn(cells)
-    alone = np.eye(count)
-    left = dominance(game).rows
-    again = None if drawn is None else dominated_in(drawn)
-    shares = {names[i]: None if again is None else float(again[i]) for i in range(count) if i not in left}
+        equilibria = games.equilibria(game)
+    except DataError as error:
+        return Unsolved(notes=[str(error)])
+    drawn = _resampled_payoffs(cells)
+    pure_strategies = np.eye(count)
+    undominated = dominance(game).rows
+    dominated_shares = None if drawn is None else dominated_in(drawn)
+    shares = {
+        names[i]: None if dominated_shares is None else float(dominated_shares[i])
+        for i in range(count)
+        if i not in undominated
+    }
     path = games.learn(game)
-    even = np.full(count, 1 / count)
+    uniform = np.full(count, 1 / count)
     return Solved(
         payoffs=game.row.tolist(),
         low=[[cell.interval.low for cell in row] for row in cells],
         high=[[cell.interval.high for cell in row] for row in cells],
-        best_responses={names[j]: [names[i] for i in games.best_responses(game.row, alone[j])] for j in range(count)},
-        exploitability={names[i]: games.exploitability(game, alone[i], alone[i]) for i in range(count)},
+        best_responses={
+            names[j]: [names[i] for i in games.best_responses(game.row, pure_strategies[j])] for j in range(count)
+        },
+        exploitability={
+            names[i]: games.exploitability(game, pure_strategies[i], pure_strategies[i]) for i in range(count)
+        },
         dominated=[name for name, share in shares.items() if share is not None and share >= LEVEL],
         dominated_in=shares,
         equilibria=[
@@ -245,19 +253,19 @@ def _solved(names: list[str], meetings: Meetings, rules: ScoreRules) -> Solved |
                 pure=profile.pure,
                 survives=None if drawn is None else survival(profile.supports, drawn),
             )
-            for profile in found.profiles
+            for profile in equilibria.profiles
         ],
-        degenerate=found.degenerate,
+        degenerate=equilibria.degenerate,
         replicator=Learning(
-            start=_mix(names, even), end=_mix(names, path.row), steps=path.steps, converged=path.converged
+            start=_mix(names, uniform), end=_mix(names, path.row), steps=path.steps, converged=path.converged
         ),
-        notes=_notes(cells, found),
+        notes=_notes(cells, equilibria),
     )
 
 
-def _notes(cells: Sequence[Sequence[_Payoff]], found: games.Equilibria) -> list[str]:
+def _notes(cells: Sequence[Sequence[_Payoff]], equilibria: games.Equilibria) -> list[str]:
     fewest = min(cell.items for row in cells for cell in row)
-    notes = [] if found.complete else ["The game is degenerate: there may be equilibria beside these."]
+    notes = [] if equilibria.complete else ["The game is degenerate: there may be equilibria beside these."]
     if fewest < FEWEST:
         notes.append(
             f"? is for what too few items cannot say: a pair has {fewest} that count, an interval takes {FEWEST}."
@@ -266,11 +274,11 @@ def _notes(cells: Sequence[Sequence[_Payoff]], found: games.Equilibria) -> list[
 
 
 def _cells(count: int, meetings: Meetings, rules: ScoreRules) -> list[list[_Payoff]]:
-    """Q of each policy against each, the two orders averaged."""
-    wanted = [(i, j) for i in range(count) for j in range(count)]
-    if not set(wanted) <= meetings.keys():
+    """Compute Q of each policy against each other, averaged over the two seat orders."""
+    pairs = [(i, j) for i in range(count) for j in range(count)]
+    if not set(pairs) <= meetings.keys():
         raise DataError("not every pair has played under this vision: resume the run")
-    played = {seats: _played(meetings[seats], rules) for seats in wanted}
+    played = {seats: _played(meetings[seats], rules) for seats in pairs}
 
     def cell(i: int, j: int) -> _Payoff:
         return _payoff([(played[i, j], 0), (played[j, i], 1)], rules.alpha)
@@ -279,37 +287,39 @@ def _cells(count: int, meetings: Meetings, rules: ScoreRules) -> list[list[_Payo
 
 
 def _payoff(seats: Sequence[tuple[_Played, int]], alpha: float) -> _Payoff:
-    """The mean of some seats' Q. Each item's part in it gives its interval, as it does for any difference in Q."""
+    """Average Q over some seats, with an interval from the influence of each item, as for any difference in Q."""
     items = list(dict.fromkeys(item for played, _ in seats for item in played.items))
-    place = {item: at for at, item in enumerate(items)}
-    q = float(np.mean([played.q[at] for played, at in seats]))
+    column = {item: index for index, item in enumerate(items)}
+    q = float(np.mean([played.q[seat] for played, seat in seats]))
     parts = np.full(len(items), q)
-    for played, at in seats:
+    for played, seat in seats:
         weight = len(items) / len(played.items) / len(seats)
-        parts[[place[item] for item in played.items]] += weight * (played.parts[at] - played.q[at])
+        parts[[column[item] for item in played.items]] += weight * (played.parts[seat] - played.q[seat])
     fewest = min(len(played.items) for played, _ in seats)
     interval = mean(parts, alpha=alpha) if fewest >= FEWEST else Difference(q)
-    return _Payoff(q, interval, np.mean([played.drawn[:, at] for played, at in seats], axis=0), fewest)
+    return _Payoff(q, interval, np.mean([played.drawn[:, seat] for played, seat in seats], axis=0), fewest)
 
 
 def _played(results: Results, rules: ScoreRules) -> _Played:
-    """A meeting's Q, each item's part in it, and Q in every resample of the items (the same draws for all)."""
-    own = with_known(results, rules, [])
-    seen = view(results, own.refusals, tuple(own.weights))
-    if not seen.items:
+    """Compute a match's Q, the influence of each item, and Q in every resample of items (the same draws for all)."""
+    known_rules = with_known(results, rules, [])
+    scored = view(results, known_rules.refusals, tuple(known_rules.weights))
+    if not scored.items:
         raise DataError(f"{' and '.join(results.players)} have no item that both answered: play more items")
-    place = {item: at for at, item in enumerate(results.items)}
-    columns = [place[item] for item in seen.items]
-    found: list[Floats] = []
+    column = {item: index for index, item in enumerate(results.items)}
+    columns = [column[item] for item in scored.items]
+    resampled_q: list[Floats] = []
     for weights in draws(len(results.items), RESAMPLES, 0):
-        mine = weights[:, columns]
-        mine[mine.sum(axis=1) == 0] = 1.0
-        found.append(figures(seen, own, mine).q)
-    return _Played(seen.items, figures(seen, own).q[0], influence(seen, own), np.concatenate(found))
+        item_weights = weights[:, columns]
+        item_weights[item_weights.sum(axis=1) == 0] = 1.0
+        resampled_q.append(figures(scored, known_rules, item_weights).q)
+    return _Played(
+        scored.items, figures(scored, known_rules).q[0], influence(scored, known_rules), np.concatenate(resampled_q)
+    )
 
 
-def _drawn(cells: Sequence[Sequence[_Payoff]]) -> Floats | None:
-    """The payoffs of every resample in which all are known; None where the items are too few to be drawn again."""
+def _resampled_payoffs(cells: Sequence[Sequence[_Payoff]]) -> Floats | None:
+    """Return the payoffs of every resample in which all are known; None if there are too few items to resample."""
     if min(cell.items for row in cells for cell in row) < FEWEST:
         return None
     drawn = np.array([[cell.drawn for cell in row] for row in cells]).transpose(2, 0, 1)
@@ -318,7 +328,7 @@ def _drawn(cells: Sequence[Sequence[_Payoff]]) -> Floats | None:
 
 
 def _disclosure(names: list[str], played: dict[str, Meetings], rules: ScoreRules) -> list[Disclosure]:
-    """Q with snapshots shown minus Q without, for each pair of policies, paired by unit."""
+    """Compute Q with snapshots shown minus Q without, for each pair of policies, paired by unit."""
     hidden = played.get("never")
     rows: list[Disclosure] = []
     for when, meetings in played.items():
@@ -328,15 +338,15 @@ def _disclosure(names: list[str], played: dict[str, Meetings], rules: ScoreRules
             if seats not in hidden:
                 continue
             before = Condition(hidden[seats], rules)
-            for at, player in enumerate(results.players):
+            for seat, player in enumerate(results.players):
                 shown = Condition(results, rules)
                 changes = differences(shown, before, player)
                 rows.append(
                     Disclosure(
                         vision=when,
-                        policy=names[seats[at]],
-                        against=names[seats[1 - at]],
-                        seat=at,
+                        policy=names[seats[seat]],
+                        against=names[seats[1 - seat]],
+                        seat=seat,
                         changes={name: changes[name] for name in CHANGES if name in changes},
                         units=common(shown, before, player),
                     )

@@ -1,4 +1,4 @@
-"""A match as it stands: the result, how sure it is, and what went wrong."""
+"""A match in its current state: the result, its uncertainty, and what went wrong."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -257,7 +257,7 @@ class Match:
 
 @dataclass(frozen=True, slots=True)
 class ReviewSpend:
-    """What a player's reviews of the scored items took; not `whole` where some attempt did not tell."""
+    """What a player's reviews of the scored items cost; not `whole` if the cost of some attempt is unknown."""
 
     tokens: float
     seconds: float
@@ -265,13 +265,13 @@ class ReviewSpend:
 
 
 def document(played: Played) -> Match:
-    """The result of a match as it stands."""
+    """Return the result of a match in its current state."""
     rules = score_rules_of(played.config)
     columns = results_of(played)
     results = from_match(columns)
     report = judge(results, Options(rules, finished=played.finished))
     dropped = dropped_units(results)
-    advised = advice(played.path, played.config, played.fixture.id)
+    advice_by_player = advice(played.path, played.config, played.fixture.id)
     return Match(
         run=str(played.path),
         finished=played.finished,
@@ -285,7 +285,7 @@ def document(played: Played) -> Match:
         h=rules.h,
         simulated=played.manifest["simulated"],
         detector=DetectorVersion(**played.manifest["detector"]),
-        players=[_player(played, own, row) for own, row in zip(columns, report.players, strict=True)],
+        players=[_player(played, column, row) for column, row in zip(columns, report.players, strict=True)],
         floors=report.floors,
         differences=report.differences,
         intervals={row.name: Interval(low=row.q_low, high=row.q_high) for row in report.players},
@@ -296,44 +296,48 @@ def document(played: Played) -> Match:
         clear=report.clear,
         best_set=report.best_set,
         headline=report.headline,
-        attempts=_attempts(played.attempts, [own.name for own in columns]),
+        attempts=_attempts(played.attempts, [column.name for column in columns]),
         referee=_referee(played.attempts),
         dropped=[DroppedItem(item=unit.item, by=list(unit.by)) for unit in dropped],
         views=refusal_views(results, rules),
         notes=[*report.notes, *outside_length(results, wanted_length(played.config)), *_troubles(played, columns)],
         passages=passage_views([played], report.players, rules.refusals),
-        advice={name: Advice(advised=told, did=did) for name, (told, did) in advised.items()} or None,
+        advice={
+            name: Advice(advised=advised_count, did=reviewed_count)
+            for name, (advised_count, reviewed_count) in advice_by_player.items()
+        }
+        or None,
         first_byte=first_bytes(played.path, [played.fixture.id]),
     )
 
 
 def refusal_views(results: Results, rules: ScoreRules) -> list[RefusalView]:
-    """The score under each rule for refusals."""
+    """Score the results under each rule for refusals."""
     return [_view(rule, score(results, replace(rules, refusals=rule))) for rule in REFUSALS]
 
 
 def review_spend(played: Played) -> dict[str, ReviewSpend]:
-    """What the reviews of each player took on the items that are scored."""
+    """Return what each player's reviews cost on the items that are scored."""
     results = from_match(results_of(played))
     cells = scored_units(results, score_rules_of(played.config).refusals)[1]
     if cells.all() and not results.unknown.any():
         rows = [row for row in played.attempts if row["purpose"] == "review"]
         return {row["player"]: ReviewSpend(row["tokens"], row["seconds"]) for row in rows}
     scored = {
-        name: {item for item, counts in zip(results.items, own.tolist(), strict=True) if counts}
-        for name, own in zip(results.players, cells, strict=True)
+        name: {item for item, is_scored in zip(results.items, scored_cells.tolist(), strict=True) if is_scored}
+        for name, scored_cells in zip(results.players, cells, strict=True)
     }
-    found: dict[str, ReviewSpend] = {}
+    spend: dict[str, ReviewSpend] = {}
     for player, item, tokens, seconds, unknown in read_reviews(played.path, played.fixture.id):
         if item in scored.get(player, ()):
-            own = found.get(player, ReviewSpend(0, 0))
-            found[player] = ReviewSpend(own.tokens + tokens, own.seconds + seconds, own.whole and not unknown)
-    return found
+            total = spend.get(player, ReviewSpend(0, 0))
+            spend[player] = ReviewSpend(total.tokens + tokens, total.seconds + seconds, total.whole and not unknown)
+    return spend
 
 
-def _player(played: Played, own: Columns, row: ScoredPlayer) -> MatchPlayer:
+def _player(played: Played, column: Columns, row: ScoredPlayer) -> MatchPlayer:
     config = next(player for player in played.config.players if player.name == row.name)
-    h_guide, before, overfit = _guided(own)
+    h_guide, before, overfit = _guided(column)
     return MatchPlayer(
         name=row.name,
         model=config.model,
@@ -342,15 +346,15 @@ def _player(played: Played, own: Columns, row: ScoredPlayer) -> MatchPlayer:
         h_guide=h_guide,
         h_guide_before_review=before,
         overfit=overfit,
-        T=own.threshold,
-        R=own.max_reviews,
-        stopped=own.stopped,
+        T=column.threshold,
+        R=column.max_reviews,
+        stopped=column.stopped,
     )
 
 
 def _guided(player: Columns) -> tuple[float | None, float | None, float | None]:
-    """The guide's scores after and before review, where the guide is not the judge; and what was gained on the guide
-    but not on the judge."""
+    """Return the guide's mean score after and before review, and the gain on the guide beyond that on the judge; None
+    if the guide is the judge."""
     h, guide = player.values["h"], player.values["guide"]
     both = ~(np.isnan(h) | np.isnan(guide))
     count = int(both.sum())
@@ -358,12 +362,12 @@ def _guided(player: Columns) -> tuple[float | None, float | None, float | None]:
         return None, None, None
     before_review = np.nan_to_num(player.values["guide_first"][both])
     after, before = math.fsum(guide[both].tolist()) / count, math.fsum(before_review.tolist()) / count
-    gained = math.fsum((h[both] - np.nan_to_num(player.values["h_first"][both])).tolist()) / count
-    return after, before, after - before - gained
+    judge_gain = math.fsum((h[both] - np.nan_to_num(player.values["h_first"][both])).tolist()) / count
+    return after, before, after - before - judge_gain
 
 
 def figures(row: ScoredPlayer | PlayerScore) -> PlayerFigures:
-    """One player's score as a document has it."""
+    """Convert one player's score to document fields."""
     return PlayerFigures(
         h=row.h,
         h_before_review=row.h_before_review,
@@ -387,28 +391,28 @@ def _view(rule: Refusals, result: Score) -> RefusalView:
 
 
 def _attempts(rows: Sequence[Mapping[str, Any]], players: Sequence[str]) -> Attempts:
-    """How the attempts ended, in all and by player."""
-    by = {player: counted([row for row in rows if row["player"] == player]) for player in players}
-    every = {name: sum(getattr(own, name) for own in by.values()) for name in COUNTS}
-    return Attempts(**every, by_player=by)
+    """Count how the attempts ended, in total and by player."""
+    by_player = {player: counted([row for row in rows if row["player"] == player]) for player in players}
+    totals = {name: sum(getattr(counts, name) for counts in by_player.values()) for name in COUNTS}
+    return Attempts(**totals, by_player=by_player)
 
 
 COUNTS = ("opened", "closed", "unresolved", "failed")
 
 
 def counted(rows: Sequence[Mapping[str, Any]]) -> AttemptCounts:
-    """Rows of attempts added up."""
+    """Sum rows of attempt counts."""
     return AttemptCounts(**{name: sum(row[name] for row in rows) for name in COUNTS})
 
 
 def _referee(rows: Sequence[Mapping[str, Any]]) -> RefereeBill | None:
-    own = [row for row in rows if row["player"] == REFEREE]
+    referee_rows = [row for row in rows if row["player"] == REFEREE]
     names = ("opened", "failed", "unresolved", "tokens", "seconds")
-    return RefereeBill(**{name: sum(row[name] for row in own) for name in names}) if own else None
+    return RefereeBill(**{name: sum(row[name] for row in referee_rows) for name in names}) if referee_rows else None
 
 
 def _troubles(played: Played, results: Sequence[Columns]) -> list[str]:
-    """What went wrong for a player, in a sentence each."""
+    """Describe what went wrong for each player, one sentence per problem."""
     path, match = played.path, played.fixture.id
     notes: list[str] = []
     unstated = read_unstated(path, match) if played.config.guided_by == "confidence" else {}
@@ -417,8 +421,8 @@ def _troubles(played: Played, results: Sequence[Columns]) -> list[str]:
     for player in results:
         failed, refused = player.count("failed"), player.count("refused")
         if failed:
-            why = read_last_error(path, match, player.name) or "no reason was given"
-            notes.append(f"{player.name} failed {failed} of {len(player.items)} items; the last error: {why}")
+            reason = read_last_error(path, match, player.name) or "no reason was given"
+            notes.append(f"{player.name} failed {failed} of {len(player.items)} items; the last error: {reason}")
         if refused:
             notes.append(f"{player.name} refused {refused} of {len(player.items)} items.")
         if player.stopped is not None:

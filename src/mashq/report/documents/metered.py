@@ -1,4 +1,4 @@
-"""What was spent through a gateway: a run directory without a match."""
+"""What was spent through a gateway, whose run directory has no match."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -69,10 +69,10 @@ class Metered:
 
 
 def document(run: Path) -> Metered:
-    """The ledger of a gateway as it stands."""
+    """Summarise the ledger of a gateway in its current state."""
     manifest = read_manifest(run)
     check_record(run)
-    begun = by(((player, model), seconds) for _, player, model, seconds in read_first_bytes(run))
+    first_bytes = by(((player, model), seconds) for _, player, model, seconds in read_first_bytes(run))
     counts = ("player", "model", "attempts", "unresolved", "failed", "unknown")
     return Metered(
         run=str(run),
@@ -82,7 +82,7 @@ def document(run: Path) -> Metered:
             Spent(
                 **{name: row[name] for name in counts},
                 costs={name: row[name] for name in SUMS},
-                first_byte=begun.get((row["player"], row["model"])),
+                first_byte=first_bytes.get((row["player"], row["model"])),
             )
             for row in read_metered(run)
         ],

@@ -1,4 +1,4 @@
-"""What every result says of the run behind it: its models, their replies, its gateway, and who played it."""
+"""Notes on a run for every result: its models, their replies, its gateway, and the version that played it."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -41,29 +41,33 @@ EFFECTS = {
 
 
 def outside_length(results: Results, wanted: tuple[int, int] | None) -> list[str]:
-    """Who did not keep to the length that was asked for."""
+    """Report the players whose answers are outside the requested length."""
     if wanted is None or results.content is None:
         return []
     low, high = wanted
     notes: list[str] = []
     for name, words in zip(results.players, results.content.answers["words"], strict=True):
         known = words[~np.isnan(words)]
-        out = int(((known < low) | (known > high)).sum())
-        if out:
-            notes.append(f"{name} gave {out} of {len(known)} answers outside of the {low} to {high} words asked for.")
+        outside = int(((known < low) | (known > high)).sum())
+        if outside:
+            notes.append(
+                f"{name} gave {outside} of {len(known)} answers outside of the {low} to {high} words asked for."
+            )
     return notes
 
 
 def uneven(changes: Iterable[tuple[str, Common | None]]) -> list[str]:
-    """The changes, by what they are of, that not all units could be paired for."""
-    told = [f"{what} {units.both} of {units.either}" for what, units in changes if units is not None]
+    """Report the differences for which not all units could be paired; `changes` are labels with their unit counts."""
+    descriptions = [f"{label} {units.both} of {units.either}" for label, units in changes if units is not None]
     return (
-        [f"Differences are over the units (an item in a trial) that both sides score: {some(told)}."] if told else []
+        [f"Differences are over the units (an item in a trial) that both sides score: {some(descriptions)}."]
+        if descriptions
+        else []
     )
 
 
 def notes_on_run(path: Path, manifest: Mapping[str, Any], match: str | None = None) -> Iterator[str]:
-    """Sentences on a run; those on replies are of one match, or of all."""
+    """Yield notes on a run; notes on replies cover one match, or all of them."""
     config = config_of(manifest, str(path))
     yield from _reactions(manifest.get("season", {}).get("kind", "match"), config)
     yield from _policies(path, config, match)
@@ -79,22 +83,22 @@ def notes_on_run(path: Path, manifest: Mapping[str, Any], match: str | None = No
 
 
 def advice(path: Path, config: Config, match: str | None) -> dict[str, tuple[int, int]]:
-    """Of each policy that was advised to review: how often, and how often it did."""
+    """Return, for each policy that was advised to review, how often it was and how often it did."""
     specs = {player.name: recorded_spec(player.agent) for player in config.players}
     policies = {name for name, spec in specs.items() if spec.asks_policy and spec.reviews == "by decision"}
-    return {name: own for name, own in read_advice(path, match).items() if name.removesuffix(TWIN) in policies}
+    return {name: counts for name, counts in read_advice(path, match).items() if name.removesuffix(TWIN) in policies}
 
 
 def blind(config: Config) -> list[str]:
-    """The players that cannot react to what they are shown of rivals."""
+    """Return the players that cannot react to what they are shown of rivals."""
     return [p.name for p in config.players if not sees_rivals(p, config.model(p.model).simulate.snapshot_response)]
 
 
 def _policies(path: Path, config: Config, match: str | None) -> Iterator[str]:
-    """Models that were advised to review and never did; a rule has its reasons."""
+    """Note models that were advised to review and never did; rule-based policies may decline by design."""
     models = {player.name for player in config.players if player.policy == "llm"}
-    for name, (advised, did) in advice(path, config, match).items():
-        if not did and advised > 1 and name.removesuffix(TWIN) in models:
+    for name, (advised, reviewed) in advice(path, config, match).items():
+        if not reviewed and advised > 1 and name.removesuffix(TWIN) in models:
             yield (
                 f"{name} was advised to review {advised} times and never did: its policy shows nothing here of how "
                 "it weighs reviews, rivals or costs."
@@ -102,7 +106,7 @@ def _policies(path: Path, config: Config, match: str | None) -> Iterator[str]:
 
 
 def _reactions(kind: str, config: Config) -> Iterator[str]:
-    """Whether the players of a comparison of visions can react to what they are shown."""
+    """Note players in a comparison of visions that cannot react to what they are shown."""
     names = blind(config) if kind in ("vision", "game") else []
     if names:
         who = f"{', '.join(names)} cannot" if len(names) < len(config.players) else "No player here can"
@@ -113,19 +117,19 @@ def _reactions(kind: str, config: Config) -> Iterator[str]:
 
 
 def _replies(path: Path, match: str | None) -> Iterator[str]:
-    """Those that could not be used, and those billed."""
-    for name, (texts, plain, decisions, lost) in read_unusable(path, match).items():
+    """Note replies that could not be used, and calls with costs as billed by the provider."""
+    for name, (texts, plain, decisions, unusable) in read_unusable(path, match).items():
         if plain:
             yield f"{name}: {plain} of {texts} replies were not the JSON asked for; each was taken as plain text."
-        if lost:
-            yield f"{name}: {lost} of {decisions} decisions gave nothing usable; each became `continue`."
+        if unusable:
+            yield f"{name}: {unusable} of {decisions} decisions gave nothing usable; each became `continue`."
     for name, (billed, priced) in read_billed(path, match).items():
-        rest = "" if billed == priced else ", the rest by the price list"
-        yield f"{name}: the dollars of {billed} of {priced} calls are as the provider billed them{rest}."
+        remainder = "" if billed == priced else ", the rest by the price list"
+        yield f"{name}: the dollars of {billed} of {priced} calls are as the provider billed them{remainder}."
 
 
 def _gateway(path: Path) -> Iterator[str]:
-    """Requests that were turned away, and attempts that a machine may have lost."""
+    """Note requests that were rejected, and attempts that may have been lost in a crash."""
     for row in read_refusals(path):
         who = row["player"] or "Someone unknown"
         yield f"{who} made {row['requests']} request(s) that were turned away ({row['status']}: {row['reason']})."
@@ -138,7 +142,7 @@ def _gateway(path: Path) -> Iterator[str]:
 
 
 def _models(path: Path, manifest: Mapping[str, Any], match: str | None) -> Iterator[str]:
-    """What models do not take, and what output limits cut off."""
+    """Note request fields that models do not accept, and replies cut off by output limits."""
     drawn = all(name.startswith("simulated/") for name in manifest.get("models", ()))
     if rules_of_play(manifest) == 1 or drawn:
         return
@@ -147,7 +151,7 @@ def _models(path: Path, manifest: Mapping[str, Any], match: str | None) -> Itera
             if lesson.limit is not None:
                 yield f"{model} takes an output limit of at most {lesson.limit} tokens ({lesson.why})."
             else:
-                named = FIELDS.get(lesson.field, lesson.field)
-                yield f"{model} does not take {named} ({lesson.why}): it was left out from then on."
+                field_name = FIELDS.get(lesson.field, lesson.field)
+                yield f"{model} does not take {field_name} ({lesson.why}): it was left out from then on."
     for cut in read_cuts(path, match):
         yield f"{cut.player}: {cut.count} {EFFECTS[cut.kind, cut.lost].format(why=cut.why)}"

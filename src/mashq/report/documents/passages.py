@@ -1,4 +1,4 @@
-"""Answers over documents, from the matches of a run."""
+"""Evaluation of answers over documents, from the matches of a run."""
 
 from collections.abc import Sequence
 
@@ -18,17 +18,21 @@ DRAWN = "Simulated answers keep the H they were drawn with, whether or not the p
 def passage_views(
     played: Sequence[Played], players: Sequence[ScoredPlayer], refusals: Refusals
 ) -> PassageViews | None:
-    """What the answers of the trials of a match came to, on the items that are scored; None without passages."""
+    """Evaluate the answers of a match's trials on the scored items; None for tasks without passages."""
     if not played or played[0].config.task.kind != "rag":
         return None
-    from mashq.detectors.grounding.detector import Grounding  # heavy, and only for answers over documents
+    from mashq.detectors.grounding.detector import Grounding  # slow to import; only answers over documents need it
 
     names = [row.name for row in players]
     dropped = [_dropped(match, names) if refusals == "intersection" else frozenset[int]() for match in played]
     views = [
         player_view(
             row.name,
-            [one for match, out in zip(played, dropped, strict=True) for one in _given(match, row.name, out)],
+            [
+                answer
+                for match, dropped_items in zip(played, dropped, strict=True)
+                for answer in _answers(match, row.name, dropped_items)
+            ],
             {name: row.costs[name] for name in RESOURCES if row.costs.get(name) is not None},
             Grounding(),
             len(played),
@@ -47,23 +51,26 @@ def passage_views(
 
 
 def _dropped(match: Played, names: Sequence[str]) -> frozenset[int]:
-    """The items that one of these players refused or failed."""
-    broken = ("refused", "failed", "cut")
+    """Return the items that at least one of these players refused or failed."""
+    failed_statuses = ("refused", "failed", "cut")
     players = [player for player in match.state.players if player.name in names]
     return frozenset(
-        at for player in players for at, work in zip(player.order, player.items, strict=True) if work.status in broken
+        index
+        for player in players
+        for index, work in zip(player.order, player.items, strict=True)
+        if work.status in failed_statuses
     )
 
 
-def _given(match: Played, name: str, dropped: frozenset[int]) -> list[Given]:
+def _answers(match: Played, name: str, dropped: frozenset[int]) -> list[Given]:
     state = match.state
-    own = state.players[state.seat_of(name)]
-    config = next(player for player in match.config.players if player.name == name)
+    player = state.players[state.seat_of(name)]
+    config = next(candidate for candidate in match.config.players if candidate.name == name)
     selection, seed = selection_of(match.config, config), trial_seed(match.config.seed, match.fixture.trial)
     drawn = answers_are_drawn(config.agent, config.model)
-    found: list[Given] = []
-    for at, work in zip(own.order, own.items, strict=True):
-        item, h = state.items[at], work.judge_h
-        if work.status == "ok" and h is not None and at not in dropped:
-            found.append(Given(item, selection.of(item, seed), h, work.abstained, None if drawn else work.text))
-    return found
+    answers: list[Given] = []
+    for index, work in zip(player.order, player.items, strict=True):
+        item, h = state.items[index], work.judge_h
+        if work.status == "ok" and h is not None and index not in dropped:
+            answers.append(Given(item, selection.of(item, seed), h, work.abstained, None if drawn else work.text))
+    return answers

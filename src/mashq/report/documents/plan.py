@@ -1,4 +1,4 @@
-"""What a season would cost: what `mashq plan` says."""
+"""The expected cost of a season: the document of `mashq plan`."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field

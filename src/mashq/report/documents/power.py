@@ -1,4 +1,4 @@
-"""How many items tell two players apart: what `mashq power` says."""
+"""How many items tell two players apart: the document of `mashq power`."""
 
 from dataclasses import dataclass, field
 from typing import ClassVar

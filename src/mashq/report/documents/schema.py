@@ -1,5 +1,5 @@
-"""The published JSON Schema of each document, made from its dataclass: types, field docstrings and the table of
-resources. A new resource is in the schemas as soon as it is in the table."""
+"""The published JSON Schema of each document, generated from its dataclass: types, field docstrings and the table of
+resources. A new resource appears in the schemas as soon as it is in the table."""
 
 import ast
 import inspect
@@ -42,7 +42,7 @@ DOCUMENTS: Final = {
 
 
 def document_type(kind: str) -> type[Any]:
-    """The dataclass of a kind of document."""
+    """Return the dataclass of a document kind; raises ConfigError if there is none."""
     if kind not in DOCUMENTS:
         raise ConfigError(f"there is no document {kind!r}: it is one of {', '.join(DOCUMENTS)}")
     module, _, name = DOCUMENTS[kind].partition(":")
@@ -50,67 +50,74 @@ def document_type(kind: str) -> type[Any]:
 
 
 def schema_of(kind: str) -> dict[str, Any]:
-    """The JSON Schema of a kind of document, as `mashq schema KIND` prints it."""
-    made = TypeAdapter(document_type(kind)).json_schema(mode="serialization", schema_generator=_Generator)
-    parts: dict[str, Any] = made.pop("$defs", {})
-    made = _spread(made, parts)
+    """Return the JSON Schema of a document kind, as `mashq schema KIND` prints it."""
+    schema = TypeAdapter(document_type(kind)).json_schema(mode="serialization", schema_generator=_Generator)
+    parts: dict[str, Any] = schema.pop("$defs", {})
+    schema = _expanded(schema, parts)
     head = {"schema": {"const": SCHEMA, "description": "The version of these fields."}, "kind": {"const": kind}}
-    made["properties"] = head | made["properties"]
-    made["required"] = ["schema", "kind", *made["required"]]
-    made["title"] = f"mashq {kind}"
-    kept = _reached(made, {name: _spread(part, parts) for name, part in parts.items()})
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **made, "$defs": kept}
+    schema["properties"] = head | schema["properties"]
+    schema["required"] = ["schema", "kind", *schema["required"]]
+    schema["title"] = f"mashq {kind}"
+    kept = _referenced(schema, {name: _expanded(part, parts) for name, part in parts.items()})
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "$defs": kept}
 
 
-def _spread(made: dict[str, Any], parts: dict[str, Any]) -> dict[str, Any]:
-    """A schema in which the properties of a flat part stand in its place."""
+def _expanded(schema: dict[str, Any], parts: dict[str, Any]) -> dict[str, Any]:
+    """Replace each flat part of a schema by its properties."""
     properties: dict[str, Any] = {}
     required: list[str] = []
-    for name, own in made.get("properties", {}).items():
+    for name, property_schema in schema.get("properties", {}).items():
         if not name.startswith(FLAT):
-            properties[name] = own
-            required += [name] if name in made["required"] else []
+            properties[name] = property_schema
+            required += [name] if name in schema["required"] else []
             continue
-        inner = _spread(parts[own["$ref"].removeprefix(PLACE)] if "$ref" in own else own, parts)
+        inner = _expanded(
+            parts[property_schema["$ref"].removeprefix(PLACE)] if "$ref" in property_schema else property_schema,
+            parts,
+        )
         properties |= inner["properties"]
         required += inner["required"]
-    return made | ({"properties": properties, "required": required} if properties else {})
+    return schema | ({"properties": properties, "required": required} if properties else {})
 
 
-def _reached(made: dict[str, Any], parts: dict[str, Any]) -> dict[str, Any]:
-    """The parts that a schema refers to, in the order of their names."""
+def _referenced(schema: dict[str, Any], parts: dict[str, Any]) -> dict[str, Any]:
+    """Return the parts that a schema refers to, directly or indirectly, sorted by name."""
     names: set[str] = set()
-    waiting = [json.dumps(made)]
-    while waiting:
-        new = set(re.findall(rf'"{re.escape(PLACE)}(\w+)"', waiting.pop())) - names
-        names |= new
-        waiting += [json.dumps(parts[name]) for name in new]
+    pending = [json.dumps(schema)]
+    while pending:
+        new_names = set(re.findall(rf'"{re.escape(PLACE)}(\w+)"', pending.pop())) - names
+        names |= new_names
+        pending += [json.dumps(parts[name]) for name in new_names]
     return {name: parts[name] for name in sorted(names)}
 
 
 class _Generator(GenerateJsonSchema):
-    """Writes a dataclass the way `documents.base` does: costs spread, unknown fields refused."""
+    """Describes a dataclass as `documents.base` writes it: costs as single properties, no additional properties."""
 
     def dataclass_schema(self, schema: core_schema.DataclassSchema) -> JsonSchemaValue:
-        made, cls = super().dataclass_schema(schema), schema["cls"]
+        generated, cls = super().dataclass_schema(schema), schema["cls"]
         properties: dict[str, Any] = {}
         required: list[str] = []
-        notes = _field_docs(cls)
+        descriptions = _field_docs(cls)
         for field in fields(cls):
-            own, rule = made["properties"][field.name], field.metadata
-            if rule.get("flat") and rule["names"] is not None:
-                value = own["additionalProperties"]
-                properties |= {name: value | _what(name) for name in rule["names"]}
-                required += [] if rule["some"] else rule["names"]
+            property_schema, metadata = generated["properties"][field.name], field.metadata
+            if metadata.get("flat") and metadata["names"] is not None:
+                value = property_schema["additionalProperties"]
+                properties |= {name: value | _resource_description(name) for name in metadata["names"]}
+                required += [] if metadata["some"] else metadata["names"]
                 continue
-            name = FLAT + field.name if rule.get("flat") else rule.get("name", field.name)
-            own = {key: inner for key, inner in own.items() if key not in ("title", "default")}
-            properties[name] = own | ({"description": notes[field.name]} if field.name in notes else {})
-            required += [] if rule.get("optional") else [name]
-        return made | {"properties": properties, "required": required, "additionalProperties": False}
+            name = FLAT + field.name if metadata.get("flat") else metadata.get("name", field.name)
+            property_schema = {
+                key: inner for key, inner in property_schema.items() if key not in ("title", "default")
+            }
+            properties[name] = property_schema | (
+                {"description": descriptions[field.name]} if field.name in descriptions else {}
+            )
+            required += [] if metadata.get("optional") else [name]
+        return generated | {"properties": properties, "required": required, "additionalProperties": False}
 
 
-def _what(name: str) -> dict[str, str]:
+def _resource_description(name: str) -> dict[str, str]:
     if name not in TABLE:
         return {}
     unit = TABLE[name].unit
@@ -118,13 +125,13 @@ def _what(name: str) -> dict[str, str]:
 
 
 def _field_docs(cls: type[Any]) -> dict[str, str]:
-    """What the string under each field of a class says, its base classes' included."""
-    found: dict[str, str] = {}
+    """Return the docstring below each field of a class and its base classes."""
+    docs: dict[str, str] = {}
     for owner in reversed(cls.__mro__[:-1]):
         body = ast.parse(textwrap.dedent(inspect.getsource(owner))).body[0]
         lines = body.body if isinstance(body, ast.ClassDef) else []
         for before, after in pairwise(lines):
-            named = isinstance(before, ast.AnnAssign) and isinstance(before.target, ast.Name)
-            if named and isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant):
-                found[before.target.id] = inspect.cleandoc(str(after.value.value))  # pyright: ignore
-    return found
+            is_field = isinstance(before, ast.AnnAssign) and isinstance(before.target, ast.Name)
+            if is_field and isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant):
+                docs[before.target.id] = inspect.cleandoc(str(after.value.value))  # pyright: ignore
+    return docs

@@ -1,4 +1,4 @@
-"""A run of any kind as its document. The modules of other kinds than the run's are not loaded."""
+"""The document of a run of any kind. Only the module of the run's kind is loaded."""
 
 from importlib import import_module
 from typing import Any
@@ -8,7 +8,7 @@ from mashq.runs.open import Season
 
 
 def document(season: Season) -> Document:
-    """What `--json` prints of a run."""
+    """Return the document that `--json` prints for a run."""
     kind = season.kind
     if kind == "match" and season.manifest.get("season", {}).get("trials", 1) > 1:
         kind = "trials"

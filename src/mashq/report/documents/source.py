@@ -1,4 +1,4 @@
-"""Results to score, from a run, a file or a data frame, with the rules they come with; and their score."""
+"""Results to score, from a run, a file or a data frame, with their scoring rules; and their score."""
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,7 +22,7 @@ DEFAULTS: dict[str, float] = {"tokens": 1.0, "calls": 1.0, "reviews": 1.0, "seco
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Results, the rules they came with, notes on them, and whether their run is over."""
+    """Results, their scoring rules, notes on them, and whether their run is finished."""
 
     results: Results
     rules: ScoreRules
@@ -31,58 +31,58 @@ class Source:
     trials: Sequence[Played] = ()
 
     def without(self, players: Sequence[str]) -> "Source":
-        """The same without some of the players."""
-        there = self.results.players
+        """Return the source without some of the players; raises ConfigError if one is unknown or none is left."""
+        available = self.results.players
         for name in players:
-            if name not in there:
-                raise ConfigError(f"--without {name!r}: there is no such player{nearest(str(name), there)}")
-        kept = [name for name in there if name not in players]
+            if name not in available:
+                raise ConfigError(f"--without {name!r}: there is no such player{nearest(str(name), available)}")
+        kept = [name for name in available if name not in players]
         if not kept:
             raise ConfigError("--without leaves no player: keep two of them")
         return replace(self, results=self.results.only(kept)) if players else self
 
     def scored(self, rules: ScoreRules, resamples: int, seed: int) -> ScoreReport:
-        """The score under these rules."""
-        found = judge(self.results, Options(rules, resamples, seed, self.finished), self.notes)
-        return replace(found, passages=passage_views(self.trials, found.players, rules.refusals))
+        """Score the results under these rules."""
+        report = judge(self.results, Options(rules, resamples, seed, self.finished), self.notes)
+        return replace(report, passages=passage_views(self.trials, report.players, rules.refusals))
 
 
 def changed_rules(
-    given: ScoreRules,
+    base: ScoreRules,
     *,
     resources: Sequence[str] | None = None,
     weights: Mapping[str, float] | None = None,
     normalise: tuple[Mapping[str, float] | None, bool] | None = None,
     **changes: Any,
 ) -> ScoreRules:
-    """The rules with what is said in their place; None says nothing. `normalise` is a reference, and whether it is
-    per item; `changes` are other fields of the rules."""
-    own = dict(given.weights)
+    """Return the rules with some settings replaced; None leaves a setting unchanged. `normalise` is a reference, and
+    whether it is per item; `changes` are other fields of the rules."""
+    weights_by_name = dict(base.weights)
     if resources is not None:
         if not resources or len(set(resources)) < len(resources):
             raise ConfigError(
                 "resources names none: name one, or set beta to 0" if not resources else "resources names one twice"
             )
-        own = {resource(name): given.weights.get(name, 1.0) for name in resources}
-    own |= {resource(name): positive(name, weight) for name, weight in (weights or {}).items()}
-    reference, per_item = normalise if normalise is not None else (given.reference, given.per_item)
+        weights_by_name = {resource(name): base.weights.get(name, 1.0) for name in resources}
+    weights_by_name |= {resource(name): positive(name, weight) for name, weight in (weights or {}).items()}
+    reference, per_item = normalise if normalise is not None else (base.reference, base.per_item)
     if normalise is not None and reference is not None:
         if not reference:
             raise ConfigError('the reference is empty: give what costs are relative to, such as {"tokens": 1e6}')
-        reference = {resource(name): positive(name, number) for name, number in reference.items()}
+        reference = {resource(name): positive(name, amount) for name, amount in reference.items()}
     changed = {name: value for name, value in changes.items() if value is not None}
-    return replace(given, weights=own, reference=reference, per_item=per_item, **changed)
+    return replace(base, weights=weights_by_name, reference=reference, per_item=per_item, **changed)
 
 
 def resource(name: str) -> str:
-    """The name of a resource; ConfigError at another one."""
+    """Return the name if it is a resource; raises ConfigError otherwise."""
     if name not in RESOURCES:
         raise ConfigError(f"{name!r} is not a resource{nearest(str(name), RESOURCES)}")
     return name
 
 
 def read_source(source: Path, renames: Mapping[str, str]) -> Source:
-    """The results of a run or of a file."""
+    """Read the results of a run or of a file."""
     if not os.path.isdir(source):
         results, notes = result_files.read(source, renames)
         return Source(results, ScoreRules(weights=dict(DEFAULTS)), notes)
@@ -103,6 +103,6 @@ def read_source(source: Path, renames: Mapping[str, str]) -> Source:
 
 
 def rows_source(rows: Iterable[Mapping[str, object]], renames: Mapping[str, str]) -> Source:
-    """The results of rows that are in memory."""
+    """Read results from rows in memory."""
     results, notes = result_files.from_cells("the table", rows, renames)
     return Source(results, ScoreRules(weights=dict(DEFAULTS)), notes)

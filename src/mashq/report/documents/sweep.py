@@ -1,4 +1,4 @@
-"""A sweep: the same players under every combination of some settings."""
+"""A sweep: the same players under every combination of the swept settings."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -109,30 +109,30 @@ class Sweep(SeasonDocument):
 
 
 def document(season: Season) -> Sweep:
-    """Every cell of the sweep with its players, and how far each is from the first cell."""
+    """Score every cell of the sweep, with each player's difference to the first cell."""
     over: list[tuple[str, list[Any]]] = season.manifest["season"]["over"]
-    there = read_matches(season.path)
+    ended_ids = read_matches(season.path)
     by_cell: dict[tuple[tuple[str, Any], ...], list[list[Fixture]]] = {}
     for _, trials in groupby(season.fixtures(), key=lambda fixture: fixture.number):
-        alike = list(trials)
-        by_cell.setdefault(alike[0].cell, []).append([one for one in alike if there.get(one.id)])
+        fixtures = list(trials)
+        by_cell.setdefault(fixtures[0].cell, []).append([trial for trial in fixtures if ended_ids.get(trial.id)])
     rows: list[Cell] = []
-    about = list(notes_on_run(season.path, season.manifest))
+    run_notes = list(notes_on_run(season.path, season.manifest))
     first: Condition | None = None
     missing = 0
     free = free_settings(season.config, over)
-    played = [tuple((name, value) for name, value in cell if name not in free) for cell in cells(over)]
-    for at, cell in enumerate(cells(over)):
-        same = by_cell[played[at]]  # more than one where the same value stands twice
-        ended = same[played[:at].count(played[at]) * len(same) // played.count(played[at])]
+    cell_keys = [tuple((name, value) for name, value in cell if name not in free) for cell in cells(over)]
+    for index, cell in enumerate(cells(over)):
+        groups = by_cell[cell_keys[index]]  # more than one if the same value is listed twice
+        ended = groups[cell_keys[:index].count(cell_keys[index]) * len(groups) // cell_keys.count(cell_keys[index])]
         if not ended:
             missing += 1
             continue
         rules = score_rules_of(changed(season.config, each_setting(cell)))
         results = under(ended_trials(season, ended), rules)
         condition = Condition(results, rules)
-        own = _cell({name: _shown(value) for name, value in cell}, condition, first, len(ended))
-        rows.append(replace(own, notes=[*own.notes, *about]))
+        row = _cell({name: _display_value(value) for name, value in cell}, condition, first, len(ended))
+        rows.append(replace(row, notes=[*row.notes, *run_notes]))
         first = first or condition
     return Sweep(
         run=str(season.path),
@@ -141,19 +141,19 @@ def document(season: Season) -> Sweep:
         drawn=all_drawn(season.config),
         detector=DetectorVersion(**season.manifest["detector"]),
         trials=season.manifest["season"]["trials"],
-        over=[Axis(setting=name, values=[_shown(value) for value in values]) for name, values in over],
+        over=[Axis(setting=name, values=[_display_value(value) for value in values]) for name, values in over],
         cells=rows,
         missing=missing,
     )
 
 
-def _shown(value: Any) -> Any:
-    """A value; those of settings that change together as one text."""
+def _display_value(value: Any) -> Any:
+    """Return a value for display: the values of settings that change together are joined into one text."""
     return ", ".join(map(str, cast(Sequence[Any], value))) if isinstance(value, list | tuple) else value
 
 
-def _cell(settings: Mapping[str, Any], now: Condition, first: Condition | None, trials: int) -> Cell:
-    report = judge(now.results, Options(now.rules))
+def _cell(settings: Mapping[str, Any], condition: Condition, first: Condition | None, trials: int) -> Cell:
+    report = judge(condition.results, Options(condition.rules))
     return Cell(
         settings=settings,
         trials=trials,
@@ -162,13 +162,13 @@ def _cell(settings: Mapping[str, Any], now: Condition, first: Condition | None, 
         tied=report.tied,
         clear=report.clear,
         headline=report.headline,
-        players=[_player(player, now, first) for player in report.players],
+        players=[_player(player, condition, first) for player in report.players],
         notes=report.notes,
     )
 
 
-def _player(player: ScoredPlayer, now: Condition, first: Condition | None) -> SweepPlayer:
-    shared = None if first is None else common(now, first, player.name)
+def _player(player: ScoredPlayer, condition: Condition, first: Condition | None) -> SweepPlayer:
+    common_units = None if first is None else common(condition, first, player.name)
     return SweepPlayer(
         name=player.name,
         h=player.h,
@@ -182,7 +182,7 @@ def _player(player: ScoredPlayer, now: Condition, first: Condition | None) -> Sw
         words=player.words,
         coverage=player.coverage,
         copied=player.copied,
-        against_first={} if first is None else apart(now, first, player.name),
-        common=shared,
-        in_common=None if first is None or shared is None else differences(now, first, player.name),
+        against_first={} if first is None else apart(condition, first, player.name),
+        common=common_units,
+        in_common=None if first is None or common_units is None else differences(condition, first, player.name),
     )

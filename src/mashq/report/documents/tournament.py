@@ -1,4 +1,4 @@
-"""A tournament: ratings with intervals, who beats whom, and Q against one fixed reference beside them."""
+"""A tournament: ratings with intervals, the win matrix, and Q against one fixed reference."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -121,7 +121,7 @@ class Tournament(SeasonDocument):
 
 
 def document(season: Season) -> Tournament:
-    """Ratings, the win matrix, and each player's mean H, costs and Q against a reference."""
+    """Compute ratings, the win matrix, and each player's mean H, costs and Q against a reference."""
     names = [player.name for player in season.config.players]
     rules = score_rules_of(season.config)
     meetings = [(seats, under(results, rules)) for seats, results in _meetings(season)]
@@ -143,38 +143,43 @@ def document(season: Season) -> Tournament:
         notes=notes,
     )
     games = _games(meetings, rules, notes)
-    there = sorted({seat for one in games for seat in one.seats})
-    absent = [name for seat, name in enumerate(names) if seat not in there]
+    rated_seats = sorted({seat for game_record in games for seat in game_record.seats})
+    absent = [name for seat, name in enumerate(names) if seat not in rated_seats]
     try:
-        rated = rate(_renumbered(games, there), [names[seat] for seat in there], season.manifest["items"], RESAMPLES)
-    except DataError as nothing:
-        return replace(unrated, notes=[*notes, str(nothing)])
+        rated = rate(
+            _renumbered(games, rated_seats),
+            [names[seat] for seat in rated_seats],
+            season.manifest["items"],
+            RESAMPLES,
+        )
+    except DataError as error:
+        return replace(unrated, notes=[*notes, str(error)])
     if absent:
         notes.append(f"Not rated, for want of a match that counts: {', '.join(absent)}.")
-    means = _means(meetings, rules, there)
+    means = _means(meetings, rules, rated_seats)
     reference = _reference(means, rules)
-    order = sorted(range(len(there)), key=lambda at: -rated.fit.strength[at])
+    order = sorted(range(len(rated_seats)), key=lambda index: -rated.fit.strength[index])
     return replace(
         unrated,
-        players=[_player(at, rated, means[at], _q(means[at], rules, reference)) for at in order],
-        wins=_wins(_renumbered(games, there), rated),
+        players=[_player(index, rated, means[index], _q(means[index], rules, reference)) for index in order],
+        wins=_wins(_renumbered(games, rated_seats), rated),
         reference=reference,
         notes=[*notes, *_left_out(meetings, rules), *rated.notes],
     )
 
 
-def _renumbered(games: Sequence[Game], there: Sequence[int]) -> list[Game]:
-    """The same games with players numbered among those who played."""
-    place = {seat: at for at, seat in enumerate(there)}
-    return [replace(one, seats=tuple(place[seat] for seat in one.seats)) for one in games]
+def _renumbered(games: Sequence[Game], rated_seats: Sequence[int]) -> list[Game]:
+    """Renumber the seats of the games to consecutive numbers of the players who played."""
+    number = {seat: index for index, seat in enumerate(rated_seats)}
+    return [replace(game_record, seats=tuple(number[seat] for seat in game_record.seats)) for game_record in games]
 
 
 def _meetings(season: Season) -> list[Meeting]:
-    """Who met whom, each meeting's trials averaged by item first."""
-    there = read_matches(season.path)
+    """Return the seats and the results of every pairing, over its ended trials."""
+    ended = read_matches(season.path)
     by_pair: dict[tuple[int, ...], list[Fixture]] = {}
     for fixture in season.fixtures():
-        if there.get(fixture.id):
+        if ended.get(fixture.id):
             by_pair.setdefault(dict(fixture.cell)["seats"], []).append(fixture)
     return [(seats, ended_trials(season, fixtures)) for seats, fixtures in by_pair.items()]
 
@@ -182,17 +187,17 @@ def _meetings(season: Season) -> list[Meeting]:
 def _games(meetings: list[Meeting], rules: ScoreRules, notes: list[str]) -> list[Game]:
     games: list[Game] = []
     for seats, results in meetings:
-        own = with_known(results, rules, [])
-        seen = view(results, own.refusals, tuple(own.weights))
-        if not seen.items:
+        known_rules = with_known(results, rules, [])
+        scored = view(results, known_rules.refusals, tuple(known_rules.weights))
+        if not scored.items:
             notes.append(f"{' and '.join(results.players)} have no item that all answered: their match is left out.")
             continue
-        games.append(game(seats, seen, own, results.items, RESAMPLES))
+        games.append(game(seats, scored, known_rules, results.items, RESAMPLES))
     return games
 
 
 def _left_out(meetings: list[Meeting], rules: ScoreRules) -> list[str]:
-    """What costs are over, where that is not everything."""
+    """Note how many units H and costs leave out, if any."""
     units = [(results.present, scored_units(results, rules.refusals)[1]) for _, results in meetings]
     out = sum(int((present & ~cells).any(axis=0).sum()) for present, cells in units)
     if not out:
@@ -206,7 +211,7 @@ def _left_out(meetings: list[Meeting], rules: ScoreRules) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Mean:
-    """A player's means over its meetings: H, totals, and what answers carry."""
+    """A player's means over its matches: H, total costs, and content measures of its answers."""
 
     h: float | None
     costs: Costs
@@ -214,46 +219,46 @@ class _Mean:
     carried: Mapping[str, float | None]
 
 
-def _means(meetings: list[Meeting], rules: ScoreRules, there: Sequence[int]) -> list[_Mean]:
-    """Means of the players who played, in their order; a meeting without a scored item says nothing."""
-    totals, least, scored = ({seat: list[dict[str, float]]() for seat in there} for _ in range(3))
+def _means(meetings: list[Meeting], rules: ScoreRules, rated_seats: Sequence[int]) -> list[_Mean]:
+    """Average over the matches of each player who played, in seat order; skip matches without a scored item."""
+    totals, lower_bounds, scores = ({seat: list[dict[str, float]]() for seat in rated_seats} for _ in range(3))
     for seats, results in meetings:
-        seen = view(results, rules.refusals, ())
-        if not seen.items:
+        scored_view = view(results, rules.refusals, ())
+        if not scored_view.items:
             continue
-        h = figures(seen, replace(rules, weights={})).h[0]
-        told = {name: carried(results, rules.refusals, name) for name in CARRIED}
+        h = figures(scored_view, replace(rules, weights={})).h[0]
+        content = {name: carried(results, rules.refusals, name) for name in CARRIED}
         cells = scored_units(results, rules.refusals)[1]
-        for at, seat in enumerate(seats):
+        for index, seat in enumerate(seats):
             if seat not in totals:
                 continue
-            totals[seat].append({name: _total(results, cells, name, at, "value") for name in RESOURCES})
-            least[seat].append({name: _total(results, cells, name, at, "low") for name in RESOURCES})
-            more = {name: value for name, values in told.items() if (value := values[at]) is not None}
-            scored[seat].append({"h": float(h[at]), **more})
+            totals[seat].append({name: _total(results, cells, name, index, "value") for name in RESOURCES})
+            lower_bounds[seat].append({name: _total(results, cells, name, index, "low") for name in RESOURCES})
+            known_content = {name: value for name, values in content.items() if (value := values[index]) is not None}
+            scores[seat].append({"h": float(h[index]), **known_content})
     return [
         _Mean(
-            _average(scored[seat], "h"),
+            _average(scores[seat], "h"),
             {name: _average(totals[seat], name) for name in RESOURCES},
-            _charges(totals[seat], least[seat]),
-            {name: _average(scored[seat], name) for name in CARRIED},
+            _charges(totals[seat], lower_bounds[seat]),
+            {name: _average(scores[seat], name) for name in CARRIED},
         )
-        for seat in there
+        for seat in rated_seats
     ]
 
 
 def _reference(means: Sequence[_Mean], rules: ScoreRules) -> dict[str, float]:
-    """The largest mean costs of the field, where everyone's are known."""
-    found = {name: [mean.costs[name] for mean in means] for name in rules.weights}
+    """Return the largest mean cost of the field, for each resource that is known for all players."""
+    costs = {name: [mean.costs[name] for mean in means] for name in rules.weights}
     return {
         name: max(value for value in values if value is not None)
-        for name, values in found.items()
+        for name, values in costs.items()
         if None not in values
     }
 
 
 def _q(mean: _Mean, rules: ScoreRules, reference: Mapping[str, float]) -> float | None:
-    """Q of a player's means, with the largest costs of the field as the reference."""
+    """Compute Q of a player's means, with the largest costs of the field as the reference."""
     if mean.h is None:
         return None
     weights = {name: rules.weights[name] for name in reference}
@@ -263,41 +268,41 @@ def _q(mean: _Mean, rules: ScoreRules, reference: Mapping[str, float]) -> float 
 
 
 def _average(rows: Sequence[Mapping[str, float]], name: str) -> float | None:
-    """The mean, unknown where one of them is."""
+    """Return the mean over rows; None if one of the values is unknown."""
     values = [row.get(name, math.nan) for row in rows]
     return float(np.mean(values)) if values and not np.isnan(values).any() else None
 
 
-def _charges(totals: Sequence[Mapping[str, float]], least: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """How much of each mean is a charge."""
-    found: dict[str, float] = {}
+def _charges(totals: Sequence[Mapping[str, float]], lower_bounds: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """Return how much of each mean total is a charge for attempts of unknown cost."""
+    charges: dict[str, float] = {}
     for name in RESOURCES:
-        value, low = _average(totals, name), _average(least, name)
+        value, low = _average(totals, name), _average(lower_bounds, name)
         if value is not None and low is not None and value != low:
-            found[name] = value - low
-    return found
+            charges[name] = value - low
+    return charges
 
 
-def _total(results: Results, cells: NDArray[np.bool_], name: str, at: int, part: Literal["value", "low"]) -> float:
-    """What all items cost at the mean of those that count, each its mean over trials; NaN where that is not known."""
+def _total(results: Results, cells: NDArray[np.bool_], name: str, index: int, part: Literal["value", "low"]) -> float:
+    """Extrapolate the mean cost of the scored items, each averaged over its trials, to all items; NaN if unknown."""
     cost = results.costs[name]
     values: Floats = getattr(cost, part)
-    if not cells[at].any() or np.isnan(cost.value[at][cells[at]]).any():
+    if not cells[index].any() or np.isnan(cost.value[index][cells[index]]).any():
         return math.nan
-    own, counts = by_item(results, values, cells)
-    return float(np.nansum(own[at])) * (len(results.items) / int((counts[at] > 0).sum()))
+    means, counts = by_item(results, values, cells)
+    return float(np.nansum(means[index])) * (len(results.items) / int((counts[index] > 0).sum()))
 
 
-def _player(at: int, rated: Ratings, mean: _Mean, q: float | None) -> RatedPlayer:
-    ranks = rated.ranks[at] or (None, None)
+def _player(index: int, rated: Ratings, mean: _Mean, q: float | None) -> RatedPlayer:
+    ranks = rated.ranks[index] or (None, None)
     return RatedPlayer(
-        name=rated.fit.names[at],
-        rating=float(rated.fit.points[at]),
-        low=_known(rated.points_low[at]),
-        high=_known(rated.points_high[at]),
+        name=rated.fit.names[index],
+        rating=float(rated.fit.points[index]),
+        low=_known(rated.points_low[index]),
+        high=_known(rated.points_high[index]),
         rank_best=ranks[0],
         rank_worst=ranks[1],
-        p_first=_known(rated.p_first[at]),
+        p_first=_known(rated.p_first[index]),
         h=mean.h,
         costs=mean.costs,
         charged=mean.charged,
@@ -311,18 +316,18 @@ def _known(value: float) -> float | None:
 
 
 def _wins(games: Sequence[Game], rated: Ratings) -> list[Pairing]:
-    """For each ordered pair that met: meetings won, tied and lost, and the predicted chance."""
+    """Return, for each ordered pair that met, the matches won, tied and lost, and the predicted chance of winning."""
     names = rated.fit.names
-    found = records(games, len(names))
-    met = np.argwhere(found.sum(axis=2) > 0).tolist()
+    counts = records(games, len(names))
+    pairs = np.argwhere(counts.sum(axis=2) > 0).tolist()
     return [
         Pairing(
             a=names[a],
             b=names[b],
-            won=int(found[a, b, 0]),
-            tied=int(found[a, b, 1]),
-            lost=int(found[a, b, 2]),
+            won=int(counts[a, b, 0]),
+            tied=int(counts[a, b, 1]),
+            lost=int(counts[a, b, 2]),
             predicted=float(rated.fit.win[a, b]),
         )
-        for a, b in met
+        for a, b in pairs
     ]

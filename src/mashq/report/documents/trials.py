@@ -1,7 +1,8 @@
-"""The trials of a match: one score over all of them, and how much a repeat differs.
+"""The trials of a match: one score over all of them, and how much they vary.
 
-An item is averaged over its trials first, then the match is scored, as everywhere. The standard deviation over trials
-says how much a repeat differs; it is not how sure the result is, for all trials share their items. The interval is.
+As everywhere, each item is first averaged over its trials, then the match is scored. The standard deviation over
+trials measures how much repeats vary, not the uncertainty of the result, because all trials share their items; the
+confidence interval does that.
 """
 
 from collections import Counter
@@ -146,25 +147,27 @@ class Trials:
 
 
 def document(season: Season, changed: Sequence[Played] | None = None) -> Trials:
-    """The result of a match played several times; `changed` are its trials under another judge."""
+    """Score a match that was played several times; `changed` are its trials under another judge."""
     rules = score_rules_of(season.config)
-    played = trials_of(season) if changed is None else changed
-    matches = [results_of(one) for one in played]
+    trials = trials_of(season) if changed is None else changed
+    matches = [results_of(trial) for trial in trials]
     results = from_matches(matches)
     report = judge(results, Options(rules, finished=season.finished))
-    each = [score(from_match(match), rules) for match in matches]
-    wins = Counter(name for trial in each for name in trial.tied or (trial.winner,))
-    over = sum(one.finished for one in played)
-    same = len({repr([(row.h, row.penalty) for row in trial.players]) for trial in each}) == 1
-    alike = (
+    trial_scores = [score(from_match(match), rules) for match in matches]
+    wins = Counter(name for trial_score in trial_scores for name in trial_score.tied or (trial_score.winner,))
+    ended_count = sum(trial.finished for trial in trials)
+    identical = (
+        len({repr([(row.h, row.penalty) for row in trial_score.players]) for trial_score in trial_scores}) == 1
+    )
+    identical_note = (
         ["All trials are the same: at temperature 0 a repeat tells nothing new."]
-        if over > 1 and same and report.items
+        if ended_count > 1 and identical and report.items
         else []
     )
     return Trials(
         run=str(season.path),
         finished=season.finished,
-        trials=over,
+        trials=ended_count,
         planned=season.manifest["season"]["trials"],
         items=report.items or 0,
         units=report.units or 0,
@@ -175,7 +178,7 @@ def document(season: Season, changed: Sequence[Played] | None = None) -> Trials:
         h=rules.h,
         simulated=season.manifest["simulated"],
         drawn=all_drawn(season.config),
-        detector=DetectorVersion(**played[0].manifest["detector"]),
+        detector=DetectorVersion(**trials[0].manifest["detector"]),
         players=[
             TrialsPlayer(
                 name=player.name,
@@ -183,7 +186,7 @@ def document(season: Season, changed: Sequence[Played] | None = None) -> Trials:
                 agent=player.agent,
                 mean=_figures(row),
                 charged=row.charged,
-                sd=_spread([trial.players[seat] for trial in each]),
+                sd=_deviations([trial_score.players[seat] for trial_score in trial_scores]),
                 q_low=row.q_low,
                 q_high=row.q_high,
                 p_win=row.p_win,
@@ -205,11 +208,11 @@ def document(season: Season, changed: Sequence[Played] | None = None) -> Trials:
         notes=[
             *report.notes,
             *outside_length(results, wanted_length(season.config)),
-            *alike,
+            *identical_note,
             *notes_on_run(season.path, season.manifest),
         ],
-        passages=passage_views(played, report.players, rules.refusals),
-        first_byte=first_bytes(season.path, [one.fixture.id for one in played]),
+        passages=passage_views(trials, report.players, rules.refusals),
+        first_byte=first_bytes(season.path, [trial.fixture.id for trial in trials]),
     )
 
 
@@ -227,21 +230,21 @@ def _figures(row: ScoredPlayer) -> TrialFigures:
     )
 
 
-def _spread(trials: Sequence[PlayerScore]) -> TrialFigures:
-    """Standard deviations over trials."""
+def _deviations(trials: Sequence[PlayerScore]) -> TrialFigures:
+    """Return the standard deviations over trials."""
 
-    def over(values: Sequence[float | None]) -> float | None:
+    def deviation(values: Sequence[float | None]) -> float | None:
         known = [value for value in values if value is not None]
         return stdev(known) if len(known) == len(values) > 1 else None
 
     return TrialFigures(
-        h=over([trial.h for trial in trials]),
-        h_before_review=over([trial.h_before_review for trial in trials]),
-        answer_rate=over([trial.answer_rate for trial in trials]),
-        costs={name: over([trial.costs[name] for trial in trials]) for name in MEASURED},
-        penalty=over([trial.penalty for trial in trials]),
-        q=over([trial.q for trial in trials]),
-        words=over([trial.words for trial in trials]),
-        coverage=over([trial.coverage for trial in trials]),
-        copied=over([trial.copied for trial in trials]),
+        h=deviation([trial.h for trial in trials]),
+        h_before_review=deviation([trial.h_before_review for trial in trials]),
+        answer_rate=deviation([trial.answer_rate for trial in trials]),
+        costs={name: deviation([trial.costs[name] for trial in trials]) for name in MEASURED},
+        penalty=deviation([trial.penalty for trial in trials]),
+        q=deviation([trial.q for trial in trials]),
+        words=deviation([trial.words for trial in trials]),
+        coverage=deviation([trial.coverage for trial in trials]),
+        copied=deviation([trial.copied for trial in trials]),
     )

@@ -1,4 +1,4 @@
-"""How well a detector agrees with people: what `mashq validate report` says."""
+"""How well a detector agrees with people: the document of `mashq validate report`."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field

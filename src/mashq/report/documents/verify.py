@@ -1,4 +1,4 @@
-"""Whether a run's record agrees with itself: what `mashq verify` says."""
+"""Whether a run's record agrees with itself: the document of `mashq verify`."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,5 +20,5 @@ class Verification:
 
 
 def document(findings: Sequence[Finding]) -> Verification:
-    """The findings that are worth a word."""
+    """Return a document of the findings that report a problem."""
     return Verification(checks=len(findings), wrong=[finding for finding in findings if finding.wrong])

@@ -1,4 +1,4 @@
-"""Do rivals change a player? The same players alone, beside rivals unseen, and with vision, paired by unit."""
+"""How rivals affect a player: the same players alone, with unseen rivals, and with vision, paired by unit."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -60,30 +60,33 @@ class Vision(SeasonDocument):
 
 
 def document(season: Season) -> Vision:
-    """Each player's differences in H and costs from one condition to the next."""
+    """Compute each player's differences in H and costs from one condition to the next."""
     rules = score_rules_of(season.config)
-    there = read_matches(season.path)
-    ended: dict[tuple[str, tuple[int, ...]], list[Fixture]] = {}
+    ended_ids = read_matches(season.path)
+    fixtures_by_cell: dict[tuple[str, tuple[int, ...]], list[Fixture]] = {}
     for fixture in season.fixtures():
-        if there.get(fixture.id):
+        if ended_ids.get(fixture.id):
             cell = dict(fixture.cell)
-            ended.setdefault((cell["condition"], cell["seats"]), []).append(fixture)
-    results = {key: under(ended_trials(season, matches), rules) for key, matches in ended.items()}
+            fixtures_by_cell.setdefault((cell["condition"], cell["seats"]), []).append(fixture)
+    results = {key: under(ended_trials(season, matches), rules) for key, matches in fixtures_by_cell.items()}
     players: list[VisionPlayer] = []
-    for at, player in enumerate(season.config.players):
-        own = {
-            condition: found
-            for (condition, seats), found in results.items()
-            if at in seats and (condition != "alone" or seats == (at,))
+    for seat, player in enumerate(season.config.players):
+        results_by_condition = {
+            condition: condition_results
+            for (condition, seats), condition_results in results.items()
+            if seat in seats and (condition != "alone" or seats == (seat,))
         }
-        means = {condition: _means(found, rules, player.name) for condition, found in own.items()}
-        steps = _steps(own, rules)
+        means = {
+            condition: _means(condition_results, rules, player.name)
+            for condition, condition_results in results_by_condition.items()
+        }
+        steps = _steps(results_by_condition, rules)
         players.append(
             VisionPlayer(
                 name=player.name,
                 means=means,
                 changes={name: _changes(name, *step, player.name) for name, step in steps.items()},
-                units={n: both for n, step in steps.items() if (both := common(*step, player.name))} or None,
+                units={n: shared for n, step in steps.items() if (shared := common(*step, player.name))} or None,
             )
         )
     return Vision(
@@ -100,37 +103,39 @@ def document(season: Season) -> Vision:
         notes=[
             *notes_on_run(season.path, season.manifest),
             *uneven(
-                (f"{effect} of {one.name}", units) for one in players for effect, units in (one.units or {}).items()
+                (f"{effect} of {vision_player.name}", units)
+                for vision_player in players
+                for effect, units in (vision_player.units or {}).items()
             ),
         ],
     )
 
 
-def _steps(own: Mapping[str, Results], rules: ScoreRules) -> dict[str, tuple[Condition, Condition]]:
-    """By effect, the condition with it and the one without."""
+def _steps(results: Mapping[str, Results], rules: ScoreRules) -> dict[str, tuple[Condition, Condition]]:
+    """Return, by effect, the condition with it and the condition without it."""
     return {
-        name: (Condition(own[after], rules), Condition(own[before], rules))
+        name: (Condition(results[after], rules), Condition(results[before], rules))
         for before, after, name in STEPS
-        if before in own and after in own
+        if before in results and after in results
     }
 
 
-def _changes(effect: str, now: Condition, before: Condition, player: str) -> dict[str, Difference]:
-    found = differences(now, before, player)
+def _changes(effect: str, after: Condition, before: Condition, player: str) -> dict[str, Difference]:
+    changes = differences(after, before, player)
     if effect == "company":
-        found.pop("q", None)  # alone, a player is its own normaliser: the two Q do not compare
-    return found
+        changes.pop("q", None)  # alone, a player is its own normaliser: the two values of Q are not comparable
+    return changes
 
 
 def _means(results: Results, rules: ScoreRules, player: str) -> dict[str, float]:
-    """Means per item, over what the rule for refusals scores."""
+    """Average per item, over the units that the rule for refusals scores."""
     seat = results.players.index(player)
     cells = scored_units(results, rules.refusals)
     means: dict[str, float] = {}
     for name in MEANS:
         values = final_h(results) if name == "h" else results.costs[name].value
-        own = by_item(results, values, cells[name != "h"])[0][seat]
-        known = own[~np.isnan(own)]
+        item_means = by_item(results, values, cells[name != "h"])[0][seat]
+        known = item_means[~np.isnan(item_means)]
         if len(known):
             means[name] = float(known.mean())
     return means

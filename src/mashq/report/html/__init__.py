@@ -1,6 +1,6 @@
 """Runs as one self-contained HTML page, and their figures and tables as files for a paper.
 
-facts    what is known of a match               parts     what a page is made of
-events   the same from its moves                sections  a match, a sweep, a tournament ... as parts
+facts    figures of a match from its results    parts     what a page is made of
+events   figures of a match from its moves      sections  a match, a sweep, a tournament ... as parts
 charts   Vega-Lite charts                       page      parts as HTML; figures: parts as files
 """

@@ -1,6 +1,6 @@
-"""The JavaScript that makes charts live, taken from the installed vl-convert package, and pictures of charts.
+"""The JavaScript for interactive charts, taken from the installed vl-convert package, and static images of charts.
 
-The libraries (Vega, Vega-Lite, Vega-Embed) are bundled once and kept in mashq's cache, for bundling takes seconds.
+The libraries (Vega, Vega-Lite, Vega-Embed) are bundled once and cached, because bundling takes seconds.
 """
 
 import base64
@@ -20,7 +20,7 @@ SNIPPET = "window.mashqEmbed = vegaEmbed;"
 
 
 def libraries() -> str:
-    """The libraries as one script that needs no network."""
+    """Return the libraries as one script that needs no network."""
     key = f"{version('vl-convert-python')} {SNIPPET}"
     path = cache_dir() / f"charts-{hashlib.sha256(key.encode()).hexdigest()[:16]}.js"
     with contextlib.suppress(OSError, UnicodeDecodeError):
@@ -30,17 +30,17 @@ def libraries() -> str:
     text: str = vl_convert.javascript_bundle(SNIPPET)
     if "</script" in text.lower() or "<!--" in text:
         raise ConfigError("the installed vl-convert-python cannot be put into a page: install another version of it")
-    _keep(path, text)
+    _store(path, text)
     return text
 
 
-def _keep(path: Path, text: str) -> None:
-    """Remember the bundle; a cache that cannot be written is no trouble."""
+def _store(path: Path, text: str) -> None:
+    """Store the bundle in the cache; a cache that cannot be written is ignored."""
     with contextlib.suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
-        fresh = path.with_suffix(f".{os.getpid()}")
-        fresh.write_text(f"{_digest(text)}\n{text}", "utf-8")
-        fresh.replace(path)
+        temporary = path.with_suffix(f".{os.getpid()}")
+        temporary.write_text(f"{_digest(text)}\n{text}", "utf-8")
+        temporary.replace(path)
 
 
 def _digest(text: str) -> str:
@@ -48,6 +48,6 @@ def _digest(text: str) -> str:
 
 
 def picture(spec: Spec) -> str:
-    """A chart as an SVG image that stands in a page by itself: nothing in it can run."""
+    """Return a chart as an SVG data URL for an image, in which no script can run."""
     svg: str = vl_convert.vegalite_to_svg(spec)
     return "data:image/svg+xml;base64," + base64.b64encode(svg.encode()).decode()

@@ -1,4 +1,4 @@
-"""The calibration plot of a detector: one HTML file with the picture in it."""
+"""The calibration plot of a detector: one self-contained HTML file."""
 
 from mashq.report.annotation_sheet import policy, shown
 from mashq.report.documents.validate import ValidationReport
@@ -20,7 +20,7 @@ text { fill: var(--text); font: 13px system-ui, sans-serif; }
 
 
 def plot(document: ValidationReport) -> str:
-    """The calibration plot as a page of its own."""
+    """Return the calibration plot as an HTML page."""
     rows = "".join(f'<circle class="row" cx="{_x(x)}" cy="{_y(y)}" r="2.5"/>' for x, y in document.found.points)
     bins = document.found.calibration
     bars = "".join(
@@ -64,8 +64,8 @@ def _axes() -> str:
         )
     middle = EDGE + SIDE / 2
     parts.append(f'<text x="{middle}" y="{EDGE + SIDE + 40}" text-anchor="middle">score of the detector (H)</text>')
-    turned = f'transform="rotate(-90 14 {middle})"'
-    parts.append(f'<text x="14" y="{middle}" text-anchor="middle" {turned}>rating by people</text>')
+    rotation = f'transform="rotate(-90 14 {middle})"'
+    parts.append(f'<text x="14" y="{middle}" text-anchor="middle" {rotation}>rating by people</text>')
     return "".join(parts)
 
 

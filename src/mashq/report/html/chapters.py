@@ -1,4 +1,4 @@
-"""Any run as a chapter of a report."""
+"""A run of any kind as a chapter of a report."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -21,7 +21,7 @@ SEASON = "Intervals: items are drawn with replacement, all players' scores and c
 
 
 def match_chapter(facts: Facts, name: str, judges: Sequence[Facts] = ()) -> Chapter:
-    """A match, or its trials."""
+    """Build the chapter of a match or of its trials."""
     season = facts.season
     parts: list[Section | None] = []
     if facts.judged is not None:
@@ -54,13 +54,15 @@ def match_chapter(facts: Facts, name: str, judges: Sequence[Facts] = ()) -> Chap
 
 
 def season_chapter(season: Season, name: str) -> Chapter:
-    """A sweep, a tournament, a game or a comparison of conditions."""
-    said, parts = _of_kind(season.kind)(seasons.document(season))
-    return Chapter(name, title(season), _subtitle(season), banners(season), said, [*parts, methods(season, SEASON)])
+    """Build the chapter of a sweep, a tournament, a game or a comparison of conditions."""
+    chapter_verdict, parts = _section_builder(season.kind)(seasons.document(season))
+    return Chapter(
+        name, title(season), _subtitle(season), banners(season), chapter_verdict, [*parts, methods(season, SEASON)]
+    )
 
 
 def title(season: Season) -> str:
-    """What a run is called: the name of its directory."""
+    """Return the title of a run: the name of its directory."""
     return safe(Path(season.path).resolve().name, 80)
 
 
@@ -72,30 +74,30 @@ def _subtitle(season: Season) -> str:
         if all_drawn(season.config)
         else f"scored by {safe(detector['name'])} {safe(detector['version'], 24)}"
     )
-    many = f", {trials} trials" if trials > 1 else ""
+    trials_text = f", {trials} trials" if trials > 1 else ""
     kind = "comparison of company and vision" if season.kind == "vision" else season.kind
     players, items = len(season.config.players), season.manifest["items"]
-    return f"{kind.capitalize()} of {count(players, 'player')} over {count(items, 'item')}{many}, {judge}"
+    return f"{kind.capitalize()} of {count(players, 'player')} over {count(items, 'item')}{trials_text}, {judge}"
 
 
 def banners(season: Season) -> list[str]:
-    """What must be read first."""
-    found: list[str] = []
+    """Return the warnings to show first."""
+    lines: list[str] = []
     if season.manifest["simulated"]:
-        found.append(f"SIMULATED: {simulated_said(season.config.players) or 'some players were not real models'}.")
+        lines.append(f"SIMULATED: {simulated_said(season.config.players) or 'some players were not real models'}.")
     if not season.finished:
-        found.append("NOT FINISHED: this is how it stands; nobody has won yet.")
-    return found
+        lines.append("NOT FINISHED: this is how it stands; nobody has won yet.")
+    return lines
 
 
-def _of_kind(kind: str) -> Callable[[Any], tuple[Verdict, list[Section]]]:
-    """What is said of a season of this kind."""
-    from mashq.report.html import sections_games, sections_seasons  # much, and no match needs it
+def _section_builder(kind: str) -> Callable[[Any], tuple[Verdict, list[Section]]]:
+    """Return the function that builds the verdict and the sections of a season of this kind."""
+    from mashq.report.html import sections_games, sections_seasons  # slow to import, and not needed for matches
 
-    known: dict[str, Callable[[Any], tuple[Verdict, list[Section]]]] = {
+    builders: dict[str, Callable[[Any], tuple[Verdict, list[Section]]]] = {
         "sweep": sections_seasons.sweep,
         "tournament": sections_seasons.tournament,
         "game": sections_games.game,
         "vision": sections_games.vision,
     }
-    return known[kind]
+    return builders[kind]

@@ -1,7 +1,7 @@
 """The charts of a match, in Vega-Lite.
 
-Contract: players' names are data, never fields or expressions, so that no name can mean anything to a chart. A player
-has one colour, one shape and one dash throughout a report.
+Contract: players' names are data, never fields or expressions, so that no name can be interpreted by a chart. A
+player has the same colour, shape and dash pattern throughout a report.
 """
 
 from collections.abc import Sequence
@@ -16,40 +16,40 @@ BETA = "β, the weight of cost"
 
 
 def colour(names: Sequence[str], *, legend: bool = True, of: str = "player") -> Spec:
-    """A colour for each player."""
+    """Encode players by colour."""
     scale = {"domain": list(names), "range": list(COLOURS[: len(names)])}
     return field(f"{of}:N", scale=scale, legend={"title": None, "symbolOpacity": 1} if legend else None)
 
 
 def banded(names: Sequence[str]) -> Spec:
-    """A colour for each player where a band lies under its line: the legend shows the line."""
+    """Encode players by colour in charts with bands below the lines: the legend shows the line."""
     return colour(names) | {"legend": {"title": None, "symbolType": "stroke", "symbolOpacity": 1}}
 
 
 def hue(name: str, names: Sequence[str]) -> str:
-    """The colour that a player has in every chart."""
+    """Return the colour of a player in every chart."""
     return COLOURS[list(names).index(name)] if name in names else GREY
 
 
 def shape(names: Sequence[str], *, legend: bool = True, of: str = "player") -> Spec:
-    """A shape for each player."""
+    """Encode players by shape."""
     scale = {"domain": list(names), "range": list(SHAPES[: len(names)])}
     return field(f"{of}:N", scale=scale, legend={"title": None} if legend else None)
 
 
 def dash(names: Sequence[str]) -> Spec:
-    """A dash for each player."""
-    scale = {"domain": list(names), "range": [list(one) for one in DASHES[: len(names)]]}
+    """Encode players by dash pattern."""
+    scale = {"domain": list(names), "range": [list(pattern) for pattern in DASHES[: len(names)]]}
     return field("player:N", scale=scale, legend={"title": None})
 
 
 def named(kind: str, order: Sequence[str], limit: int = 160) -> Spec:
-    """The axis of names, from the top in an order."""
+    """Return an axis of names in the given order, from the top."""
     return field(f"{kind}:N", sort=list(order), title=None, axis={"labelLimit": limit})
 
 
 def roomy(values: Sequence[float], least: float, low: float | None = None, high: float | None = None) -> Spec:
-    """A scale with room around its values, also where all are the same, within what can be."""
+    """Return a scale with a margin around its values, even if all are the same, within the given bounds."""
     first, last = min(values), max(values)
     room = max(0.12 * (last - first), (least - (last - first)) / 2)
     first, last = first - room, last + room
@@ -58,12 +58,12 @@ def roomy(values: Sequence[float], least: float, low: float | None = None, high:
 
 
 def h_scale(values: Sequence[float]) -> Spec:
-    """The scale of an axis of H."""
+    """Return the scale of an axis of H."""
     return roomy(values, 0.1, 0.0, 1.0)
 
 
 def q_intervals(rows: Rows, names: Sequence[str]) -> Spec:
-    """Q of each player with its interval: player, q, low, high."""
+    """Plot Q of each player with its interval: player, q, low, high."""
     base = {
         "y": named("player", [row["player"] for row in rows]),
         "color": colour(names, legend=False),
@@ -78,34 +78,34 @@ def q_intervals(rows: Rows, names: Sequence[str]) -> Spec:
 
 
 def q_over_beta(rows: Rows, flips: Rows, names: Sequence[str], beta: float) -> Spec:
-    """Q as lines in beta with their bands; `rows` have player, beta, q, low, high, and `flips` beta, q, said."""
+    """Plot Q over beta with bands; `rows` have player, beta, q, low, high, and `flips` beta, q, said."""
     q = field("q:Q", title="Q", scale={"zero": False})
     tips = [field("player:N"), *fields(("beta", "q", "low", "high"), format=".4f")]
     low = field("low:Q", title="Q")
     band = layer(rows, mark("area", opacity=0.16), x=_beta(), y=low, y2="high", color=banded(names))
     line = layer(rows, mark("line", strokeWidth=2), x=_beta(), y=q, color=banded(names), strokeDash=dash(names))
     hover = layer(rows, mark("point", opacity=0, size=160), x=_beta(), y="q:Q", tooltip=tips)
-    drawn = mark("point", shape="diamond", filled=True, size=110, color=GREY, opacity=1)
-    point = layer(flips, drawn, x="beta:Q", y="q:Q", tooltip=[field("said:N", title="flip")])
+    flip_mark = mark("point", shape="diamond", filled=True, size=110, color=GREY, opacity=1)
+    point = layer(flips, flip_mark, x="beta:Q", y="q:Q", tooltip=[field("said:N", title="flip")])
     return _over_beta(band, line, hover, *([point] if flips else []), beta=beta)
 
 
 def _beta() -> Spec:
-    """The axis of beta."""
+    """Return the axis of beta."""
     return field("beta:Q", title=BETA, scale={"nice": False}, axis={"tickCount": 5})
 
 
 def _over_beta(*layers: Spec, beta: float, height: float = HEIGHT) -> Spec:
-    """A chart over beta, with the rule that the slider moves; at first it stands at the run's own beta."""
+    """Build a chart over beta, with the vertical rule that the slider moves, initially at the run's own beta."""
     rule = layer([{"one": 1}], mark("rule", strokeWidth=1.5, strokeDash=[3, 3], color=GREY), x="at:Q")
     rule["transform"] = [{"calculate": "beta", "as": "at"}]
     return layered(*layers, rule, height=height, params=[{"name": "beta", "value": beta}])
 
 
 def lead_over_beta(rows: Rows, beta: float, hue: str) -> Spec:
-    """The lead of one player over another along beta with its band: beta, lead, low, high."""
-    said = "difference in Q"
-    low, lead = (field(f"{name}:Q", title=said) for name in ("low", "lead"))
+    """Plot the lead of one player over another along beta with its band: beta, lead, low, high."""
+    title = "difference in Q"
+    low, lead = (field(f"{name}:Q", title=title) for name in ("low", "lead"))
     band = layer(rows, mark("area", opacity=0.18, color=hue), x=_beta(), y=low, y2="high")
     line = layer(rows, mark("line", strokeWidth=2, color=hue), x=_beta(), y=lead)
     tips = fields(("beta", "lead", "low", "high"), format=".4f")
@@ -115,7 +115,7 @@ def lead_over_beta(rows: Rows, beta: float, hue: str) -> Spec:
 
 
 def chances(rows: Rows, names: Sequence[str], beta: float) -> Spec:
-    """The chance of winning along beta: player, beta, p."""
+    """Plot the chance of winning along beta: player, beta, p."""
     share = field("p:Q", title="share of resamples won", axis={"format": "%"}, scale={"domain": [0, 1]})
     tips = [field("player:N"), field("beta:Q"), field("p:Q", format=".1%", title="wins")]
     line = layer(rows, mark("line", strokeWidth=2), x=_beta(), y=share, color=colour(names), strokeDash=dash(names))
@@ -124,16 +124,16 @@ def chances(rows: Rows, names: Sequence[str], beta: float) -> Spec:
 
 
 def front(rows: Rows, names: Sequence[str], title: str, form: str) -> Spec:
-    """Accuracy against one cost; the front joins those whom nobody beats in both: player, cost, h, front."""
+    """Plot accuracy against one cost, with the Pareto front as a line: player, cost, h, front."""
     tips = [
         field("player:N"),
         field("h:Q", format=".4f", title="H"),
         field("cost:Q", format=form, title=title),
         field("front:N", title="on the front"),
     ]
-    most = max(row["cost"] for row in rows)
-    costs = roomy([row["cost"] for row in rows], 0.2 * most or 1.0, 0.0)
-    ticks = {"tickCount": 5, "format": ",.0f" if most >= 100 else "~r"}
+    max_cost = max(row["cost"] for row in rows)
+    costs = roomy([row["cost"] for row in rows], 0.2 * max_cost or 1.0, 0.0)
+    ticks = {"tickCount": 5, "format": ",.0f" if max_cost >= 100 else "~r"}
     h = field("h:Q", title="H", scale=h_scale([row["h"] for row in rows]), axis={"tickCount": 5, "format": "~r"})
     line = layer(
         [row for row in rows if row["front"] == "yes"],
@@ -155,7 +155,7 @@ def front(rows: Rows, names: Sequence[str], title: str, form: str) -> Spec:
 
 
 def before_after(rows: Rows, names: Sequence[str]) -> Spec:
-    """H before and after the reviews: player, before, after."""
+    """Plot H before and after the reviews: player, before, after."""
     base = {
         "y": named("player", names),
         "color": colour(names, legend=False),
@@ -163,21 +163,21 @@ def before_after(rows: Rows, names: Sequence[str]) -> Spec:
     }
     before = field("before:Q", title="H before (open) → after (filled)")
     scale = h_scale([row[key] for row in rows for key in ("before", "after")])
-    forms = shape(names, legend=False)
+    shapes = shape(names, legend=False)
     rule = layer(rows, mark("rule", strokeWidth=2), **base, x=before, x2="after")
     start = layer(
         rows,
         mark("point", filled=False, size=100, strokeWidth=2, opacity=1),
         **base,
         x=before | {"scale": scale, "axis": {"tickCount": 5}},
-        shape=forms,
+        shape=shapes,
     )
-    end = layer(rows, mark("point", filled=True, size=120, opacity=1), **base, x="after:Q", shape=forms)
+    end = layer(rows, mark("point", filled=True, size=120, opacity=1), **base, x="after:Q", shape=shapes)
     return layered(rule, start, end, height=max(90, 34 * len(rows) + 40))
 
 
 def q_reviews(rows: Rows, names: Sequence[str], beta: float) -> Spec:
-    """Q over beta with the reviews and, dashed, without: player, reviews (with, without), beta, q."""
+    """Plot Q over beta with the reviews and, dashed, without: player, reviews (with, without), beta, q."""
     ways = {"domain": ["with its reviews", "without"], "range": [[1, 0], [5, 4]]}
     line = layer(
         rows,
@@ -192,7 +192,7 @@ def q_reviews(rows: Rows, names: Sequence[str], beta: float) -> Spec:
 
 
 def course(rows: Rows, names: Sequence[str]) -> Spec:
-    """Tokens spent so far by round, with the reviews as marks: player, round, tokens, reviews."""
+    """Plot tokens spent so far by round, with the reviews as marks: player, round, tokens, reviews."""
     line = layer(
         rows,
         mark("line", strokeWidth=2),
@@ -203,23 +203,23 @@ def course(rows: Rows, names: Sequence[str]) -> Spec:
     )
     tips = [field("player:N"), field("round:Q", title="up to round")]
     tips += [field("tokens:Q", format=",.0f"), field("reviews:Q", title="reviews here")]
-    marked = [row for row in rows if row["reviews"]]
-    most = max((row["reviews"] for row in marked), default=1)
-    sizes = [30, 130] if len(marked) <= 40 * len(names) else [6, 60]
+    review_rows = [row for row in rows if row["reviews"]]
+    max_reviews = max((row["reviews"] for row in review_rows), default=1)
+    sizes = [30, 130] if len(review_rows) <= 40 * len(names) else [6, 60]
     points = layer(
-        marked,
+        review_rows,
         mark("point", filled=True, opacity=0.7),
         x="round:Q",
         y="tokens:Q",
         color=banded(names),
-        size=field("reviews:Q", scale={"domain": [1, max(2, most)], "range": sizes}, legend=None),
+        size=field("reviews:Q", scale={"domain": [1, max(2, max_reviews)], "range": sizes}, legend=None),
         tooltip=tips,
     )
-    return layered(line, *([points] if marked else []), height=HEIGHT)
+    return layered(line, *([points] if review_rows else []), height=HEIGHT)
 
 
 def spread(rows: Rows, names: Sequence[str]) -> Spec:
-    """How H is spread: player, bin, share."""
+    """Plot the distribution of H: player, bin, share."""
     bins = [row["bin"] for row in rows if row["player"] == rows[0]["player"]]
     base = {
         "x": field("bin:O", title="H of an answer, from … on", sort=bins, axis={"labelAngle": 0}),
@@ -235,13 +235,13 @@ def spread(rows: Rows, names: Sequence[str]) -> Spec:
     return layered(line, points, height=HEIGHT)
 
 
-def decisive(rows: Rows, said: str, hues: tuple[str, str]) -> Spec:
-    """The items that decide the lead: item, part; in the colour of whom each favours."""
+def decisive(rows: Rows, title: str, hues: tuple[str, str]) -> Spec:
+    """Plot the items that decide the lead, in the colour of the player that each favours: item, part."""
     bars = layer(
         rows,
         mark("bar"),
         y=named("item", [row["item"] for row in rows], 150),
-        x=field("part:Q", title=said, axis={"tickCount": 5}),
+        x=field("part:Q", title=title, axis={"tickCount": 5}),
         color=when("datum.part > 0", *hues),
         tooltip=[field("item:N"), field("part:Q", format="+.5f")],
     )
@@ -249,7 +249,7 @@ def decisive(rows: Rows, said: str, hues: tuple[str, str]) -> Spec:
 
 
 def paper_bars(rows: Rows) -> Spec:
-    """Scores of several rows side by side: row, of (which score, whose), value."""
+    """Plot scores of several rows side by side: row, of (which score, whose), value."""
     names = list(dict.fromkeys(row["of"] for row in rows))
     labels = list(dict.fromkeys(row["row"] for row in rows))
     points = layer(

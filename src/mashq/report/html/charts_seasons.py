@@ -1,4 +1,4 @@
-"""The charts of runs that are more than one match: sweeps, tournaments, games and vision."""
+"""The charts of runs with more than one match: sweeps, tournaments, games and vision."""
 
 from collections.abc import Sequence
 
@@ -11,25 +11,25 @@ BLUES = ["#f7fbff", "#6aaed6", "#08519c"]
 
 
 def swept(rows: Rows, names: Sequence[str], setting: str, *, numbers: bool) -> Spec:
-    """Q with its interval over the values of a setting: player, value, q, low, high."""
+    """Plot Q with its interval over the values of a setting: player, value, q, low, high."""
     order = list(dict.fromkeys(row["value"] for row in rows))
     tips = [field("player:N"), field("value:N", title=setting), *fields(("q", "low", "high"), format=".4f")]
     base = {"color": colour(names)}
     if numbers:
         base["x"] = field("value:Q", title=setting, scale={"zero": False, "padding": 12}, axis={"values": order})
-    else:  # values without an order: side by side, and not joined
+    else:  # values without an order: side by side, and not connected
         base["x"] = field("value:O", title=setting, sort=order, axis={"labelAngle": 0, "labelLimit": 120})
         base["xOffset"] = field("player:N", sort=list(names))
     q, low = field("q:Q", title="Q", scale={"zero": False}), field("low:Q", title="Q")
     bar = layer(rows, mark("rule", strokeWidth=1.5, opacity=0.6), **base, y=low, y2="high")
     line = layer(rows, mark("line", strokeWidth=2), **base, y=q, strokeDash=dash(names))
-    drawn = mark("point", filled=True, size=80, opacity=1)
-    point = layer(rows, drawn, **base, y=q, shape=shape(names), tooltip=tips)
+    point_mark = mark("point", filled=True, size=80, opacity=1)
+    point = layer(rows, point_mark, **base, y=q, shape=shape(names), tooltip=tips)
     return layered(bar, *([line] if numbers else []), point, height=HEIGHT)
 
 
 def ratings(rows: Rows) -> Spec:
-    """Ratings with intervals, the best first: player, rating, low, high."""
+    """Plot ratings with intervals, best first: player, rating, low, high."""
     base = {
         "y": named("player", [row["player"] for row in rows]),
         "tooltip": [field("player:N"), *fields(("rating", "low", "high"), format=".0f")],
@@ -41,7 +41,7 @@ def ratings(rows: Rows) -> Spec:
 
 
 def matrix(rows: Rows, order: Sequence[str], across: str, title: str) -> Spec:
-    """A square of values: row, column, value, label (what stands in the cell), light (whether its text is light)."""
+    """Plot a matrix of values: row, column, value, label (the cell's text), light (whether that text is light)."""
     top = {"orient": "top", "labelAngle": 0, "labelLimit": 90}
     base = {
         "x": field("column:N", sort=list(order), title=across, axis=top),
@@ -56,16 +56,16 @@ def matrix(rows: Rows, order: Sequence[str], across: str, title: str) -> Spec:
 
 
 def changes(rows: Rows, title: str) -> Spec:
-    """Differences with their intervals around zero: label, value, low, high, effect."""
+    """Plot differences with their intervals around zero: label, value, low, high, effect."""
     effects = list(dict.fromkeys(row["effect"] for row in rows))
     base = {
         "y": named("label", [row["label"] for row in rows], 180),
         "color": colour(effects, of="effect"),
         "tooltip": [field("label:N"), *fields(("value", "low", "high"), format="+.4f")],
     }
-    form = shape(effects, of="effect") | {"legend": {"title": None, "symbolOpacity": 1}}
+    shapes = shape(effects, of="effect") | {"legend": {"title": None, "symbolOpacity": 1}}
     low, value = field("low:Q", title=title), field("value:Q", title=title)
     zero = layer([{"zero": 0}], mark("rule", strokeWidth=1.5, color=GREY), x="zero:Q")
     bar = layer(rows, mark("rule", strokeWidth=3, opacity=0.5), **base, x=low, x2="high")
-    point = layer(rows, mark("point", filled=True, size=90, opacity=1), **base, x=value, shape=form)
+    point = layer(rows, mark("point", filled=True, size=90, opacity=1), **base, x=value, shape=shapes)
     return layered(zero, bar, point, height=max(100, 26 * len(rows) + 50))

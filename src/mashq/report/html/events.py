@@ -1,4 +1,4 @@
-"""What the moves and attempts of a match tell that its results do not: its course, its story, what reviews cost."""
+"""Figures of a match from its moves and attempts, beyond its results: its course, its story, the cost of reviews."""
 
 import math
 import re
@@ -30,7 +30,7 @@ WORD = re.compile(r"\w+")
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """Where a player stood after some rounds: its known costs so far, and its reviews since the last point."""
+    """A player's state after some rounds: its known costs so far, and its reviews since the previous point."""
 
     player: str
     round: int
@@ -49,7 +49,7 @@ class Course:
 
 
 def course_of(played: Played) -> Course:
-    """The course and the story of a match as it stands."""
+    """Replay the course and the story of a match in its current state."""
     story = Story(played.first, score_rules_of(played.config))
     spent: list[tuple[Spend, ...]] = []
     for delta in played.replay():
@@ -65,51 +65,51 @@ def course_of(played: Played) -> Course:
 
 
 def _points(players: Sequence[str], spent: Sequence[tuple[Spend, ...]]) -> list[Point]:
-    """A point for every so many rounds, so that a long match draws as fast as a short one."""
+    """Sample at most MAX_POINTS rounds per player, so that a long match draws as fast as a short one."""
     step = max(1, math.ceil(len(spent) / MAX_POINTS))
     ends = [min(start + step, len(spent)) for start in range(0, len(spent), step)]
     points: list[Point] = []
     for seat, name in enumerate(players):
         before = 0
         for end in ends:
-            own = spent[end - 1][seat]
-            points.append(Point(name, end, own.tokens.total, own.seconds.total, own.reviews - before))
-            before = own.reviews
+            spend = spent[end - 1][seat]
+            points.append(Point(name, end, spend.tokens.total, spend.seconds.total, spend.reviews - before))
+            before = spend.reviews
     return points
 
 
 def review_costs(
     path: Path, matches: Sequence[str], players: Sequence[str], items: Sequence[str]
 ) -> dict[str, Floats]:
-    """What the reviews cost, players x items, averaged over the matches: the known sums, by resource."""
-    seats = {name: at for at, name in enumerate(players)}
-    places = {item: at for at, item in enumerate(items)}
-    found = {name: np.zeros((len(players), len(items))) for name in RESOURCES}
+    """Return the known cost of the reviews by resource (players x items), averaged over the matches."""
+    seats = {name: index for index, name in enumerate(players)}
+    places = {item: index for index, item in enumerate(items)}
+    totals = {name: np.zeros((len(players), len(items))) for name in RESOURCES}
     with closing(connect(path / DATABASE, readonly=True)) as connection:
         for match in matches:
             for player, item, calls, tokens, seconds, dollars in connection.execute(REVIEWS, (match,)):
                 if player in seats and item in places:
-                    at = seats[player], places[item]
+                    cell = seats[player], places[item]
                     costs = (("calls", calls), ("tokens", tokens), ("seconds", seconds), ("dollars", dollars))
                     for name, value in costs:
-                        found[name][at] += value / len(matches)
-    return found
+                        totals[name][cell] += value / len(matches)
+    return totals
 
 
 def texts(played: Played, item: str) -> list[tuple[str, str]]:
-    """An item's text and every player's answer to it."""
+    """Return an item's text and every player's answer to it, each with a heading; empty if some answers are drawn."""
     if any(answers_are_drawn(player.agent, player.model) for player in played.config.players):
         return []
     state = played.state
-    place = next(at for at, one in enumerate(state.items) if one.id == item)
-    found = [("The text", state.items[place].shown)]
-    if state.items[place].reference is not None:
-        found.append(("The reference answer", state.items[place].reference or ""))
+    position = next(index for index, item_state in enumerate(state.items) if item_state.id == item)
+    labelled_texts = [("The text", state.items[position].shown)]
+    if state.items[position].reference is not None:
+        labelled_texts.append(("The reference answer", state.items[position].reference or ""))
     for player in state.players:
-        work = player.items[player.order.index(place)]
+        work = player.items[player.order.index(position)]
         h = work.judged if work.judged is not None else work.h
         scored = "" if h is None else f", H {h:.3f}"
         if work.text_first and work.text_first != work.text:
-            found.append((f"{player.name}, before its reviews", work.text_first))
-        found.append((f"{player.name}{scored}", work.text if work.status == "ok" else f"({work.status})"))
-    return found
+            labelled_texts.append((f"{player.name}, before its reviews", work.text_first))
+        labelled_texts.append((f"{player.name}{scored}", work.text if work.status == "ok" else f"({work.status})"))
+    return labelled_texts

@@ -1,4 +1,4 @@
-"""What pages need beside mashq itself."""
+"""The optional dependencies of HTML pages."""
 
 from importlib.util import find_spec
 
@@ -6,7 +6,7 @@ from mashq.errors import ConfigError
 
 
 def needed() -> None:
-    """Say in one sentence what to install where the extra is missing."""
+    """Raise ConfigError if the optional dependencies are not installed."""
     for name in ("jinja2", "vl_convert"):
         if find_spec(name) is None:
             raise ConfigError(f"Reports need the extra: pip install 'mashq[charts]' ({name} is not installed).")

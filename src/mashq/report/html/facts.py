@@ -1,4 +1,4 @@
-"""All that a report says of a match or of its trials, as numbers: made once, shown by the sections and the charts."""
+"""All figures of a match or of its trials in a report: computed once, shown by the sections and the charts."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -32,7 +32,7 @@ BINS = 10
 
 @dataclass(frozen=True, slots=True)
 class Decisive:
-    """An item's part in the lead of the first over the second: `part` to first order, `without` the lead less it."""
+    """An item's influence on the lead: `part` is its share to first order, `without` the lead without the item."""
 
     item: str
     part: float
@@ -43,7 +43,7 @@ class Decisive:
 
 @dataclass(frozen=True, slots=True)
 class ReviewEffect:
-    """H and P of a player without its reviews and with them."""
+    """H and P of a player with and without its reviews."""
 
     player: str
     reviews: float
@@ -58,23 +58,23 @@ class ReviewEffect:
         return q_of(self.rules, beta, self.h, self.penalty)
 
     def q_without(self, beta: float) -> float:
-        """Q without them."""
+        """Q without the reviews."""
         return q_of(self.rules, beta, self.h_without, self.penalty_without)
 
     @property
     def gain(self) -> float:
-        """What they add to Q before their price."""
+        """What the reviews add to Q, not counting their cost."""
         return self.q(0.0) - self.q_without(0.0)
 
     @property
     def price(self) -> float:
-        """What they add to P."""
+        """What the reviews add to P."""
         return self.penalty - self.penalty_without
 
 
 @dataclass(frozen=True)
 class Facts:
-    """A match of a run. `judged` is what `mashq score` says; None, with `why`, where no item can be scored."""
+    """Figures of a match. `judged` is the report of `mashq score`; None if nothing is scored, because of `why`."""
 
     season: Season
     document: Match | Trials
@@ -88,31 +88,31 @@ class Facts:
 
     @property
     def report(self) -> ScoreReport:
-        """What `mashq score` says, for the sections that a page has only where something is scored."""
+        """The report of `mashq score`, for sections that need one; raises LookupError if nothing is scored."""
         if self.judged is None:
             raise LookupError(self.why)
         return self.judged
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """The players, in their seats."""
+        """The names of the players, in seat order."""
         return self.results.players
 
     @cached_property
     def seen(self) -> View:
-        """What the rule for refusals scores."""
+        """The part of the results that the rule for refusals scores."""
         return view(self.results, self.rules.refusals, tuple(self.rules.weights))
 
     @cached_property
     def plays(self) -> list[Played]:
-        """The match, or every trial that is scored."""
+        """The match, or all its scored trials."""
         if len(self.matches) == 1:
             return [self.played]
-        return [one for one in self.season.fixtures_played() if one.fixture.id in self.matches]
+        return [played for played in self.season.fixtures_played() if played.fixture.id in self.matches]
 
     @cached_property
     def course(self) -> Course:
-        """The course and the story of the match, the first of several."""
+        """The course and the story of the match, or of its first trial."""
         return course_of(self.played)
 
     @cached_property
@@ -123,18 +123,18 @@ class Facts:
     @cached_property
     def before(self) -> Results:
         """The results as if nobody had reviewed: first answers, without the known cost of the reviews."""
-        found = self.results
-        spent = review_costs(self.season.path, self.matches, self.names, found.items)
+        results = self.results
+        review_spend = review_costs(self.season.path, self.matches, self.names, results.items)
         costs = {
-            name: Cost.known(np.maximum(found.costs[name].value - spent[name][:, found.item_of], 0.0))
+            name: Cost.known(np.maximum(results.costs[name].value - review_spend[name][:, results.item_of], 0.0))
             for name in RESOURCES
         }
-        costs["reviews"] = Cost.known(np.zeros_like(found.h))
-        return replace(found, h=found.h_first, costs={**found.costs, **costs})
+        costs["reviews"] = Cost.known(np.zeros_like(results.h))
+        return replace(results, h=results.h_first, costs={**results.costs, **costs})
 
     @cached_property
     def review_effects(self) -> list[ReviewEffect]:
-        """What each player's reviews did, of those with a score."""
+        """The effect of the reviews of each player with a score."""
         effects: list[ReviewEffect] = []
         for seat, player in enumerate(self.report.players):
             if player.h is not None and player.penalty is not None:
@@ -145,46 +145,48 @@ class Facts:
 
     @cached_property
     def without_reviews(self) -> tuple[Floats, Floats]:
-        """H and P of each player if it alone had not reviewed: costs relative to the match as it was played."""
+        """H and P of each player if it alone had not reviewed, with costs relative to the match as it was played."""
         seen = view(self.before, self.rules.refusals, tuple(self.rules.weights))
-        under = self.rules
-        if under.reference is None:
-            most = {name: float(cost.max()) for name, cost in figures(self.seen, under).costs.items()}
-            each = {name: largest if largest > 0 else 1.0 for name, largest in most.items()}
-            under = replace(under, reference=each, per_item=True)
-        found = figures(seen, under)
-        return found.h[0], found.penalty[0]
+        rules = self.rules
+        if rules.reference is None:
+            largest_costs = {name: float(cost.max()) for name, cost in figures(self.seen, rules).costs.items()}
+            reference = {name: largest if largest > 0 else 1.0 for name, largest in largest_costs.items()}
+            rules = replace(rules, reference=reference, per_item=True)
+        totals = figures(seen, rules)
+        return totals.h[0], totals.penalty[0]
 
     @cached_property
     def top(self) -> tuple[int, int] | None:
-        """The seats of the two best, where there are two with a score."""
+        """The seats of the two best players; None if fewer than two have a score."""
         q = figures(self.seen, self.rules).q[0]
         ranked = sorted((seat for seat in range(len(q)) if not np.isnan(q[seat])), key=lambda seat: (-q[seat], seat))
         return (ranked[0], ranked[1]) if len(ranked) > 1 else None
 
     @cached_property
     def most_beta(self) -> float:
-        """How far the axis of beta goes: twice the run's, or on to the last change of the lead that is near."""
+        """The end of the beta axis: twice the run's beta, or beyond the last nearby change of the leader."""
         beta = self.rules.beta or 0.1
         flips = [] if self.judged is None else [s.beta_from for s in self.judged.envelope if s.beta_from]
         return max([2 * beta, *(1.25 * flip for flip in flips if flip <= 8 * beta)])
 
     @cached_property
     def band(self) -> list[dict[str, Any]]:
-        """Q of every player and the lead of the best, with 95% intervals, along beta."""
+        """Q of every player and the lead of the best player along beta, with 95% intervals."""
         pairs = [] if self.top is None else [self.top]
         rows: list[dict[str, Any]] = []
         for beta in np.linspace(0, self.most_beta, BAND_STEPS + 1).tolist():
             rules = replace(self.rules, beta=beta)
-            found = resample(self.seen, rules, pairs, BAND_RESAMPLES, 0, keep=1)
+            resampled = resample(self.seen, rules, pairs, BAND_RESAMPLES, 0, keep=1)
             q = figures(self.seen, rules).q[0]
-            low, high = (found.low, found.high) if found.low is not None else (None, None)
-            rows.append({"beta": beta, "q": q, "low": low, "high": high, "lead": next(iter(found.differences), None)})
+            low, high = (resampled.low, resampled.high) if resampled.low is not None else (None, None)
+            rows.append(
+                {"beta": beta, "q": q, "low": low, "high": high, "lead": next(iter(resampled.differences), None)}
+            )
         return rows
 
     @cached_property
     def decisive(self) -> list[Decisive]:
-        """The scored items by their part in the lead, the strongest first, whichever way they pull."""
+        """The scored items with the largest influence on the lead, in either direction, strongest first."""
         if self.top is None or len(self.seen.items) < 2:
             return []
         a, b = self.top
@@ -193,22 +195,28 @@ class Facts:
         q = figures(self.seen, self.rules).q[0]
         pull = (parts[a] - parts[b] - (q[a] - q[b])) / count
         order: list[int] = np.argsort(-np.abs(pull), kind="stable").tolist()
-        found: list[Decisive] = []
+        rows: list[Decisive] = []
         tokens = self._means("tokens")
-        for at in order[:12]:
+        for index in order[:12]:
             weights = np.ones((1, count))
-            weights[0, at] = 0.0
-            less = figures(self.seen, self.rules, weights).q[0]
-            h = float(self.seen.h[a, at]), float(self.seen.h[b, at])
-            cost = tuple(None if np.isnan(tokens[seat, at]) else float(tokens[seat, at]) for seat in (a, b))
-            found.append(
-                Decisive(self.seen.items[at], float(pull[at]), float(less[a] - less[b]), h, (cost[0], cost[1]))
+            weights[0, index] = 0.0
+            q_without = figures(self.seen, self.rules, weights).q[0]
+            h = float(self.seen.h[a, index]), float(self.seen.h[b, index])
+            cost = tuple(None if np.isnan(tokens[seat, index]) else float(tokens[seat, index]) for seat in (a, b))
+            rows.append(
+                Decisive(
+                    self.seen.items[index],
+                    float(pull[index]),
+                    float(q_without[a] - q_without[b]),
+                    h,
+                    (cost[0], cost[1]),
+                )
             )
-        return found
+        return rows
 
     @cached_property
     def fewest_to_flip(self) -> int | None:
-        """How many of the items that favour the winner most must go before it loses; None when half would not do."""
+        """How many of the items that favour the winner most must go until it loses; None if more than half."""
         if self.top is None:
             return None
         a, b = self.top
@@ -216,8 +224,8 @@ class Facts:
         order = np.argsort(-(parts[a] - parts[b]), kind="stable")
         count = len(order)
         weights = np.ones((count // 2, count))
-        for gone in range(count // 2):
-            weights[gone, order[: gone + 1]] = 0.0
+        for removed in range(count // 2):
+            weights[removed, order[: removed + 1]] = 0.0
         if not len(weights):
             return None
         q = figures(self.seen, self.rules, weights).q
@@ -226,51 +234,51 @@ class Facts:
 
     @cached_property
     def shares(self) -> list[list[float]]:
-        """How the H of each player's scored items is spread over ten bins, as shares."""
+        """The distribution of each player's H over ten bins, as shares of its scored items."""
         h = np.where(self.seen.h_counts > 0, self.seen.h, np.nan)
         rows: list[list[float]] = []
-        for own in h:
-            known = own[~np.isnan(own)]
+        for player_h in h:
+            known = player_h[~np.isnan(player_h)]
             rows.append((np.histogram(known, BINS, (0, 1))[0] / max(1, len(known))).tolist())
         return rows
 
     def front(self, cost: Floats) -> tuple[int, ...]:
-        """Who is not beaten in both H and a cost."""
+        """Return the players on the Pareto front of H against a cost."""
         return pareto(figures(self.seen, self.rules).h[0].tolist(), cost.tolist())
 
     def cost(self, name: str) -> Floats | None:
-        """A resource's mean an item over the scored items by player; None where somebody's is not known at all."""
-        own = self._means(name)
-        return None if not own.size or np.isnan(own).all(axis=1).any() else np.nanmean(own, axis=1)
+        """Return the mean cost per scored item by player; None if it is entirely unknown for some player."""
+        means = self._means(name)
+        return None if not means.size or np.isnan(means).all(axis=1).any() else np.nanmean(means, axis=1)
 
     def _means(self, name: str) -> Floats:
-        """A resource by player and scored item; NaN where it is not known, or does not count."""
+        """Return the cost by player and scored item; NaN if it is unknown or does not count."""
         cells = scored_units(self.results, self.rules.refusals)[1]
         return by_item(self.results, self.results.costs[name].value, cells)[0][:, self.kept]
 
 
 def q_of(rules: ScoreRules, beta: float, h: float, penalty: float) -> float:
-    """Q of an H and a P at another beta."""
-    whole = {"P": 1.0}
-    changed = replace(rules, beta=beta, weights=whole, reference=whole, per_item=True)
+    """Compute Q from H and P at another beta."""
+    unit_weights = {"P": 1.0}
+    changed = replace(rules, beta=beta, weights=unit_weights, reference=unit_weights, per_item=True)
     return float(reduce(np.array([h]), {"P": np.array([penalty])}, changed)[1][0])
 
 
 def facts(season: Season, changed: Sequence[Played] | None = None) -> Facts:
-    """The facts of a match, or of the trials that have ended; `changed` are those under another judge."""
-    begun = trials_of(season) if changed is None else list(changed)
-    given = score_rules_of(season.config)
-    results = under(season_results(begun), given)
+    """Compute the figures of a match, or of its ended trials; `changed` are its trials under another judge."""
+    trials = trials_of(season) if changed is None else list(changed)
+    configured = score_rules_of(season.config)
+    results = under(season_results(trials), configured)
     statuses = {
-        name: Counter({status: int((own == at).sum()) for at, status in enumerate(STATUSES)})
-        for name, own in zip(results.players, results.status, strict=True)
+        name: Counter({status: int((status_row == code).sum()) for code, status in enumerate(STATUSES)})
+        for name, status_row in zip(results.players, results.status, strict=True)
     }
-    judged = judge(results, Options(given, finished=season.finished))
-    why = "" if judged.items else next((note for note in judged.notes if note.startswith("Q is")), judged.headline)
-    matches = tuple(played.fixture.id for played in begun)
-    rules = with_known(results, given, [])
-    kept = judged if judged.items else None
-    return Facts(season, _document(season), begun[0], matches, results, statuses, rules, kept, why)
+    report = judge(results, Options(configured, finished=season.finished))
+    why = "" if report.items else next((note for note in report.notes if note.startswith("Q is")), report.headline)
+    matches = tuple(played.fixture.id for played in trials)
+    rules = with_known(results, configured, [])
+    scored_report = report if report.items else None
+    return Facts(season, _document(season), trials[0], matches, results, statuses, rules, scored_report, why)
 
 
 def _document(season: Season) -> Match | Trials:

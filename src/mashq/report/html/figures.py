@@ -16,23 +16,23 @@ DPI = 600  # for line art
 
 
 def write_figures(folder: Path, chapters: Sequence[Chapter], comparison: Section | None) -> list[Path]:
-    """Every chart in three forms, 85 mm wide."""
-    made: list[Path] = []
+    """Write every chart as SVG, PNG and PDF, 85 mm wide."""
+    paths: list[Path] = []
     for name, block in _named(chapters, comparison):
         if isinstance(block, Figure):
             spec = on_paper(block.spec)
             svg = _in_millimetres(vl_convert.vegalite_to_svg(spec))
-            made += [
+            paths += [
                 _write(folder / f"{name}.svg", svg.encode()),
                 _write(folder / f"{name}.png", vl_convert.vegalite_to_png(spec, ppi=DPI)),
                 _write(folder / f"{name}.pdf", vl_convert.vegalite_to_pdf(spec)),
             ]
-    return made
+    return paths
 
 
 def write_tables(folder: Path, chapters: Sequence[Chapter], comparison: Section | None) -> list[Path]:
-    """Every table as a LaTeX float."""
-    made: list[Path] = []
+    """Write every table as a LaTeX float."""
+    paths: list[Path] = []
     for name, block in _named(chapters, comparison):
         if isinstance(block, Table):
             lines = [
@@ -42,12 +42,12 @@ def write_tables(folder: Path, chapters: Sequence[Chapter], comparison: Section 
                 rf"\label{{tab:{name}}}",
             ]
             text = "\n".join([*lines, written(block.grid, "latex"), r"\end{table}"]) + "\n"
-            made.append(_write(folder / f"{name}.tex", text.encode("utf-8")))
-    return made
+            paths.append(_write(folder / f"{name}.tex", text.encode("utf-8")))
+    return paths
 
 
 def _named(chapters: Sequence[Chapter], comparison: Section | None) -> Iterator[tuple[str, Block]]:
-    """Every block with a file name; with several runs it begins with the run's number."""
+    """Yield every figure and table with its file name, which begins with the run's number if there are several."""
     for chapter in chapters:
         for block in chapter.blocks():
             if isinstance(block, Figure | Table):
@@ -58,13 +58,13 @@ def _named(chapters: Sequence[Chapter], comparison: Section | None) -> Iterator[
 
 
 def _in_millimetres(svg: str) -> str:
-    """The picture at its size on paper: one unit of it is a point."""
-    found = re.match(r'<svg[^>]* width="([\d.]+)" height="([\d.]+)"', svg)
-    if found is None:
+    """Set the size of the image on paper: one of its units is one point."""
+    match = re.match(r'<svg[^>]* width="([\d.]+)" height="([\d.]+)"', svg)
+    if match is None:
         return svg
-    width, height = (float(size) * PAPER_MM / PAPER_WIDTH for size in found.groups())
+    width, height = (float(size) * PAPER_MM / PAPER_WIDTH for size in match.groups())
     sized = f' width="{width:.2f}mm" height="{height:.2f}mm"'
-    return svg.replace(f' width="{found[1]}" height="{found[2]}"', sized, 1)
+    return svg.replace(f' width="{match[1]}" height="{match[2]}"', sized, 1)
 
 
 def _write(path: Path, content: bytes) -> Path:

@@ -1,4 +1,4 @@
-"""Names as a report shows them: safe, short, and still told apart."""
+"""Names as a report shows them: safe, short, and still distinct."""
 
 from collections.abc import Iterable, Mapping
 
@@ -8,22 +8,22 @@ LONGEST = 28
 
 
 def labels(names: Iterable[str], longest: int = LONGEST) -> dict[str, str]:
-    """A label for each name; names that look alike when cut get a number."""
-    found: dict[str, str] = {}
+    """Return a label for each name; names that become equal when cut get a number."""
+    label_of: dict[str, str] = {}
     taken: set[str] = set()
     for name in names:
-        label = first = safe(" ".join(name.split()), longest) or "?"
+        label = base = safe(" ".join(name.split()), longest) or "?"
         number = 1
         while label in taken:
             number += 1
-            label = f"{first} ({number})"
+            label = f"{base} ({number})"
         taken.add(label)
-        found[name] = label
-    return found
+        label_of[name] = label
+    return label_of
 
 
-def listed(names: Iterable[str], known: Mapping[str, str], most: int = 8) -> str:
-    """Some names in a sentence."""
-    shown = [known.get(name, safe(name, LONGEST)) for name in names]
-    more = len(shown) - most
-    return ", ".join(shown[:most]) + (f" and {more} more" if more > 0 else "")
+def listed(names: Iterable[str], label_of: Mapping[str, str], limit: int = 8) -> str:
+    """Join names for a sentence, up to a limit."""
+    shown = [label_of.get(name, safe(name, LONGEST)) for name in names]
+    more = len(shown) - limit
+    return ", ".join(shown[:limit]) + (f" and {more} more" if more > 0 else "")

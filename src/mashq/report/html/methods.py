@@ -1,4 +1,4 @@
-"""How it was made, in enough detail to cite it and to do it again."""
+"""How a run was made, in enough detail to cite and to reproduce it."""
 
 import json
 import re
@@ -20,13 +20,15 @@ DIGEST = 16
 
 
 def methods(season: Season, resamples: str) -> Section:
-    """Rules, versions, digests, seeds, and a line to cite the run by; `resamples` says how intervals were made."""
+    """Build the section with rules, versions, digests, seeds and a citation; `resamples` describes the intervals."""
     manifest = season.manifest
     config: Mapping[str, Any] = without_folders(manifest["config"])
     blocks: list[Block] = [
-        Prose(list(_told(season, resamples))),
+        Prose(list(_method_sentences(season, resamples))),
         Table("players", _players(config, manifest), "Players: what each was and what it was made of."),
-        Table("manifest", Grid(["", ""], [*_rows(manifest), *_chained(season)], left=2), "The manifest of the run."),
+        Table(
+            "manifest", Grid(["", ""], [*_rows(manifest), *_chain_row(season)], left=2), "The manifest of the run."
+        ),
         Prose(["To cite this run:"]),
         Code(citation(season)),
         Quotes("The whole configuration", [("As JSON", json.dumps(config, indent=1, ensure_ascii=False))], code=True),
@@ -34,7 +36,7 @@ def methods(season: Season, resamples: str) -> Section:
     return Section("methods", "Methods and manifest", blocks)
 
 
-def _told(season: Season, resamples: str) -> Iterator[str]:
+def _method_sentences(season: Season, resamples: str) -> Iterator[str]:
     config = season.config
     rules = config.rules
     detector = season.manifest["detector"]
@@ -89,7 +91,7 @@ def _players(config: Mapping[str, Any], manifest: Mapping[str, Any]) -> Grid:
     return Grid(["player", "agent", "model", "policy", "T", "R", "order", "prompts (digest)"], rows, left=8)
 
 
-def _chained(season: Season) -> Iterator[list[str]]:
+def _chain_row(season: Season) -> Iterator[list[str]]:
     head = read_head(season.path)
     if head is not None:
         yield ["head of the chain", head]
@@ -105,12 +107,12 @@ def _rows(manifest: Mapping[str, Any]) -> Iterator[list[str]]:
     yield ["detector", f"{manifest['detector']['name']} {manifest['detector']['version']}"]
     for name in ("config", "items", "package"):
         yield [f"digest of the {name}", str(manifest["digests"].get(name, "?"))]
-    for name, found in manifest["versions"].items():
-        yield [name, str(found)]
+    for name, package_version in manifest["versions"].items():
+        yield [name, str(package_version)]
 
 
 def citation(season: Season) -> str:
-    """An entry for a bibliography: it names the run by its digests, so that it can be found again."""
+    """Return a BibTeX entry that identifies the run by its digests."""
     manifest = season.manifest
     digests = manifest["digests"]
     names = ", ".join(_plain(player.name) for player in season.config.players[:6])
@@ -130,7 +132,7 @@ def citation(season: Season) -> str:
 
 
 def without_folders(value: Any) -> Any:
-    """Settings without the folders of the machine they were made on: a page may be published."""
+    """Remove local folders from settings, because a page may be published."""
     if isinstance(value, str):
         return re.sub(r"^((?:recorded|local)/)?/(?:[^/]*/)*([^/]+)$", r"\1…/\2", value)
     if isinstance(value, list):
@@ -141,5 +143,5 @@ def without_folders(value: Any) -> Any:
 
 
 def _plain(text: str) -> str:
-    """Text that cannot break an entry of a bibliography."""
+    """Remove characters that would break a BibTeX entry."""
     return re.sub(r"[{}\\%#$&~^@]", "", safe(text, 40))

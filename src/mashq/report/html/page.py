@@ -1,7 +1,7 @@
-"""Chapters as one HTML page that needs nothing but itself.
+"""Chapters as one self-contained HTML page.
 
-Contract: whatever is written into the page is text: jinja2 escapes it, and control characters and marks of direction
-are replaced first. The page's policy lets its own scripts and styles run, by their digests, and nothing be loaded.
+Contract: all values are written into the page as text: control characters and direction marks are replaced, then
+jinja2 escapes them. The page's policy allows only its own scripts and styles, by their digests, and no loading.
 The same runs give the same bytes.
 """
 
@@ -28,7 +28,7 @@ POLICY = "@@policy@@"
 
 
 def render(title: str, chapters: Sequence[Chapter], comparison: Section | None = None) -> str:
-    """The whole page."""
+    """Render the whole page."""
     page = (
         environment()
         .get_template("report.html")
@@ -47,8 +47,8 @@ def render(title: str, chapters: Sequence[Chapter], comparison: Section | None =
 
 @cache
 def environment() -> jinja2.Environment:
-    """The templates, with every value made safe before it is escaped."""
-    made: Any = jinja2.Environment(
+    """Return the template environment, which makes every value safe before it is escaped."""
+    templates: Any = jinja2.Environment(
         loader=jinja2.FunctionLoader(asset),
         autoescape=True,
         finalize=_shown,
@@ -56,10 +56,10 @@ def environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {"lines": _lines, "spec": _spec, "still": _still, "settings": _settings}
+    templates.filters |= {"lines": _lines, "spec": _spec, "still": _still, "settings": _settings}
     for kind in (parts.Figure, parts.Table, parts.Prose, parts.Quotes, parts.Code):
-        made.tests[kind.__name__.lower()] = _is(kind)
-    return made
+        templates.tests[kind.__name__.lower()] = _is(kind)
+    return templates
 
 
 def _is(kind: type[parts.Block]) -> Callable[[object], bool]:
@@ -67,33 +67,33 @@ def _is(kind: type[parts.Block]) -> Callable[[object], bool]:
 
 
 def asset(name: str) -> str:
-    """A file of the templates' folder."""
+    """Read a file of the templates folder."""
     return files("mashq.report.html").joinpath("templates", name).read_text("utf-8")
 
 
 def _shown(value: object) -> object:
-    """What an expression writes: markup of our own as it is, anything else as safe text."""
+    """Finalize a template value: our own markup is unchanged, anything else becomes safe text."""
     return value if isinstance(value, Markup) else safe(str(value), LONGEST)
 
 
 def _lines(text: str) -> list[str]:
-    """A long text by its lines, each safe, all of it not endless."""
+    """Split a long text into safe lines, and limit its length."""
     cut = text[:LONGEST_QUOTE] + ("…" if len(text) > LONGEST_QUOTE else "")
     return [safe(line.replace("\t", "    "), LONGEST_QUOTE + 1) for line in cut.splitlines()]
 
 
 def _spec(figure: Figure) -> Markup:
-    """A chart as data in the page."""
+    """Return a chart as data for the page."""
     return data(_described(figure))
 
 
 def _still(figure: Figure) -> Markup:
-    """A chart as a picture, for paper and where no script runs."""
+    """Return a chart as an image, for printing and for browsers without scripts."""
     return Markup(picture(_described(figure) | {"background": "white"}))
 
 
 def _described(figure: Figure) -> parts.Spec:
-    """A chart as the page shows it; its description is what a reader who cannot see it is told."""
+    """Return a chart as the page shows it, with its alternative text as the description."""
     return on_screen(figure.spec, small=figure.small) | {"description": figure.alt}
 
 
@@ -102,6 +102,6 @@ def _settings(slider: parts.Slider) -> Markup:
 
 
 def data(value: Any) -> Markup:
-    """JSON that no text in it can break out of."""
+    """Return JSON that is safe inside a script element."""
     text = json.dumps(value, allow_nan=False, separators=(",", ":"))
     return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))

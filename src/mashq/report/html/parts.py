@@ -1,4 +1,4 @@
-"""What a page is made of. Text in here is plain text: it is escaped and made safe where it is written."""
+"""What a page is made of. All text here is plain text, which is made safe and escaped when the page is rendered."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -30,7 +30,7 @@ class Slider:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A chart. `name` is its file name and its place on the page; `alt` says in words what it shows."""
+    """A chart. `name` is its file name and its anchor on the page; `alt` describes in words what it shows."""
 
     name: str
     spec: Spec
@@ -59,7 +59,7 @@ class Prose:
 
 @dataclass(frozen=True, slots=True)
 class Quotes:
-    """Other people's texts under headings, folded away until asked for."""
+    """Untrusted texts under headings, collapsed by default."""
 
     title: str
     texts: Sequence[tuple[str, str]]
@@ -68,7 +68,7 @@ class Quotes:
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """Text to copy as it is."""
+    """Text to copy."""
 
     text: str
 
@@ -87,7 +87,7 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Tile:
-    """One figure of the first screen."""
+    """One figure of the summary at the top."""
 
     label: str
     value: str
@@ -97,7 +97,7 @@ class Tile:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The answer first: who wins, and how sure that is (`sure`, `unsure` or, where nothing can be said, empty)."""
+    """The summary at the top: who wins, and whether clearly (`mark`: `sure`, `unsure`, or empty if unknown)."""
 
     headline: str
     sentences: Sequence[str]
@@ -108,7 +108,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Chapter:
-    """One run. `banners` are what must be read before anything else: simulated, not finished."""
+    """One run. `banners` are warnings shown before anything else: simulated, not finished."""
 
     name: str
     title: str
@@ -118,6 +118,6 @@ class Chapter:
     sections: Sequence[Section] = field(default_factory=list[Section])
 
     def blocks(self) -> list[Block]:
-        """Everything it shows, in order."""
-        first: list[Block] = [] if self.verdict.figure is None else [self.verdict.figure]
-        return [*first, *(block for section in self.sections for block in section.blocks)]
+        """Return all blocks of the chapter, in order."""
+        leading: list[Block] = [] if self.verdict.figure is None else [self.verdict.figure]
+        return [*leading, *(block for section in self.sections for block in section.blocks)]

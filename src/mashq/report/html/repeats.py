@@ -1,4 +1,4 @@
-"""What the trials of a match say beside the match itself."""
+"""The table of the trials of a match."""
 
 from mashq.report.documents.trials import Trials, TrialsPlayer
 from mashq.report.html.facts import Facts
@@ -7,18 +7,20 @@ from mashq.report.text.formatting import charged, cost, cost_columns, number
 from mashq.report.text.tables import Grid
 
 LEFT_OUT = ("calls", "dollars")
-MORE_DIGITS = {"reviews": 1}  # of means over trials
+MORE_DIGITS = {"reviews": 1}  # for means over trials
 
 
 def table(facts: Facts, document: Trials) -> Grid:
-    """Means and standard deviations over the trials."""
-    known = labels(facts.names)
+    """Build a table of means and standard deviations over the trials."""
+    label_of = labels(facts.names)
     costs = cost_columns([player.mean.costs for player in document.players], LEFT_OUT)
     rows: list[list[str]] = []
     for player in document.players:
         mean, sd = player.mean, player.sd
         cells = [_with_sd(name, player) for name in costs]
-        rows.append([known[player.name], _figure(mean.h, sd.h), *cells, _figure(mean.q, sd.q), number(player.wins)])
+        rows.append(
+            [label_of[player.name], _figure(mean.h, sd.h), *cells, _figure(mean.q, sd.q), number(player.wins)]
+        )
     return Grid(["player", "H", *costs, "Q", "won"], rows)
 
 

@@ -1,4 +1,4 @@
-"""Runs as a report: what `mashq report` calls."""
+"""Reports of runs, for `mashq report`."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,28 +20,28 @@ from mashq.runs.score_cache import Cached
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Chapters, one a run, and what stands beside them when there are several."""
+    """One chapter per run, and a comparison if there are several."""
 
     chapters: Sequence[Chapter]
     comparison: Section | None
     matches: Sequence[Facts]
 
     def html(self) -> str:
-        """The page."""
+        """Render the HTML page."""
         title = ", ".join(chapter.title for chapter in self.chapters[:4])
         return render(title, self.chapters, self.comparison)
 
 
 def report(runs: Sequence[Path], detectors: Sequence[str] = ()) -> Report:
-    """The report of some runs; matches are also scored by other `detectors`, without any model call."""
+    """Build the report of some runs; matches are also scored by other `detectors`, without any model call."""
     chapters: list[Chapter] = []
     matches: list[Facts] = []
     for number, path in enumerate(runs, start=1):
         season = load_season(path)
         if season.kind == "match":
-            own = facts(season)
-            matches.append(own)
-            chapters.append(match_chapter(own, f"run{number}", _judges(season, own, detectors)))
+            match_facts = facts(season)
+            matches.append(match_facts)
+            chapters.append(match_chapter(match_facts, f"run{number}", _judges(season, match_facts, detectors)))
         elif detectors:
             raise ConfigError(f"{path} is a {season.kind}: --detector is for reports of matches and their trials")
         else:
@@ -49,9 +49,9 @@ def report(runs: Sequence[Path], detectors: Sequence[str] = ()) -> Report:
     return Report(chapters, comparison(chapters, matches) if len(chapters) > 1 else None, matches)
 
 
-def _judges(season: Season, own: Facts, detectors: Sequence[str]) -> list[Facts]:
-    found: list[Facts] = []
+def _judges(season: Season, match_facts: Facts, detectors: Sequence[str]) -> list[Facts]:
+    rescored_facts: list[Facts] = []
     for name in detectors:
         judge = Cached(base.load(name), cache_file(cache_dir()))
-        found.append(facts(season, [rescored(played, judge) for played in trials_of(season)]))
-    return found
+        rescored_facts.append(facts(season, [rescored(played, judge) for played in trials_of(season)]))
+    return rescored_facts

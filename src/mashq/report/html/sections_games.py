@@ -1,4 +1,4 @@
-"""Games and the effect of rivals and vision as verdicts and sections, from their documents."""
+"""Verdicts and sections of games and of vision studies, from their documents."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -20,46 +20,53 @@ EFFECTS = {"h": ("ΔH", 4), "reviews": ("Δreviews per item", 2), "tokens": ("Δ
 
 
 def game(document: Game) -> tuple[Verdict, list[Section]]:
-    """Payoffs, equilibria and the price of disclosure."""
-    known = labels(document.policies)
+    """Show payoffs, equilibria and the price of disclosure."""
+    label_of = labels(document.policies)
     lines: list[str] = []
     sections: list[Section] = []
-    for when, found in document.games.items():
-        if not isinstance(found, Solved):
-            lines += found.notes
+    for when, solution in document.games.items():
+        if not isinstance(solution, Solved):
+            lines += solution.notes
             continue
-        equilibria = [equilibrium(one, known) for one in found.equilibria] or ["No equilibrium was found."]
+        equilibria = [equilibrium(profile, label_of) for profile in solution.equilibria] or [
+            "No equilibrium was found."
+        ]
         lines.append(f"Vision {when}: {equilibria[0][0].lower()}{equilibria[0][1:]}")
-        blocks = _payoffs(when, found, document.policies, known, equilibria)
+        blocks = _payoffs(when, solution, document.policies, label_of, equilibria)
         sections.append(Section(f"payoffs-{when}", f"The game with vision: {when}", blocks))
-    sections += _price(document, known)
+    sections += _disclosure(document, label_of)
     lines.append(
-        f"{len(known)} policies, every pair in both orders and each against itself; {document.trials} trial(s) of "
+        f"{len(label_of)} policies, every pair in both orders and each against itself; {document.trials} trial(s) of "
         f"{count(document.items, 'item')}; Q = {document.alpha:g}·H − {document.beta:g}·P."
     )
     lines += [f"Note: {note}" for note in document.notes]
-    return Verdict(_headline(document, known), lines), sections
+    return Verdict(_headline(document, label_of), lines), sections
 
 
-def _headline(document: Game, known: Mapping[str, str]) -> str:
+def _headline(document: Game, label_of: Mapping[str, str]) -> str:
     if not document.finished:
         return "Not finished: the game so far"
-    every = [e for found in document.games.values() if isinstance(found, Solved) for e in found.equilibria]
-    pure = {next(iter(e.row)) for e in every if e.pure and e.row == e.column}
-    if len(pure) == 1 and len(every) <= len(document.games):
-        shares = [e.survives for e in every]
-        least = None if None in shares else min(share for share in shares if share is not None)
-        only = f"{known[next(iter(pure))]} against itself"
-        if least is not None and least >= LEVEL:
-            return f"{only} is the only equilibrium"
-        return f"{only} seems to be the only equilibrium (in {share_of(least)} of resamples)"
+    profiles = [
+        profile
+        for solution in document.games.values()
+        if isinstance(solution, Solved)
+        for profile in solution.equilibria
+    ]
+    pure = {next(iter(profile.row)) for profile in profiles if profile.pure and profile.row == profile.column}
+    if len(pure) == 1 and len(profiles) <= len(document.games):
+        shares = [profile.survives for profile in profiles]
+        min_share = None if None in shares else min(share for share in shares if share is not None)
+        pairing = f"{label_of[next(iter(pure))]} against itself"
+        if min_share is not None and min_share >= LEVEL:
+            return f"{pairing} is the only equilibrium"
+        return f"{pairing} seems to be the only equilibrium (in {share_of(min_share)} of resamples)"
     return "There is no single stable policy"
 
 
 def _payoffs(
-    when: str, game: Solved, names: Sequence[str], known: Mapping[str, str], equilibria: Sequence[str]
+    when: str, game: Solved, names: Sequence[str], label_of: Mapping[str, str], equilibria: Sequence[str]
 ) -> list[Block]:
-    order = [known[name] for name in names]
+    order = [label_of[name] for name in names]
     values = [value for row in game.payoffs for value in row]
     high = min(values) + 0.7 * (max(values) - min(values))
     rows = [
@@ -69,38 +76,39 @@ def _payoffs(
     ]
     caption = f"Q of the row against the column, vision: {when}; darker is better for the row."
     best = max(rows, key=lambda row: float(str(row["value"])))
-    told = f"The highest: {best['row']} against {best['column']}, {best['label']}."
-    figure = Figure(f"payoffs-{when}", charts.matrix(rows, order, "against", "Q"), caption, f"{caption} {told}")
+    highest = f"The highest: {best['row']} against {best['column']}, {best['label']}."
+    figure = Figure(f"payoffs-{when}", charts.matrix(rows, order, "against", "Q"), caption, f"{caption} {highest}")
     cells = [
         [order[i], *(f"{q:.4f} ± {half(game.low[i][j], game.high[i][j])}" for j, q in enumerate(row))]
         for i, row in enumerate(game.payoffs)
     ]
     lines = [*equilibria]
-    lines += dominated(game, known)
+    lines += dominated(game, label_of)
     for against, best in game.best_responses.items():
-        lines.append(f"Best against {known[against]}: {', '.join(known[name] for name in best)}.")
-    lines += [learned(game, known), *(f"Note: {n}" for n in game.notes)]
+        lines.append(f"Best against {label_of[against]}: {', '.join(label_of[name] for name in best)}.")
+    lines += [learned(game, label_of), *(f"Note: {n}" for n in game.notes)]
     note = "Q of the row against the column; ± is half a 95% interval over resampled items."
     return [figure, Table(f"payoffs-{when}", Grid(["", *order], cells), note), Prose(lines, listed=True)]
 
 
-def _price(document: Game, known: Mapping[str, str]) -> list[Section]:
-    """What showing one's state changes."""
+def _disclosure(document: Game, label_of: Mapping[str, str]) -> list[Section]:
+    """Show what disclosing one's state changes."""
     if not document.disclosure:
         return []
-    moved = [row for row in document.disclosure if row.any]
-    if not moved:
+    changed = [row for row in document.disclosure if row.any]
+    if not changed:
         return [Section("disclosure", "The price of disclosure", [Prose([NO_CHANGE])])]
     rows = [
-        [row.vision, known[row.policy], known[row.against], str(row.seat + 1), *_priced(row.changes)] for row in moved
+        [row.vision, label_of[row.policy], label_of[row.against], str(row.seat + 1), *_change_cells(row.changes)]
+        for row in changed
     ]
     points = [
         {
-            "label": f"{known[row.policy]} v. {known[row.against]}, seat {row.seat + 1}",
+            "label": f"{label_of[row.policy]} v. {label_of[row.against]}, seat {row.seat + 1}",
             "effect": row.vision,
             **plain(row.changes["q"]),
         }
-        for row in moved
+        for row in changed
         if "q" in row.changes
     ]
     caption = "With snapshots shown minus without, paired by item: what disclosure does to Q."
@@ -112,56 +120,58 @@ def _price(document: Game, known: Mapping[str, str]) -> list[Section]:
 
 
 def _largest(points: Sequence[Mapping[str, Any]]) -> str:
-    """The largest change of a chart, in words."""
-    most = max(points, key=lambda row: abs(row["value"]))
-    return f"The largest change: {most['label']} ({most['effect']}), {most['value']:+z.4g}."
+    """Describe the largest change of a chart."""
+    largest = max(points, key=lambda row: abs(row["value"]))
+    return f"The largest change: {largest['label']} ({largest['effect']}), {largest['value']:+z.4g}."
 
 
-def _priced(changes: Mapping[str, Difference]) -> list[str]:
+def _change_cells(changes: Mapping[str, Difference]) -> list[str]:
     return [change(changes.get(name), digits) for name, (_, digits) in EFFECTS.items()]
 
 
-def _effects(effect: str, changes: Mapping[str, Difference]) -> list[str]:
+def _effect_cells(effect: str, changes: Mapping[str, Difference]) -> list[str]:
     return [change(changes.get(name), digits, unknown(effect, name)) for name, (_, digits) in EFFECTS.items()]
 
 
 def vision(document: Vision) -> tuple[Verdict, list[Section]]:
-    """What rivals and vision change."""
-    known = labels(player.name for player in document.players)
-    sure: list[str] = []
+    """Show what rivals and vision change."""
+    label_of = labels(player.name for player in document.players)
+    clear_changes: list[str] = []
     rows: list[list[str]] = []
     points: dict[str, list[dict[str, Any]]] = {name: [] for name in EFFECTS}
     for player in document.players:
         for effect, changes in player.changes.items():
-            rows.append([known[player.name], effect, *_effects(effect, changes)])
+            rows.append([label_of[player.name], effect, *_effect_cells(effect, changes)])
             for name in EFFECTS.keys() & changes.keys():
                 points[name].append(
-                    {"label": f"{known[player.name]}: {effect}", "effect": effect, **plain(changes[name])}
+                    {"label": f"{label_of[player.name]}: {effect}", "effect": effect, **plain(changes[name])}
                 )
-            sure += [
-                f"{effect.capitalize()} changes {known[player.name]}: {title} {changes[name].value:+z.4g}."
+            clear_changes += [
+                f"{effect.capitalize()} changes {label_of[player.name]}: {title} {changes[name].value:+z.4g}."
                 for name, (title, _) in EFFECTS.items()
                 if name in changes and changes[name].sure
             ]
     headline = "Neither company nor vision is seen to change anyone"
-    if sure:
+    if clear_changes:
         headline = "Company or vision changes how some play"
     elif len(document.blind) == len(document.players):
         headline = "No player here can react to rivals"
     if not document.finished:
         headline = "Not finished: the comparison so far"
-    lines = [*sure[:6]] or ["No 95% CI of a difference excludes 0."]
+    lines = [*clear_changes[:6]] or ["No 95% CI of a difference excludes 0."]
     lines.append(
         f"Company: playing with rivals, unseen, instead of alone. Vision: seeing the rivals' state "
         f"({safe(document.when)}) instead of not. {number(document.items)} items, {document.trials} trial(s)."
     )
     lines += [f"Note: {note}" for note in document.notes]
     blocks: list[Block] = []
-    for name, some in points.items():
-        if any(row["value"] for row in some):
+    for name, rows_of_effect in points.items():
+        if any(row["value"] for row in rows_of_effect):
             caption = f"{EFFECTS[name][0]} from one condition to the next, with 95% intervals."
-            chart = charts.changes(some, EFFECTS[name][0])
-            blocks.append(Figure(f"vision-{name}", chart, caption, f"{caption} {_largest(some)}", small=True))
+            chart = charts.changes(rows_of_effect, EFFECTS[name][0])
+            blocks.append(
+                Figure(f"vision-{name}", chart, caption, f"{caption} {_largest(rows_of_effect)}", small=True)
+            )
     note = "Means per item, paired by item. Alone, a player is its own normaliser, so its Q cannot be compared."
     headings = ["player", "effect of", *(title for title, _ in EFFECTS.values())]
     blocks.append(Table("vision", Grid(headings, rows, left=2), note))

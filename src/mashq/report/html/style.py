@@ -1,11 +1,11 @@
-"""How charts look: colours that colour-blind readers tell apart, and the same chart for a screen and for a paper."""
+"""How charts look: colours that colour-blind readers can distinguish, and the same chart for screen and print."""
 
 import copy
 from typing import Any, cast
 
 from mashq.report.html.parts import Spec
 
-# Okabe and Ito's colours that are seen on white and on black, and a grey.
+# Okabe and Ito's colours that are visible on white and on black, and a grey.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7F7F7F", "#8C6D1F")
 SHAPES = ("circle", "square", "triangle-up", "diamond", "triangle-down", "cross", "triangle-right", "triangle-left")
 DASHES = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3], [4, 1], [1, 3], [10, 4], [3, 3, 1, 3])
@@ -17,30 +17,30 @@ PAPER_WIDTH, PAPER_MM = 241, 85  # points and millimetres: one column of two
 
 
 def on_screen(spec: Spec, *, small: bool = False) -> Spec:
-    """The chart as the page shows it; its colours of text and lines are set where it is drawn."""
+    """Style a chart for the page; the colours of text and lines are set when it is drawn."""
     return _with(spec, SMALL_WIDTH if small else SCREEN_WIDTH, 1.0, config(12, FONT))
 
 
 def on_paper(spec: Spec) -> Spec:
-    """The chart for one column of a two-column paper: 85 mm wide, 8 point, thin lines, no title."""
+    """Style a chart for one column of a two-column paper: 85 mm wide, 8 point, thin lines, no title."""
     return _with(spec, PAPER_WIDTH, 0.52, config(8, PAPER_FONT, thin=True) | {"background": "white"})
 
 
-def _with(spec: Spec, width: int, tall: float, conf: dict[str, Any]) -> Spec:
-    made = copy.deepcopy(spec)
-    made["width"] = width
-    if isinstance(made.get("height"), int | float):
-        made["height"] = round(made["height"] * tall)
-    made["autosize"] = {"type": "fit", "contains": "padding"}
-    made["config"] = conf
-    if tall < 1:
-        made["padding"] = 2
-        _thin(made)
-    return made
+def _with(spec: Spec, width: int, height_factor: float, settings: dict[str, Any]) -> Spec:
+    styled = copy.deepcopy(spec)
+    styled["width"] = width
+    if isinstance(styled.get("height"), int | float):
+        styled["height"] = round(styled["height"] * height_factor)
+    styled["autosize"] = {"type": "fit", "contains": "padding"}
+    styled["config"] = settings
+    if height_factor < 1:
+        styled["padding"] = 2
+        _thin(styled)
+    return styled
 
 
 def _thin(value: Any) -> None:
-    """Marks drawn for a screen, for a small print."""
+    """Scale the marks of a chart down, in place, for small print."""
     if isinstance(value, dict):
         for key, inner in value.items():  # pyright: ignore[reportUnknownVariableType]
             if key == "mark" and isinstance(inner, dict):
@@ -65,7 +65,7 @@ def _thin(value: Any) -> None:
 
 
 def config(size: int, font: str, *, thin: bool = False) -> dict[str, Any]:
-    """The settings of Vega-Lite that all charts share."""
+    """Return the Vega-Lite settings that all charts share."""
     line = 0.5 if thin else 1
     return {
         "font": font,

@@ -1,4 +1,4 @@
-"""How long players take: a call, and an answer with all that was done for it."""
+"""How long players take per call, and per answer with all its calls."""
 
 from collections import defaultdict
 
@@ -23,8 +23,8 @@ STREAMED = " Streamed: from the request to the first data of a reply that was st
 
 
 def times(facts: Facts) -> Section:
-    """The median and the 95th percentile of the time of a call and of an answer, for each player; where somebody had
-    replies streamed, of the time to their first data too."""
+    """Show the median and the 95th percentile of the time per call and per answer for each player, and of the time to
+    the first data if some replies were streamed."""
     calls: dict[str, list[float]] = defaultdict(list)
     answers: dict[tuple[str, str, str], float] = defaultdict(float)
     for match in facts.matches:
@@ -32,28 +32,28 @@ def times(facts: Facts) -> Section:
             if outcome in ANSWERED:
                 calls[player].append(seconds)
             answers[player, match, item] += seconds + waited
-    known = labels(facts.names)
-    begun = facts.document.first_byte
+    label_of = labels(facts.names)
+    first_bytes = facts.document.first_byte
     rows: list[list[str]] = []
     for name in facts.names:
-        whole = [seconds for (player, _, item), seconds in answers.items() if player == name and item]
-        first = [] if begun is None else _first(begun.get(name))
-        rows.append([known[name], *_figures(calls[name]), *_figures(whole), *first])
-    grid = Grid(HEADINGS if begun is None else HEADINGS + FIRST, rows)
-    said = SAID if begun is None else SAID + STREAMED
-    return Section("times", "Time per call and per answer", [Table("times", grid, said)])
+        answer_times = [seconds for (player, _, item), seconds in answers.items() if player == name and item]
+        first_byte_cells = [] if first_bytes is None else _first_byte_cells(first_bytes.get(name))
+        rows.append([label_of[name], *_figures(calls[name]), *_figures(answer_times), *first_byte_cells])
+    grid = Grid(HEADINGS if first_bytes is None else HEADINGS + FIRST, rows)
+    caption = SAID if first_bytes is None else SAID + STREAMED
+    return Section("times", "Time per call and per answer", [Table("times", grid, caption)])
 
 
-def _first(begun: FirstByte | None) -> list[str]:
-    """How many replies were streamed and when they began."""
-    if begun is None:
+def _first_byte_cells(first_byte: FirstByte | None) -> list[str]:
+    """Format the number of streamed replies and their time to first byte."""
+    if first_byte is None:
         return ["0", "not streamed", "not streamed"]
-    return [number(begun.replies), f"{begun.median:,.2f}", f"{begun.p95:,.2f}"]
+    return [number(first_byte.replies), f"{first_byte.median:,.2f}", f"{first_byte.p95:,.2f}"]
 
 
 def _figures(seconds: list[float]) -> list[str]:
-    """How many there are, their median and their 95th percentile; unknown where there are none."""
+    """Format the count, median and 95th percentile of some times; unknown if there are none."""
     if not seconds:
         return ["0", "?", "?"]
-    middle, most = np.quantile(seconds, [0.5, 0.95]).tolist()
-    return [number(len(seconds)), f"{middle:,.2f}", f"{most:,.2f}"]
+    median, p95 = np.quantile(seconds, [0.5, 0.95]).tolist()
+    return [number(len(seconds)), f"{median:,.2f}", f"{p95:,.2f}"]

@@ -1,4 +1,4 @@
-"""Vega-Lite as plain data: what the charts are put together from. The tests hold them to Vega-Lite's schema."""
+"""Vega-Lite as plain data: the building blocks of the charts. The tests validate them against Vega-Lite's schema."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
@@ -10,57 +10,57 @@ TYPES = {"Q": "quantitative", "N": "nominal", "O": "ordinal"}
 Rows = Sequence[Mapping[str, Any]]
 
 
-def field(said: str, **settings: Any) -> Spec:
-    """A field of the rows for a channel, by name and kind (`q:Q`); the far end of a bar has a name alone."""
-    name, _, kind = said.partition(":")
+def field(shorthand: str, **settings: Any) -> Spec:
+    """Return the encoding of a field by name and type (`q:Q`); the far end of a bar has only a name."""
+    name, _, kind = shorthand.partition(":")
     return _sorted({"field": name, **({"type": TYPES[kind]} if kind else {}), **settings})
 
 
 def fields(names: Sequence[str], **settings: Any) -> list[Spec]:
-    """Several numbers of the rows, for a tooltip."""
+    """Return the encodings of several numeric fields, for a tooltip."""
     return [field(f"{name}:Q", **settings) for name in names]
 
 
 def when(test: str, then: str, otherwise: str) -> Spec:
-    """One value where a test of the row holds, and another where not."""
+    """Return one value if a test of the row holds, and another otherwise."""
     return {"condition": {"test": test, "value": then}, "value": otherwise}
 
 
 def mark(kind: str, **settings: Any) -> Spec:
-    """What is drawn of each row."""
+    """Return the mark that is drawn for each row."""
     return {"type": kind, **_sorted(settings)}
 
 
 def layer(rows: Rows, drawn: Spec, **encoding: Any) -> Spec:
-    """Rows drawn by a mark; a channel given as text is the field of that name."""
-    channels = {name: field(said) if isinstance(said, str) else said for name, said in encoding.items()}
+    """Return a layer of rows drawn by a mark; a channel given as text is a field shorthand."""
+    channels = {name: field(channel) if isinstance(channel, str) else channel for name, channel in encoding.items()}
     return {"data": rows, "mark": drawn, "encoding": _sorted(channels)}
 
 
-def chart(one: Spec, *, height: float) -> Spec:
-    """A layer by itself."""
-    whole = layered(one, height=height)
-    return {"data": whole.pop("data"), **whole.pop("layer")[0], **whole}
+def chart(single: Spec, *, height: float) -> Spec:
+    """Return a chart of a single layer."""
+    combined = layered(single, height=height)
+    return {"data": combined.pop("data"), **combined.pop("layer")[0], **combined}
 
 
 def layered(*layers: Spec, height: float, **settings: Any) -> Spec:
-    """Layers over each other; rows that several of them draw are there once."""
+    """Return a chart of several layers; rows that several of them share are stored once."""
     datasets: dict[str, Any] = {}
-    named: list[Spec] = []
-    for one in layers:
-        rows = [dict(row) for row in one["data"]]
-        name = next((known for known, there in datasets.items() if there == rows), f"data-{len(datasets) + 1}")
+    parts: list[Spec] = []
+    for part in layers:
+        rows = [dict(row) for row in part["data"]]
+        name = next((key for key, dataset in datasets.items() if dataset == rows), f"data-{len(datasets) + 1}")
         datasets[name] = rows
-        named.append(one | {"data": {"name": name}})
-    drawn: Spec = {"layer": named}
-    if all(one["data"] is layers[0]["data"] for one in layers):
-        for one in named:
-            drawn["data"] = one.pop("data")
-    return {**drawn, "height": height, **settings, "$schema": SCHEMA, "datasets": datasets}
+        parts.append(part | {"data": {"name": name}})
+    combined: Spec = {"layer": parts}
+    if all(part["data"] is layers[0]["data"] for part in layers):
+        for part in parts:
+            combined["data"] = part.pop("data")
+    return {**combined, "height": height, **settings, "$schema": SCHEMA, "datasets": datasets}
 
 
 def _sorted(settings: Spec) -> Spec:
-    """The settings in one order, however they were given: the same chart is the same text."""
+    """Sort the settings recursively, so that the same chart is always the same text."""
     return {
         name: _sorted(cast(Spec, value)) if isinstance(value, dict) else value
         for name, value in sorted(settings.items())

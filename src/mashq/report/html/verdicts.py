@@ -1,4 +1,4 @@
-"""The first screen of a match: who wins, how sure that is, and where it would be another."""
+"""The summary of a match: who wins, how clearly, and at which beta the winner would change."""
 
 from collections.abc import Iterator, Sequence
 
@@ -19,126 +19,130 @@ FEW = 30
 
 
 def drawn(facts: Facts) -> list[str]:
-    """The players that the charts show: who leads somewhere along beta, then the best, in their seats."""
-    judged = facts.judged
-    if judged is None:
+    """Return the players that charts show, in seat order: those that lead at some beta, then the best ones."""
+    report = facts.judged
+    if report is None:
         return []
-    leaders = [name for stretch in judged.envelope for name in stretch.names]
-    ranked = sorted((p for p in judged.players if p.q is not None), key=lambda p: -(p.q or 0.0))
+    leaders = [name for stretch in report.envelope for name in stretch.names]
+    ranked = sorted((p for p in report.players if p.q is not None), key=lambda p: -(p.q or 0.0))
     chosen = list(dict.fromkeys([*leaders, *(player.name for player in ranked)]))[:MAX_COST]
     return [name for name in facts.names if name in chosen]
 
 
 def verdict(facts: Facts) -> Verdict:
-    """The answer first."""
-    judged = facts.judged
-    if judged is None:
+    """Build the summary at the top of a report."""
+    report = facts.judged
+    if report is None:
         return Verdict("No winner: nothing can be scored", [facts.why])
-    known = labels(facts.names)
+    label_of = labels(facts.names)
     if not facts.document.finished:
-        there = sum(count["ok"] for count in facts.statuses.values())
-        asked = sum(sum(count.values()) for count in facts.statuses.values())
-        said = f"{there:,} of {asked:,} answers are there; each player is scored over what it has played so far."
-        return Verdict("Not finished: nobody has won yet", [said])
-    players = sorted(judged.players, key=lambda p: -(p.q if p.q is not None else -9e9))
+        answered = sum(count["ok"] for count in facts.statuses.values())
+        expected = sum(sum(count.values()) for count in facts.statuses.values())
+        sentence = (
+            f"{answered:,} of {expected:,} answers are there; each player is scored over what it has played so far."
+        )
+        return Verdict("Not finished: nobody has won yet", [sentence])
+    players = sorted(report.players, key=lambda p: -(p.q if p.q is not None else -9e9))
     return Verdict(
-        _headline(judged, known),
-        [*_sentences(facts, judged, known)],
-        _mark(judged),
-        [_tile(player, judged, known) for player in players[:SHOWN_TILES]],
-        _figure(facts, players, known),
+        _headline(report, label_of),
+        [*_sentences(facts, report, label_of)],
+        _mark(report),
+        [_tile(player, report, label_of) for player in players[:SHOWN_TILES]],
+        _figure(facts, players, label_of),
     )
 
 
-def _headline(judged: ScoreReport, known: dict[str, str]) -> str:
-    if judged.tied:
-        return f"A tie between {', '.join(known[name] for name in judged.tied)}"
-    if len(judged.players) == 1:
-        return f"{known[judged.players[0].name]} played alone"
-    if not judged.differences:
-        return f"{known[_only(judged).name]} is the only one with a score"
-    leader = known[judged.differences[0].a]
-    return f"{leader} wins" if judged.clear else f"No clear winner: {leader} leads"
+def _headline(report: ScoreReport, label_of: dict[str, str]) -> str:
+    if report.tied:
+        return f"A tie between {', '.join(label_of[name] for name in report.tied)}"
+    if len(report.players) == 1:
+        return f"{label_of[report.players[0].name]} played alone"
+    if not report.differences:
+        return f"{label_of[_only_scored(report).name]} is the only one with a score"
+    leader = label_of[report.differences[0].a]
+    return f"{leader} wins" if report.clear else f"No clear winner: {leader} leads"
 
 
-def _only(judged: ScoreReport) -> ScoredPlayer:
-    return next(player for player in judged.players if player.q is not None)
+def _only_scored(report: ScoreReport) -> ScoredPlayer:
+    return next(player for player in report.players if player.q is not None)
 
 
-def _mark(judged: ScoreReport) -> str:
-    first = next(iter(judged.differences), None)
-    if first is None or first.low is None or judged.tied:
+def _mark(report: ScoreReport) -> str:
+    lead = next(iter(report.differences), None)
+    if lead is None or lead.low is None or report.tied:
         return ""
-    return "sure" if judged.clear else "unsure"
+    return "sure" if report.clear else "unsure"
 
 
-def _sentences(facts: Facts, judged: ScoreReport, known: dict[str, str]) -> Iterator[str]:
-    by = {player.name: player for player in judged.players}
-    first = next(iter(judged.differences), None)
-    if first is None:
-        only = _only(judged)
+def _sentences(facts: Facts, report: ScoreReport, label_of: dict[str, str]) -> Iterator[str]:
+    by_name = {player.name: player for player in report.players}
+    lead = next(iter(report.differences), None)
+    if lead is None:
+        only = _only_scored(report)
         yield f"Q {number(only.q, 4)}, with H {number(only.h, 4)} and P {number(only.penalty, 3)}."
         return
-    a, b = by[first.a], by[first.b]
+    a, b = by_name[lead.a], by_name[lead.b]
     yield (
-        f"Q {number(a.q, 4)} against {number(b.q, 4)} ({known[b.name]}); in H {number(a.h, 4)} against "
+        f"Q {number(a.q, 4)} against {number(b.q, 4)} ({label_of[b.name]}); in H {number(a.h, 4)} against "
         f"{number(b.h, 4)}, in cost P {number(a.penalty, 3)} against {number(b.penalty, 3)}."
     )
-    yield judged.headline
-    if len(judged.best_set) > 1 and len(judged.players) > 2:
-        yield f"Cannot be told apart from the best: {', '.join(known[name] for name in judged.best_set)}."
-    if first.low is not None and not judged.clear and (judged.items or 0) < FEW:
+    yield report.headline
+    if len(report.best_set) > 1 and len(report.players) > 2:
+        yield f"Cannot be told apart from the best: {', '.join(label_of[name] for name in report.best_set)}."
+    if lead.low is not None and not report.clear and (report.items or 0) < FEW:
         yield "So few items leave the interval wide: more items would tell."
-    yield _where(judged, known)
+    yield _other_betas(report, label_of)
     if isinstance(facts.document, Trials) and facts.document.trials:
-        yield best_in(facts.document, {name: known[name] for name in judged.tied or [a.name]})
+        yield best_in(facts.document, {name: label_of[name] for name in report.tied or [a.name]})
 
 
-def _where(judged: ScoreReport, known: dict[str, str]) -> str:
-    """Who would win at another beta."""
-    stretches = judged.envelope
-    here = ""
-    if tied_here_alone(judged):
-        here = f"{' and '.join(known[name] for name in judged.tied)} tie at beta {judged.beta:g} alone. "
+def _other_betas(report: ScoreReport, label_of: dict[str, str]) -> str:
+    """Describe who would win at another beta."""
+    stretches = report.envelope
+    tie = ""
+    if tied_here_alone(report):
+        tie = f"{' and '.join(label_of[name] for name in report.tied)} tie at beta {report.beta:g} alone. "
     if len(stretches) == 1:
-        names = [known[name] for name in stretches[0].names]
-        how = f"{' and '.join(names)} {'leads' if len(names) == 1 else 'tie'} at every {'other ' if here else ''}beta"
-        return f"{here}{how}, however much cost weighs."
+        names = [label_of[name] for name in stretches[0].names]
+        leader = (
+            f"{' and '.join(names)} {'leads' if len(names) == 1 else 'tie'} at every {'other ' if tie else ''}beta"
+        )
+        return f"{tie}{leader}, however much cost weighs."
     parts: list[str] = []
     for stretch in stretches[:6]:
-        start, end, name = stretch.beta_from, stretch.beta_to, " and ".join(known[name] for name in stretch.names)
+        start, end, name = stretch.beta_from, stretch.beta_to, " and ".join(label_of[name] for name in stretch.names)
         if not start:
             parts.append(f"{name} below {end:.4g}")
         else:
             parts.append(f"{name} above {start:.4g}" if end is None else f"{name} from {start:.4g} to {end:.4g}")
     more = "" if len(stretches) <= 6 else f" and {len(stretches) - 6} more"
     return (
-        f"{here}The leader depends on beta: {', '.join(parts)}{more}. This run weighs cost with beta {judged.beta:g}."
+        f"{tie}The leader depends on beta: {', '.join(parts)}{more}. This run weighs cost with beta {report.beta:g}."
     )
 
 
-def _tile(player: ScoredPlayer, judged: ScoreReport, known: dict[str, str]) -> Tile:
+def _tile(player: ScoredPlayer, report: ScoreReport, label_of: dict[str, str]) -> Tile:
     low, high = player.q_low, player.q_high
     width = "" if low is None else f" ± {half(low, high)}"
     note = f"H {number(player.h, 4)} · P {number(player.penalty, 3)}"
-    if player.p_win is not None and len(judged.players) > 1:
+    if player.p_win is not None and len(report.players) > 1:
         note += f" · P(win) {chance_said(player.p_win)}"
-    best = player.name == judged.winner and len(judged.players) > 1
-    return Tile(known[player.name], f"Q {number(player.q, 4)}{width}", note, best)
+    best = player.name == report.winner and len(report.players) > 1
+    return Tile(label_of[player.name], f"Q {number(player.q, 4)}{width}", note, best)
 
 
-def _figure(facts: Facts, players: Sequence[ScoredPlayer], known: dict[str, str]) -> Figure | None:
-    shown = [known[name] for name in drawn(facts)]
+def _figure(facts: Facts, players: Sequence[ScoredPlayer], label_of: dict[str, str]) -> Figure | None:
+    shown = [label_of[name] for name in drawn(facts)]
     rows = [
-        {"player": known[p.name], "q": p.q, "low": p.q_low, "high": p.q_high}
+        {"player": label_of[p.name], "q": p.q, "low": p.q_low, "high": p.q_high}
         for p in players
-        if known[p.name] in shown and p.q is not None
+        if label_of[p.name] in shown and p.q is not None
     ]
     if len(rows) < 2 or any(row["low"] is None for row in rows):
         return None
-    told = "; ".join(f"{row['player']} {row['q']:.4f} ({row['low']:.4f} to {row['high']:.4f})" for row in rows)
+    values = "; ".join(f"{row['player']} {row['q']:.4f} ({row['low']:.4f} to {row['high']:.4f})" for row in rows)
     caption = (
         "Q of each player with its 95% interval. Players share their items, so whether two differ is not to be read "
         "from these: it is in the table of differences."
     )
-    return Figure("q-intervals", charts.q_intervals(rows, shown), caption, f"Q by player: {told}.")
+    return Figure("q-intervals", charts.q_intervals(rows, shown), caption, f"Q by player: {values}.")

@@ -1,1 +1,1 @@
-"""Documents as a person reads them: tables and sentences for a terminal, Markdown and LaTeX."""
+"""Documents as readable text: tables and sentences for a terminal, Markdown and LaTeX."""

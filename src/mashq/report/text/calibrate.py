@@ -1,4 +1,4 @@
-"""The recorded figures beside the simulated ones, for a person."""
+"""Recorded figures beside simulated ones, as text."""
 
 from collections.abc import Iterator
 
@@ -11,7 +11,7 @@ DIGITS = {"h": 4, "q": 4, "tokens": 1, "calls": 3, "reviews": 3, "seconds": 3}
 
 
 def likeness_text(document: Calibration, form: Format) -> str:
-    """The recorded figures beside the simulated ones."""
+    """Return the recorded figures beside the simulated ones, with a verdict."""
     return written(_likeness(document), form) + "\n\n" + prose(_verdict(document), form)
 
 
@@ -37,8 +37,8 @@ def _verdict(document: Calibration) -> Iterator[str]:
     if document.found.like is None:
         yield "There are too few items for intervals: whether the simulation is like the record cannot be told."
     elif outside:
-        named = ", ".join(f"{NAMES[row.figure]} of {safe(row.player)}" for row in outside)
-        yield f"NOT like the record: {len(outside)} of {len(fitted)} figures are outside ({named})."
+        listed = ", ".join(f"{NAMES[row.figure]} of {safe(row.player)}" for row in outside)
+        yield f"NOT like the record: {len(outside)} of {len(fitted)} figures are outside ({listed})."
     else:
         yield f"Like the record: all {len(fitted)} figures that were fitted are inside."
     for name, notes in document.notes.items():

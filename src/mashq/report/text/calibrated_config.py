@@ -1,4 +1,4 @@
-"""What `mashq calibrate` writes: a configuration of simulated players that a person can read and edit."""
+"""What `mashq calibrate` writes: a readable, editable configuration of simulated players."""
 
 import json
 import re
@@ -30,7 +30,7 @@ COMMENTS = {
 
 
 def calibrated_yaml(document: Mapping[str, Any], header: Sequence[str], notes: Mapping[str, Sequence[str]]) -> str:
-    """The configuration as commented YAML. `notes` says, by player, what could not be fitted."""
+    """Return the configuration as commented YAML. `notes` lists, by player, what could not be fitted."""
     lines = [line for note in header for line in _comment(note, 0)]
     lines.append(f"task: {_flow(document['task'])}")
     lines.append("players:")
@@ -50,27 +50,31 @@ def calibrated_yaml(document: Mapping[str, Any], header: Sequence[str], notes: M
 
 
 def _simulate(settings: Mapping[str, Any], anchors: list[tuple[str, Mapping[str, Any]]]) -> list[str]:
-    """A model's settings; those of one written before, but for the scale, are named and not written again."""
+    """Write a model's settings; settings equal to an earlier model's, except for the scale, become a YAML alias."""
     scale = settings.get("scale")
-    bare = {key: value for key, value in settings.items() if key != "scale"}
-    same = next((anchor for anchor, known in anchors if known == bare), None)
-    if same is not None:
-        return [f"    simulate: *{same}" if scale is None else f"    simulate: {{<<: *{same}, scale: {scale:g}}}"]
-    anchors.append((f"m{len(anchors) + 1}", bare))
+    unscaled = {key: value for key, value in settings.items() if key != "scale"}
+    anchor_name = next((anchor for anchor, written_settings in anchors if written_settings == unscaled), None)
+    if anchor_name is not None:
+        return [
+            f"    simulate: *{anchor_name}"
+            if scale is None
+            else f"    simulate: {{<<: *{anchor_name}, scale: {scale:g}}}"
+        ]
+    anchors.append((f"m{len(anchors) + 1}", unscaled))
     lines = [f"    simulate: &{anchors[-1][0]}"]
     for key, value in settings.items():
         if key == "calls":
             lines.append("      calls:  # tokens and seconds of its calls: equally likely values, in ascending order")
             for purpose, cost in value.items():
                 lines.append(f"        {purpose}:")
-                lines += [line for name, given in cost.items() for line in _entry(name, given, 10)]
+                lines += [line for name, amounts in cost.items() for line in _entry(name, amounts, 10)]
             continue
         lines += [f"      # {COMMENTS[key]}", *_entry(key, value, 6)]
     return lines
 
 
 def _entry(key: str, value: object, indent: int) -> list[str]:
-    """`key: value`, a long list over several lines."""
+    """Format `key: value`, wrapping a long list over several lines."""
     text = f"{key}: {_flow(value)}"
     return fill(
         text,
@@ -89,7 +93,7 @@ def _comment(note: str, indent: int) -> list[str]:
 
 
 def _flow(value: object) -> str:
-    """A value on one line."""
+    """Format a value on one line."""
     if isinstance(value, Mapping):
         pairs = cast(Mapping[str, object], value).items()
         return "{" + ", ".join(f"{_scalar(key)}: {_flow(inner)}" for key, inner in pairs) + "}"
@@ -99,7 +103,7 @@ def _flow(value: object) -> str:
 
 
 def _scalar(value: object) -> str:
-    """Words as they are, anything else as JSON, which YAML reads alike."""
+    """Write plain words unquoted, and anything else as JSON, which is valid YAML."""
     if isinstance(value, str) and PLAIN.fullmatch(value) and value.lower() not in WORDS:
         return value
     return json.dumps(value)

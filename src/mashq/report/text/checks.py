@@ -1,4 +1,4 @@
-"""Conditions that were decided, for a terminal, for JUnit's XML and for a Markdown summary."""
+"""Evaluated conditions as text for a terminal, as JUnit XML and as a Markdown summary."""
 
 from collections.abc import Sequence
 from xml.etree import ElementTree
@@ -13,13 +13,13 @@ LONGEST = 2000
 
 
 def said(check: Checked) -> str:
-    """One condition in a line: whether it was true, and the values."""
-    told = "failed" if check.true else "passed"
-    return f"mashq: {told}: {safe(check.condition, LONGEST)} ({safe(check.values, LONGEST)})"
+    """Describe one condition on one line: whether it passed, and its values."""
+    outcome = "failed" if check.true else "passed"
+    return f"mashq: {outcome}: {safe(check.condition, LONGEST)} ({safe(check.values, LONGEST)})"
 
 
 def junit(score: ScoreReport, checks: Sequence[Checked], source: str) -> str:
-    """A test case for each condition; one that is true has failed."""
+    """Return JUnit XML with one test case per condition, which fails if the condition is true."""
     failed = str(sum(check.true for check in checks))
     name = safe(source, LONGEST)
     suites = ElementTree.Element("testsuites", tests=str(len(checks)), failures=failed)
@@ -40,15 +40,17 @@ def junit(score: ScoreReport, checks: Sequence[Checked], source: str) -> str:
 
 
 def summary(score: ScoreReport, checks: Sequence[Checked], source: str) -> str:
-    """The headline, the conditions, the table and what must be said with it, as Markdown."""
+    """Return the headline, the conditions, the table and its notes as Markdown."""
     parts = [f"### mashq: {markdown(source)}", f"**{markdown(score.headline)}**"]
     if checks:
-        told = {True: "❌ failed", False: "✅ passed"}
-        rows = [f"| {told[one.true]} | {markdown(one.condition)} | {markdown(one.values)} |" for one in checks]
+        labels = {True: "❌ failed", False: "✅ passed"}
+        rows = [
+            f"| {labels[check.true]} | {markdown(check.condition)} | {markdown(check.values)} |" for check in checks
+        ]
         parts.append("\n".join(["| | fails if | values |", "|---|---|---|", *rows]))
     parts.append(written(table(score), "md"))
-    rest = [line for line in sentences(score) if line != safe(score.headline, 600)]
+    lines = [line for line in sentences(score) if line != safe(score.headline, 600)]
     if len(score.best_set) > 1:
-        rest.append(best_set_said(score))
-    parts.append("<details><summary>Details</summary>\n\n" + prose(rest, "md") + "\n\n</details>")
+        lines.append(best_set_said(score))
+    parts.append("<details><summary>Details</summary>\n\n" + prose(lines, "md") + "\n\n</details>")
     return "\n\n".join(parts) + "\n\n"

@@ -1,4 +1,4 @@
-"""Several runs side by side, for a person."""
+"""Several runs side by side, as text."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,12 +10,12 @@ from mashq.report.text.tables import Format, Grid, half, prose, written
 
 
 def text(document: Comparison, form: Format = "table") -> str:
-    """The table, then the settings in which the runs differ."""
+    """Return the table, then the settings in which the runs differ."""
     return written(table(document), form) + "\n\n" + prose(sentences(document), form)
 
 
 def table(document: Comparison) -> Grid:
-    """A row for each player and run."""
+    """Build a table with one row per player and run."""
     costs = cost_columns([figures.costs for player in document.players for figures in player.runs])
     carried = carried_columns(figures for player in document.players for figures in player.runs)
     runs = [Path(run.run).name for run in document.runs]
@@ -39,7 +39,7 @@ def table(document: Comparison) -> Grid:
 
 
 def sentences(document: Comparison) -> Iterator[str]:
-    """The settings in which the runs differ."""
+    """Yield the notes and the settings in which the runs differ."""
     if any(run.simulated for run in document.runs):
         yield SIMULATED
     yield from (f"Note: {safe(note, 400)}" for note in document.notes)

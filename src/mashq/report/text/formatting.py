@@ -1,4 +1,4 @@
-"""Text that someone else wrote, made safe to print, and numbers the way people read them."""
+"""Untrusted text made safe to print, and numbers in a readable form."""
 
 import math
 import unicodedata
@@ -10,51 +10,51 @@ from mashq.players.registry import answers_are_drawn
 from mashq.protocol.resources import TABLE
 from mashq.report.documents.base import COSTS
 
-LARGE = 1e15  # from here on the digits say nothing
+LARGE = 1e15  # from here on digits mean nothing, and scientific notation is used
 _HIDDEN = {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}
 
 
 def safe(text: str, longest: int = 200) -> str:
-    """`text` without control characters and direction marks, and not endless: it cannot move the cursor."""
+    """Replace control characters and direction marks, so that text cannot move the cursor, and limit its length."""
     shown = "".join("�" if unicodedata.category(c) in _HIDDEN else c for c in text[: longest + 1])
     return shown if len(shown) <= longest else shown[: longest - 1] + "…"
 
 
 class Named(Protocol):
-    """A player as a configuration or a document has it."""
+    """A player of a configuration or of a document."""
 
     @property
     def name(self) -> str:
-        """What it is called."""
+        """Its name."""
         ...
 
     @property
     def agent(self) -> str:
-        """How it plays."""
+        """The kind of agent."""
         ...
 
     @property
     def model(self) -> str:
-        """What it asks."""
+        """The model that it asks."""
         ...
 
 
 def simulated_said(players: Sequence[Named]) -> str:
-    """What of these players is not real; nothing where all is."""
+    """Describe what is simulated about these players; empty if nothing is."""
     simulated = [player for player in players if player.model.startswith("simulated/")]
     drawn = [safe(player.name) for player in simulated if answers_are_drawn(player.agent, player.model)]
     programs = [safe(player.name) for player in simulated if not answers_are_drawn(player.agent, player.model)]
     if len(drawn) == len(players):
         return "no real model answered; scores, costs and times are drawn"
-    found = [f"not real: {', '.join(drawn)}; scores, costs and times are drawn"] if drawn else []
+    parts = [f"not real: {', '.join(drawn)}; scores, costs and times are drawn"] if drawn else []
     if programs:
-        asked = ", ".join(programs)
-        found.append(f"{asked} asked no real model: costs and times are drawn, the answers are the program's own")
-    return "; ".join(found)
+        listed = ", ".join(programs)
+        parts.append(f"{listed} asked no real model: costs and times are drawn, the answers are the program's own")
+    return "; ".join(parts)
 
 
 def number(value: float | None, digits: int = 0) -> str:
-    """A number with thousands separators; what is not known is a question mark."""
+    """Format a number with thousands separators; an unknown is a question mark."""
     if value is None:
         return "?"
     if math.isinf(value):
@@ -63,13 +63,13 @@ def number(value: float | None, digits: int = 0) -> str:
 
 
 def count(value: int, noun: str) -> str:
-    """How many there are of something, in words."""
-    many = noun + ("es" if noun.endswith("ch") else "s")
-    return f"{value:,} {noun if value == 1 else many}"
+    """Format a count with its noun in the singular or plural."""
+    plural = noun + ("es" if noun.endswith("ch") else "s")
+    return f"{value:,} {noun if value == 1 else plural}"
 
 
 def dollars(value: float | None) -> str:
-    """Dollars, with enough digits to tell small sums apart."""
+    """Format dollars, with enough digits to tell small sums apart."""
     if value is None:
         return "?"
     if value >= 10:
@@ -79,30 +79,30 @@ def dollars(value: float | None) -> str:
 
 
 def cost(name: str, value: float | None, digits: int | None = None) -> str:
-    """An amount of a resource, or of one of its measures, with the digits that the table of resources gives it."""
+    """Format an amount of a resource or one of its measures, by default with the digits in the table of resources."""
     if name == "dollars":
         return dollars(value)
-    own = TABLE[name].digits if name in TABLE else 0
-    return number(value, own if digits is None else digits)
+    default_digits = TABLE[name].digits if name in TABLE else 0
+    return number(value, default_digits if digits is None else digits)
 
 
 def charged(name: str, value: float | None, charges: Mapping[str, float], digits: int | None = None) -> str:
-    """The same, marked as an estimate where a part of it is a charge for what is unknown."""
+    """Format a cost, marked as an estimate if part of it is a charge for attempts of unknown cost."""
     return ("~" if name in charges and value is not None else "") + cost(name, value, digits)
 
 
 def is_shown(name: str, costs: Iterable[Costs], always: Sequence[str] = ("dollars",)) -> bool:
-    """Whether a table or a page shows a resource: what P counts by default, and of the others what somebody spent."""
+    """Whether to show a resource: those that P counts by default, and any other that a player has spent."""
     return bool(TABLE[name].weight) or name in always or any(row[name] for row in costs)
 
 
 def cost_columns(costs: Sequence[Costs], without: Sequence[str] = ("dollars",)) -> list[str]:
-    """The resources that a table shows."""
+    """Return the resources that a table shows."""
     return [name for name in COSTS if name not in without and is_shown(name, costs)]
 
 
 class Carrying(Protocol):
-    """Figures that say what answers carry."""
+    """Content measures of answers."""
 
     @property
     def words(self) -> float | None:
@@ -111,24 +111,24 @@ class Carrying(Protocol):
 
     @property
     def coverage(self) -> float | None:
-        """How much of what matters they carry."""
+        """Their mean share of what matters in the source."""
         ...
 
     @property
     def copied(self) -> float | None:
-        """How much of them is copied."""
+        """Their mean share of copied words."""
         ...
 
 
 def carried_columns(figures: Iterable[Carrying]) -> dict[str, int]:
-    """What answers carry, as far as it is known of somebody: the columns that a table shows, with their digits."""
-    every = list(figures)
+    """Return the content measures that are known for some player, as table columns with their number of digits."""
+    rows = list(figures)
     digits = {"words": 0, "coverage": 3, "copied": 3}
-    return {name: own for name, own in digits.items() if any(getattr(row, name) is not None for row in every)}
+    return {name: places for name, places in digits.items() if any(getattr(row, name) is not None for row in rows)}
 
 
 def duration(seconds: float) -> str:
-    """A length of time as a person says it."""
+    """Format a duration in a readable unit."""
     if seconds < 60:
         return f"{seconds:.0f} s"
     if seconds < 3600:

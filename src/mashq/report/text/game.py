@@ -1,4 +1,4 @@
-"""The game behind the match, for a person."""
+"""The game behind the match, as text."""
 
 from collections.abc import Iterator, Mapping
 
@@ -7,12 +7,12 @@ from mashq.report.text.formatting import count, number, safe
 from mashq.report.text.seasons import SIMULATED, scored_by
 from mashq.report.text.tables import Format, Grid, change, half, prose, written
 
-SHOWN = 0.005  # a share of a mix that is worth a word
+SHOWN = 0.005  # the smallest share of a mix that is shown
 DIGITS = {"q": 4, "h": 4, "reviews": 2, "tokens": 2}
 
 
 def text(document: Game, form: Format = "table") -> str:
-    """Payoffs and equilibria under each vision, then the price of disclosure."""
+    """Return payoffs and equilibria under each vision, then the price of disclosure."""
     parts: list[str] = []
     for when, game in document.games.items():
         if isinstance(game, Solved):
@@ -30,7 +30,7 @@ NO_CHANGE = "Disclosure changed nothing: no policy here reacts to what it is sho
 
 
 def payoffs(document: Game, when: str, game: Solved) -> Grid:
-    """Q of the row against the column."""
+    """Build the payoff table: Q of the row against the column."""
     names = document.policies
     rows = [
         [name, *(f"{number(q, 4)} ± {half(game.low[i][j], game.high[i][j])}" for j, q in enumerate(game.payoffs[i]))]
@@ -40,37 +40,37 @@ def payoffs(document: Game, when: str, game: Solved) -> Grid:
 
 
 def _solution(game: Solved) -> Iterator[str]:
-    yield from (equilibrium(found, {}) for found in game.equilibria)
+    yield from (equilibrium(point, {}) for point in game.equilibria)
     yield from dominated(game, {})
     yield learned(game, {})
     yield from (f"Note: {note}" for note in game.notes)
 
 
-def equilibrium(found: Equilibrium, labels: Mapping[str, str]) -> str:
-    """An equilibrium: who mixes what, what each side gets, and in how many resamples it is there."""
+def equilibrium(point: Equilibrium, labels: Mapping[str, str]) -> str:
+    """Describe an equilibrium: the mix and Q of each side, and the share of resamples in which it exists."""
     return (
-        f"Equilibrium: {mixes(found, labels)}; Q {found.payoffs[0]:.4f} and {found.payoffs[1]:.4f}; it holds in "
-        f"{share_of(found.survives)} of resamples of the items."
+        f"Equilibrium: {mixes(point, labels)}; Q {point.payoffs[0]:.4f} and {point.payoffs[1]:.4f}; it holds in "
+        f"{share_of(point.survives)} of resamples of the items."
     )
 
 
 def dominated(game: Solved, labels: Mapping[str, str]) -> Iterator[str]:
-    """What is never worth playing, and what only seems so."""
+    """Yield which policies are dominated, and which only seem to be."""
     shown = {name: labels.get(name, safe(name)) for name in game.dominated_in}
     if game.dominated:
-        sure = (
+        described = (
             f"{shown[name]} (dominated in {share_of(game.dominated_in[name])} of resamples)"
             for name in game.dominated
         )
-        yield f"Never worth playing: {', '.join(sure)}."
+        yield f"Never worth playing: {', '.join(described)}."
     for name, share in game.dominated_in.items():
         if name not in game.dominated:
-            how = "too few items to say how surely" if share is None else f"in {share_of(share)} of resamples"
-            yield f"{shown[name]} seems dominated ({how})."
+            certainty = "too few items to say how surely" if share is None else f"in {share_of(share)} of resamples"
+            yield f"{shown[name]} seems dominated ({certainty})."
 
 
 def share_of(share: float | None) -> str:
-    """A share of resamples; only all of them are 100%, and only none are 0%."""
+    """Format a share of resamples; only all of them are 100%, and only none are 0%."""
     if share is None:
         return "?"
     if 0 < share < 0.005:
@@ -78,17 +78,17 @@ def share_of(share: float | None) -> str:
     return "over 99%" if 0.995 <= share < 1 else f"{share:.0%}"
 
 
-def mixes(found: Equilibrium, labels: Mapping[str, str]) -> str:
-    """The mixes of an equilibrium; only one where both sides play the same."""
+def mixes(point: Equilibrium, labels: Mapping[str, str]) -> str:
+    """Format the mixes of an equilibrium; only one if both sides play the same."""
     row, column = (
         ", ".join(f"{labels.get(name, safe(name))} {share:.0%}" for name, share in side.items())
-        for side in (found.row, found.column)
+        for side in (point.row, point.column)
     )
     return row if row == column else f"{row} against {column}"
 
 
 def learned(game: Solved, labels: Mapping[str, str]) -> str:
-    """The mix that learning leads to, or that it leads to none."""
+    """Describe the mix that learning converges to, or that it does not converge."""
     path = game.replicator
     mix = ", ".join(
         f"{labels.get(name, safe(name))} {share:.0%}" for name, share in path.end.items() if share > SHOWN
@@ -99,7 +99,7 @@ def learned(game: Solved, labels: Mapping[str, str]) -> str:
 
 
 def disclosure(document: Game) -> Grid:
-    """What showing snapshots changes, where it changes anything."""
+    """Build the table of what showing snapshots changes, without rows in which nothing changes."""
     rows = [
         [
             row.vision,
@@ -117,7 +117,7 @@ def disclosure(document: Game) -> Grid:
 
 
 def sentences(document: Game) -> Iterator[str]:
-    """What the tables alone would hide."""
+    """Yield the context and notes that the tables do not show."""
     if document.simulated:
         yield SIMULATED
     yield (

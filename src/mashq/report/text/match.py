@@ -1,4 +1,4 @@
-"""The result of a match as a person reads it in a terminal."""
+"""The result of a match, as text for a terminal."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -20,18 +20,24 @@ SHORTEST = 12
 
 
 def text(document: Match, reviews: Mapping[str, ReviewSpend]) -> str:
-    """The table, the winner, and what must be said with it; `reviews` is what each player's reviews took."""
+    """Return the table, the winner and the notes; `reviews` is what each player's reviews cost."""
     simulated = simulated_said(document.players)
-    first = [f"SIMULATED, {simulated}."] if simulated else []
+    banner = [f"SIMULATED, {simulated}."] if simulated else []
     width = page_width()
-    said = wrapped(_sentences(document, reviews), width, indent="")
+    sentences = wrapped(_sentences(document, reviews), width, indent="")
     return "\n".join(
-        [*([wrapped(first, width, indent="")] if first else []), "", written(table(document), "table"), "", said]
+        [
+            *([wrapped(banner, width, indent="")] if banner else []),
+            "",
+            written(table(document), "table"),
+            "",
+            sentences,
+        ]
     )
 
 
 def table(document: Match) -> Grid:
-    """A row for each player."""
+    """Build the result table with one row per player."""
     costs = _columns(document.players)
     carried = carried_columns(player.score for player in document.players)
     rows: list[list[str]] = []
@@ -51,7 +57,7 @@ def table(document: Match) -> Grid:
 
 
 def _columns(players: Sequence[MatchPlayer]) -> dict[str, str]:
-    """The costs that the table shows, with their headings: tokens in and out apart."""
+    """Return the costs that the table shows, with their headings: input and output tokens separately."""
     split = {name for row in TABLE.values() if len(row.measures) > 1 for name in row.measures}
     shown: dict[str, str] = {}
     for name in MEASURED:
@@ -70,19 +76,19 @@ def _cost(player: MatchPlayer, name: str) -> str:
 
 def _sentences(document: Match, reviews: Mapping[str, ReviewSpend]) -> Iterable[str]:
     players = document.players
-    by = f"scored by {safe(document.detector.name)} {safe(document.detector.version)}"
+    basis = f"scored by {safe(document.detector.name)} {safe(document.detector.version)}"
     if all(answers_are_drawn(player.agent, player.model) for player in players):
-        by = "scored as drawn (no detector ran)"
+        basis = "scored as drawn (no detector ran)"
     relative = relative_to(document.normalise)
     yield (
-        f"{count(document.items, 'item')} {by}; Q = {document.alpha:g}·H − {document.beta:g}·P, costs relative to "
+        f"{count(document.items, 'item')} {basis}; Q = {document.alpha:g}·H − {document.beta:g}·P, costs relative to "
         f"{relative}, refusals: {document.refusals}.{height(document.h)}"
     )
     yield from floors_said(document.floors)
     for player in players:
         name, model = safe(player.name), safe(player.model)
-        on = "without a model" if model == NO_MODEL else f"on {model}, T {player.T:g}, R {player.R}"
-        yield f"{name}: {safe(player.agent)} {on}"
+        settings = "without a model" if model == NO_MODEL else f"on {model}, T {player.T:g}, R {player.R}"
+        yield f"{name}: {safe(player.agent)} {settings}"
     yield from _guides(document)
     yield ""
     bill = document.referee
@@ -97,8 +103,10 @@ def _sentences(document: Match, reviews: Mapping[str, ReviewSpend]) -> Iterable[
         yield f"To continue: mashq resume {safe(document.run)}"
     yield _bought(players, reviews)
     if document.advice:
-        told = ", ".join(f"{safe(name)} {own.did} of {own.advised}" for name, own in document.advice.items())
-        yield f"Reviews advised and made: {told}."
+        counts = ", ".join(
+            f"{safe(name)} {advice.did} of {advice.advised}" for name, advice in document.advice.items()
+        )
+        yield f"Reviews advised and made: {counts}."
     rates = [f"{safe(p.name)} {p.score.answer_rate:.1%}" for p in players if p.score.answer_rate < 1]
     if rates:
         others = "; the others everything" if len(rates) < len(players) else ""
@@ -112,12 +120,12 @@ def _sentences(document: Match, reviews: Mapping[str, ReviewSpend]) -> Iterable[
 
 
 def has_won(document: "Match | Trials", name: str) -> bool:
-    """Whether it alone has the best Q of a match that is over, and someone to win against."""
+    """Whether the player alone has the best Q of a finished match with more than one player."""
     return document.finished and name == document.winner and len(document.players) > 1
 
 
 def _guides(document: Match) -> Iterator[str]:
-    """What the players were shown, when it was not the judge's score; and what that misled them by."""
+    """Describe what the players were guided by, and how far another guide than the judge misled them."""
     if document.guide == "judge":
         if document.task == "qa":
             yield "Guide: the judge itself, so every player was told whether it was right."
@@ -133,11 +141,11 @@ def _guides(document: Match) -> Iterator[str]:
 
 
 def _figures(document: Match) -> Iterator[str]:
-    """The first two beside each other, and where the leader would be another."""
-    by = {player.name: player.score for player in document.players}
+    """Compare the two best players, and say at which beta the leader would change."""
+    score_of = {player.name: player.score for player in document.players}
     lead = next(iter(document.differences), None)
     if lead is not None and not document.tied:
-        a, b = by[lead.a], by[lead.b]
+        a, b = score_of[lead.a], score_of[lead.b]
         yield (
             f"Q {number(a.q, 4)} against {number(b.q, 4)}; in H {number(a.h, 4)} against {number(b.h, 4)}, in P "
             f"{number(a.penalty, 3)} against {number(b.penalty, 3)}."
@@ -149,17 +157,17 @@ def _figures(document: Match) -> Iterator[str]:
 
 
 def _bought(players: Sequence[MatchPlayer], reviews: Mapping[str, ReviewSpend]) -> str:
-    """One sentence on what the reviews bought, and what they cost."""
+    """Describe in one sentence what the reviews gained and what they cost."""
     parts: list[str] = []
     for player in players:
         after, before = player.score.h, player.score.h_before_review
         if not player.score.costs["reviews"] or after is None or before is None:
             continue
         gain, spent = after - before, reviews.get(player.name, ReviewSpend(0, 0))
-        moved = f"raised its H by {gain:.4f}" if gain > 0 else f"lowered its H by {-gain:.4f}"
+        effect = f"raised its H by {gain:.4f}" if gain > 0 else f"lowered its H by {-gain:.4f}"
         parts.append(
             f"{safe(player.name)}'s {number(player.score.costs['reviews'])} review(s) "
-            f"{moved if gain else 'left its H as it was'} for {'' if spent.whole else 'at least '}"
+            f"{effect if gain else 'left its H as it was'} for {'' if spent.whole else 'at least '}"
             f"{number(spent.tokens)} tokens and "
             f"{number(spent.seconds, 1)} s"
         )
@@ -167,26 +175,26 @@ def _bought(players: Sequence[MatchPlayer], reviews: Mapping[str, ReviewSpend]) 
 
 
 def _views(document: Match) -> Iterator[str]:
-    """The score under each rule for refusals, when they differ."""
-    blamed: dict[str, int] = {}
+    """List refused and failed items, calls, and the score under each rule for refusals."""
+    failures: dict[str, int] = {}
     for dropped in document.dropped:
         for name in dropped.by:
-            blamed[name] = blamed.get(name, 0) + 1
-    yield f"Refused or failed items: {', '.join(f'{safe(name)} {count}' for name, count in blamed.items())}."
-    made = document.attempts.by_player or {}
-    calls = ", ".join(calls_made(safe(name), own) for name, own in made.items())
+            failures[name] = failures.get(name, 0) + 1
+    yield f"Refused or failed items: {', '.join(f'{safe(name)} {count}' for name, count in failures.items())}."
+    attempts = document.attempts.by_player or {}
+    calls = ", ".join(calls_made(safe(name), counts) for name, counts in attempts.items())
     yield f"Calls over all items, scored or not: {calls}."
     yield from refusal_views(document.views)
 
 
 def calls_made(name: str, attempts: AttemptCounts) -> str:
-    """How many calls were really made, and how many of them failed."""
+    """Format how many calls were made, and how many of them failed."""
     failed = f" ({number(attempts.failed)} failed)" if attempts.failed else ""
     return f"{name} {number(attempts.opened)}{failed}"
 
 
 def refusal_views(views: Sequence[RefusalView]) -> Iterator[str]:
-    """The score under each rule for refusals."""
+    """Yield the score under each rule for refusals."""
     for view in views:
         figures = ", ".join(
             f"{safe(name)} Q {number(row.q, 4)} (H {number(row.h, 4)})" for name, row in view.players.items()

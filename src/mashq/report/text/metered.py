@@ -1,4 +1,4 @@
-"""What was spent through a gateway, as a person reads it in a terminal."""
+"""What was spent through a gateway, as text for a terminal."""
 
 from collections.abc import Iterator
 
@@ -9,16 +9,16 @@ from mashq.report.text.tables import Grid, page_width, wrapped, written
 
 COUNTS = ("attempts", "failed", "unresolved")
 TOKENS = {"tokens_in": "tok in", "tokens_out": "tok out"}
-OTHERS = tuple(name for name in MEASURES if name not in TOKENS and name != "seconds")  # all of them resources
+OTHERS = tuple(name for name in MEASURES if name not in TOKENS and name != "seconds")  # these are all resources
 
 
 def text(document: Metered) -> str:
-    """One row for each player and model; and what was turned away."""
+    """Return the table of costs and the requests that were rejected."""
     return "\n".join([written(table(document), "table"), "", wrapped(_sentences(document), page_width(), indent="")])
 
 
 def table(document: Metered) -> Grid:
-    """What was spent, by player and model."""
+    """Build the table of costs with one row per player and model."""
     others = [name for name in OTHERS if is_shown(name, [row.costs for row in document.spent])]
     rows = [
         [
@@ -43,13 +43,13 @@ def _sentences(document: Metered) -> Iterator[str]:
     if any(row.unknown for row in document.spent):
         yield "Totals are sums of what is known; an unknown attempt may have cost more."
     for row in document.spent:
-        if (begun := row.first_byte) is not None:
+        if (first_byte := row.first_byte) is not None:
             yield (
-                f"Streamed: {number(begun.replies)} x {safe(row.player)} ({safe(row.model)}), the first data "
-                f"after {begun.median:,.2f} s in the median, {begun.p95:,.2f} s at the 95th percentile."
+                f"Streamed: {number(first_byte.replies)} x {safe(row.player)} ({safe(row.model)}), the first data "
+                f"after {first_byte.median:,.2f} s in the median, {first_byte.p95:,.2f} s at the 95th percentile."
             )
     for row in document.refused:
-        who = safe(row.player or "nobody known")
-        yield f"Turned away: {row.requests} x {row.status} ({who}): {safe(row.reason, 120)}"
+        player = safe(row.player or "nobody known")
+        yield f"Turned away: {row.requests} x {row.status} ({player}): {safe(row.reason, 120)}"
     if not document.finished:
         yield "The gateway is still running, or was killed."

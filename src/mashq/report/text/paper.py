@@ -1,4 +1,4 @@
-"""The paper's printed Q-Scores beside what its own figures give, for a person."""
+"""The paper's printed Q-Scores beside those recomputed from its own figures, as text."""
 
 from mashq.analysis.paper import BestOfN, PaperCheck, PaperRow
 from mashq.report.text.formatting import number
@@ -8,7 +8,7 @@ STATED = 0.01
 
 
 def text(document: PaperCheck, form: Format) -> str:
-    """Every printed Q-Score, then the reversal."""
+    """Return every printed Q-Score, then the reversal."""
     rows = [
         [
             r.table,
@@ -44,7 +44,7 @@ def text(document: PaperCheck, form: Format) -> str:
 
 def _sentences(document: PaperCheck) -> list[str]:
     recomputed, consistent = document.recomputed, document.consistent
-    betas = ", ".join(f"{own.follow} of {own.total} at beta {own.beta:g}" for own in document.by_beta)
+    betas = ", ".join(f"{counts.follow} of {counts.total} at beta {counts.beta:g}" for counts in document.by_beta)
     lines = [
         f"Recomputed from the row's counts: {recomputed.follow} of {recomputed.total} printed Q-Scores follow "
         f"({betas}). The paper states beta = {STATED:g}; the others follow the beta of their table.",

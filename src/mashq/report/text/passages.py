@@ -1,4 +1,4 @@
-"""What answers over documents came to, for a person."""
+"""Evaluation of answers over documents, as text."""
 
 from collections.abc import Callable, Iterator
 
@@ -10,20 +10,20 @@ MAX_SHOWN = 12
 
 
 def grid(views: PassageViews) -> Grid:
-    """A row for each player: both kinds of items, both errors, citations."""
+    """Build a table with one row per player: answerable and unanswerable items, both errors, citations."""
     headings = ["player", "H answerable", "wrongly abstained", "H unanswerable", "wrongly answered"]
     headings += ["correct", "citations hold", "sentences cited"]
     return Grid(headings, [_row(player) for player in views.players])
 
 
 def _row(player: PassagePlayer) -> list[str]:
-    there, absent, cited = player.answerable, player.unanswerable, player.citations
+    answerable, unanswerable, cited = player.answerable, player.unanswerable, player.citations
     return [
         player.name,
-        number(there.h, 4),
-        _of(there.abstained, there.answers),
-        number(absent.h, 4),
-        _of(absent.answers - absent.abstained, absent.answers),
+        number(answerable.h, 4),
+        _of(answerable.abstained, answerable.answers),
+        number(unanswerable.h, 4),
+        _of(unanswerable.answers - unanswerable.abstained, unanswerable.answers),
         "?" if player.correct is None else _of(player.correct, player.referenced),
         "?" if cited is None else _share(cited.precision),
         "?" if cited is None else _share(cited.recall),
@@ -31,22 +31,22 @@ def _row(player: PassagePlayer) -> list[str]:
 
 
 def sentences(views: PassageViews, *, beside_table: bool = False) -> Iterator[str]:
-    """The same in sentences (not where the table stands beside them), and by passages and costs."""
-    told: list[str] = []
+    """Yield the figures as sentences (omitted if shown `beside_table`), then those by passages and by costs."""
+    lines: list[str] = []
     if not beside_table:
-        told += [
-            _said(views, "Where the passages hold the answer", lambda player: _part(player.answerable)),
-            _said(views, "Where they do not", lambda player: _part(player.unanswerable)),
-            _said(views, "Correct by the reference", _correct),
-            _said(views, "Citations", _cited),
+        lines += [
+            _sentence(views, "Where the passages hold the answer", lambda player: _part(player.answerable)),
+            _sentence(views, "Where they do not", lambda player: _part(player.unanswerable)),
+            _sentence(views, "Correct by the reference", _correct),
+            _sentence(views, "Citations", _cited),
         ]
-    told += [
-        _said(views, "Where nobody said whether they do", lambda player: _part(player.unknown)),
-        _said(views, "Supported answers (H of 0.5 or more, abstentions aside)", _supported),
-        _said(views, "H by passages shown", _counts),
-        _said(views, "H by the place of the evidence", _places),
+    lines += [
+        _sentence(views, "Where nobody said whether they do", lambda player: _part(player.unknown)),
+        _sentence(views, "Supported answers (H of 0.5 or more, abstentions aside)", _supported),
+        _sentence(views, "H by passages shown", _counts),
+        _sentence(views, "H by the place of the evidence", _places),
     ]
-    yield from (line for line in told if line)
+    yield from (line for line in lines if line)
     yield (
         f"An abstention scores 1 where the passages do not hold the answer and {views.abstention:g} elsewhere; an "
         "answer where they do not scores 0. Players are told support, and of an abstention their own confidence."
@@ -55,11 +55,11 @@ def sentences(views: PassageViews, *, beside_table: bool = False) -> Iterator[st
         yield f"Note: {views.note}"
 
 
-def _said(views: PassageViews, what: str, each: Callable[[PassagePlayer], str]) -> str:
-    """A sentence with what there is to say of each player; nothing where there is nothing."""
-    parts = [(safe(player.name), each(player)) for player in views.players[:MAX_SHOWN]]
-    told = [f"{name} {text}" for name, text in parts if text]
-    return f"{what}: {'; '.join(told)}." if told else ""
+def _sentence(views: PassageViews, label: str, describe: Callable[[PassagePlayer], str]) -> str:
+    """Join the descriptions of all players into one sentence; empty if no player has one."""
+    parts = [(safe(player.name), describe(player)) for player in views.players[:MAX_SHOWN]]
+    entries = [f"{name} {text}" for name, text in parts if text]
+    return f"{label}: {'; '.join(entries)}." if entries else ""
 
 
 def _part(part: Part) -> str:
@@ -70,11 +70,11 @@ def _part(part: Part) -> str:
 
 def _supported(player: PassagePlayer) -> str:
     costs = player.cost_per_supported.items()
-    each = [f"{_each(name, value)} {name}" for name, value in costs if value is not None and value > 0]
-    return f"{player.supported}" + (f", each for {', '.join(each)}" if each else "")
+    unit_costs = [f"{_unit_cost(name, value)} {name}" for name, value in costs if value is not None and value > 0]
+    return f"{player.supported}" + (f", each for {', '.join(unit_costs)}" if unit_costs else "")
 
 
-def _each(name: str, value: float) -> str:
+def _unit_cost(name: str, value: float) -> str:
     return number(value, 1) if name != "dollars" and value < 100 else cost(name, value)
 
 
@@ -83,11 +83,11 @@ def _correct(player: PassagePlayer) -> str:
 
 
 def _cited(player: PassagePlayer) -> str:
-    found = player.citations
-    if found is None or not found.sentences:
+    stats = player.citations
+    if stats is None or not stats.sentences:
         return ""
-    marks = f"{_share(found.precision)} of {found.cited} hold" if found.cited else "none"
-    return f"{marks}, and {_share(found.recall)} of {found.sentences} sentences are supported by what they cite"
+    precision = f"{_share(stats.precision)} of {stats.cited} hold" if stats.cited else "none"
+    return f"{precision}, and {_share(stats.recall)} of {stats.sentences} sentences are supported by what they cite"
 
 
 def _counts(player: PassagePlayer) -> str:
@@ -98,8 +98,8 @@ def _places(player: PassagePlayer) -> str:
     return ", ".join(f"{number(part.h, 4)} {part.place} ({part.answers})" for part in player.by_place)
 
 
-def _of(some: int, all_: int) -> str:
-    return f"{some} of {all_} ({some / all_:.1%})" if all_ else "none"
+def _of(part: int, total: int) -> str:
+    return f"{part} of {total} ({part / total:.1%})" if total else "none"
 
 
 def _share(value: float | None) -> str:

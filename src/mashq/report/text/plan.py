@@ -1,4 +1,4 @@
-"""What a season would cost, as a person reads it in a terminal."""
+"""The expected cost of a season, as text for a terminal."""
 
 from collections.abc import Iterator, Sequence
 
@@ -14,9 +14,10 @@ Block = tuple[str, PlannedCost, PlannedCost]
 
 
 def text(document: PlanDocument) -> str:
-    """Two rows for each player, and for all; by part where there are several; how long, and what that rests on."""
+    """Return two rows per player and in total, the same per part if there are several, duration and assumptions."""
     blocks = [
-        (f"{safe(own.name, 80)} ({_matched(document, own)})", own.expected, own.worst) for own in document.players
+        (f"{safe(player.name, 80)} ({_model_and_matches(document, player)})", player.expected, player.worst)
+        for player in document.players
     ]
     if document.referee is not None:
         blocks.append(("judge (charged to no player)", document.referee.expected, document.referee.worst))
@@ -32,44 +33,44 @@ def text(document: PlanDocument) -> str:
     lines = [wrapped([_title(document)], _width()), "", *_table(blocks, columns)]
     if parts:
         lines += ["", "Of which:", "", *_table(parts, columns)]
-    sentences = [_wall(document), document.assumed, *bounds(document.players)]
+    sentences = [_wall_time(document), document.assumed, *bounds(document.players)]
     return "\n".join([*lines, "", wrapped(sentences, _width())])
 
 
 def bounds(players: Sequence[PlannedPlayer]) -> Iterator[str]:
-    """How often a call can be sent at worst, by player where that differs; and of whom nothing is known."""
+    """Yield how often a call can be sent at worst, by player if that differs, and for whom it is unknown."""
     known: dict[Repeats, list[str]] = {}
     unknown: list[str] = []
     for player in players:
         (unknown if player.repeats is None else known.setdefault(player.repeats, [])).append(safe(player.name))
     for repeats, names in known.items():
         asks, attempts = repeats.asks, repeats.attempts
-        how = f"asked for {asks} times, {attempts} attempts each" if asks > 1 else "never asked for again"
+        explanation = f"asked for {asks} times, {attempts} attempts each" if asks > 1 else "never asked for again"
         whose = f" of {', '.join(names)}" if len(names) < len(players) else ""
-        yield f"Each call{whose} is sent at most {asks * attempts} times ({how})."
+        yield f"Each call{whose} is sent at most {asks * attempts} times ({explanation})."
     if unknown:
         yield f"How often it calls is known only when it plays: {', '.join(unknown)}."
 
 
 def _title(document: PlanDocument) -> str:
-    """What is planned, in figures."""
+    """Summarise what is planned: kind, matches, items and trials."""
     kind = {"vision": "vision study"}.get(document.season, document.season)
-    each = f", {document.trials:,} trials of each" if document.trials > 1 else ""
+    trials = f", {document.trials:,} trials of each" if document.trials > 1 else ""
     items = count(document.items, "item")
-    return f"Plan of a {kind}: {count(document.matches, 'match')} over {items}{each}"
+    return f"Plan of a {kind}: {count(document.matches, 'match')} over {items}{trials}"
 
 
-def _matched(document: PlanDocument, own: PlannedPlayer) -> str:
-    """Its model, and how many matches it plays where that is not all of them, or not known."""
-    model = safe(own.model)
-    if own.matches == document.matches and document.season != "tournament":
+def _model_and_matches(document: PlanDocument, player: PlannedPlayer) -> str:
+    """Format a player's model, and its number of matches if it does not play all of them or this is unknown."""
+    model = safe(player.model)
+    if player.matches == document.matches and document.season != "tournament":
         return model
-    return f"{model}; {'up to ' if document.paired_later else ''}{count(own.matches, 'match')}"
+    return f"{model}; {'up to ' if document.paired_later else ''}{count(player.matches, 'match')}"
 
 
 def _columns(blocks: Sequence[Block]) -> list[str]:
-    """Which resources are shown: what can count by default and dollars, and of the others what somebody knows."""
-    rows = [row for _, *both in blocks for row in both]
+    """Return the resources to show: those that count by default, dollars, and any other with a known amount."""
+    rows = [row for _, *estimates in blocks for row in estimates]
     return [
         name
         for name in COSTS
@@ -78,23 +79,26 @@ def _columns(blocks: Sequence[Block]) -> list[str]:
 
 
 def _table(blocks: Sequence[Block], columns: Sequence[str]) -> Iterator[str]:
-    """A line with the name of each, then a row expected and one at worst; as wide as its numbers."""
+    """Yield the name, the expected row and the worst-case row of each block; columns are as wide as their numbers."""
     headings = ["service hours" if name == "seconds" else _heading(name) for name in columns]
-    cells = [[[_cell(row, name) for name in columns] for row in (expected, worst)] for _, expected, worst in blocks]
-    widths = [
-        max(len(heading), *(len(row[at]) for both in cells for row in both)) for at, heading in enumerate(headings)
+    table_cells = [
+        [[_cell(row, name) for name in columns] for row in (expected, worst)] for _, expected, worst in blocks
     ]
-    first = max(map(len, LABELS)) + 2
-    for group, some in enumerate(fitting(widths, _width() - first)):
+    widths = [
+        max(len(heading), *(len(row[index]) for estimates in table_cells for row in estimates))
+        for index, heading in enumerate(headings)
+    ]
+    label_width = max(map(len, LABELS)) + 2
+    for group, indexes in enumerate(fitting(widths, _width() - label_width)):
         if group:
             yield ""
-        own = [widths[at] for at in some]
-        yield _line(" " * first, [headings[at] for at in some], own)
-        yield "─" * (first + sum(width + 2 for width in own))
-        for (name, *_), both in zip(blocks, cells, strict=True):
+        group_widths = [widths[index] for index in indexes]
+        yield _line(" " * label_width, [headings[index] for index in indexes], group_widths)
+        yield "─" * (label_width + sum(width + 2 for width in group_widths))
+        for (name, *_), estimates in zip(blocks, table_cells, strict=True):
             yield wrapped([name], _width())
-            for label, row in zip(LABELS, both, strict=True):
-                yield _line(f"  {label}", [row[at] for at in some], own)
+            for label, row in zip(LABELS, estimates, strict=True):
+                yield _line(f"  {label}", [row[index] for index in indexes], group_widths)
 
 
 def _width() -> int:
@@ -120,7 +124,7 @@ def _cell(row: PlannedCost, name: str) -> str:
     return cost(name, value, 1 if value is not None and value != int(value) and not TABLE[name].digits else None)
 
 
-def _wall(document: PlanDocument) -> str:
+def _wall_time(document: PlanDocument) -> str:
     expected, worst = (
         "?" if hours is None else duration(hours * 3600)
         for hours in (document.wall_hours.expected, document.wall_hours.worst)

@@ -1,4 +1,4 @@
-"""What `mashq power` prints: the curve first, then what it means and what it leaves open."""
+"""What `mashq power` prints: the power curve, then its meaning and its uncertainty."""
 
 import math
 from collections.abc import Iterator
@@ -12,25 +12,25 @@ from mashq.report.text.formatting import dollars, duration, number, safe
 from mashq.report.text.tables import Format, Grid, prose, written
 
 SIMULATED = "SIMULATED: no real model answered some of this; those scores, costs and times are drawn."
-SHOWN = tuple(row.name for row in TABLE.values() if row.measures)  # plain counts are left out
+SHOWN = tuple(row.name for row in TABLE.values() if row.measures)  # resources that are plain counts are left out
 
 
 def power_text(document: Power, form: Format) -> str:
-    """The whole output as text."""
+    """Return the whole output as text."""
     return written(curve(document), form) + "\n\n" + prose(sentences(document), form)
 
 
 def curve(document: Power) -> Grid:
-    """Power and the smallest difference that would be told, by the number of items, with what they cost."""
-    found = document.found
-    costs = [name for name in SHOWN if any(row.costs[name] is not None for row in found.curve)]
+    """Build the table of power and the smallest detectable difference by number of items, with their cost."""
+    report = document.found
+    costs = [name for name in SHOWN if any(row.costs[name] is not None for row in report.curve)]
     rows: list[list[str]] = []
     shaded: set[int] = set()
-    for at, row in enumerate(found.curve):
-        mark = "recorded" if row.items == found.items and not document.drawn else ""
-        if row.items == found.needed:
+    for index, row in enumerate(report.curve):
+        mark = "recorded" if row.items == report.items and not document.drawn else ""
+        if row.items == report.needed:
             mark = "needed"
-            shaded.add(at)
+            shaded.add(index)
         cells = [f"{row.items:,}", mark, number(row.power, 2), number(row.detectable, 4)]
         rows.append(cells + [_cost(name, row.costs[name]) for name in costs])
     headings = ["items", "", "power", "detectable", *costs]
@@ -39,82 +39,82 @@ def curve(document: Power) -> Grid:
 
 
 def sentences(document: Power) -> Iterator[str]:
-    """What the curve means, and how far it can be trusted."""
-    found = document.found
+    """Yield what the curve means, and how far it can be trusted."""
+    report = document.found
     if document.simulated:
         yield SIMULATED
-    a, b = (safe(name) for name in found.players)
-    level, wanted = f"{100 * found.level:g}%", f"{found.power:.0%}"
-    over = "in the record" if document.drawn else f"over {found.items:,} items"
-    span = f" ({level}: {found.low:.4f} to {found.high:.4f})" if found.low is not None else ""
-    level_with = f"{a} and {b} have the same Q {over}; the difference is 0{span}."
-    yield level_with if abs(found.dq) < TIE else f"{a} is ahead of {b} by {found.dq:.4f} in Q {over}{span}."
+    a, b = (safe(name) for name in report.players)
+    level, target = f"{100 * report.level:g}%", f"{report.power:.0%}"
+    basis = "in the record" if document.drawn else f"over {report.items:,} items"
+    span = f" ({level}: {report.low:.4f} to {report.high:.4f})" if report.low is not None else ""
+    tie_sentence = f"{a} and {b} have the same Q {basis}; the difference is 0{span}."
+    yield tie_sentence if abs(report.dq) < TIE else f"{a} is ahead of {b} by {report.dq:.4f} in Q {basis}{span}."
     if document.drawn:
         yield (
-            f"How much that would vary is drawn from {found.items:,} items of a simulated match of players "
-            f"calibrated on the record, in which the difference is {found.own_dq:.4f}."
+            f"How much that would vary is drawn from {report.items:,} items of a simulated match of players "
+            f"calibrated on the record, in which the difference is {report.own_dq:.4f}."
         )
-    yield from _needed(document, level, wanted)
-    yield from _if(document)
+    yield from _needed(document, level, target)
+    yield from _uncertainty(document)
     if not document.drawn:
         yield (
-            f"With the present {found.items:,} items, a difference of {found.detectable:.4f} or more is "
-            f"detected with {wanted} power."
+            f"With the present {report.items:,} items, a difference of {report.detectable:.4f} or more is "
+            f"detected with {target} power."
         )
-    for note in found.notes:
+    for note in report.notes:
         yield f"Note: {safe(note, 500)}"
 
 
-def _needed(document: Power, level: str, wanted: str) -> Iterator[str]:
-    found = document.found
-    if found.needed is None or found.asked is None:
-        if found.dq < TIE:
+def _needed(document: Power, level: str, target: str) -> Iterator[str]:
+    report = document.found
+    if report.needed is None or report.asked is None:
+        if report.dq < TIE:
             yield "There is no difference in Q: no number of items would tell them apart."
         else:
-            yield (f"Never, in practice: a difference of {found.dq:.2g} would take more than {found.most:,} items.")
+            yield (f"Never, in practice: a difference of {report.dq:.2g} would take more than {report.most:,} items.")
         return
-    about = rounded_up(found.needed)
+    needed = rounded_up(report.needed)
     yield (
-        f"About {about:,} items tell them apart (the {level} CI of the difference excludes 0) with {wanted} power, "
+        f"About {needed:,} items tell them apart (the {level} CI of the difference excludes 0) with {target} power, "
         "if the true difference is the recorded one."
     )
-    full = found.in_full
-    if full is not None:
-        size = f"{full.samples} samples of {found.needed:,} items"
-        yield f"Intervals made in full, in {size}, do so in {full.power:.0%} of them."
-    row = next(row for row in found.curve if row.items == found.needed)
+    in_full = report.in_full
+    if in_full is not None:
+        size = f"{in_full.samples} samples of {report.needed:,} items"
+        yield f"Intervals made in full, in {size}, do so in {in_full.power:.0%} of them."
+    row = next(row for row in report.curve if row.items == report.needed)
     if document.recorded_needed is not None:
         without = rounded_up(document.recorded_needed)
         yield f"From the recorded items alone, without a simulation, it is about {without:,}."
-    more = " with those that would be left out of the score" if found.asked > found.needed else ""
+    suffix = " with those that would be left out of the score" if report.asked > report.needed else ""
     yield (
-        f"That is a match of about {rounded_up(found.asked):,} items{more}; it costs all its players together "
+        f"That is a match of about {rounded_up(report.asked):,} items{suffix}; it costs all its players together "
         f"{_bill(row.costs)}."
     )
 
 
-def _if(document: Power) -> Iterator[str]:
-    """The trap: the effect that the number rests on is an estimate too."""
-    found = document.found
-    low, high = found.low, found.high
+def _uncertainty(document: Power) -> Iterator[str]:
+    """Explain that the needed number of items is itself uncertain, as it rests on an estimated difference."""
+    report = document.found
+    low, high = report.low, report.high
     if low is None or high is None:
         return
     uncertain = "The recorded difference is itself uncertain, and so is that number: "
-    best = _items(found.if_high, found) if high > 0 else "no number of items is enough"
+    best = _items(report.if_high, report) if high > 0 else "no number of items is enough"
     worst = "if it is 0, no number of items is enough"
     if low > 0:
-        worst = f"if {low:.4f}, {_items(found.if_low, found)}"
+        worst = f"if {low:.4f}, {_items(report.if_low, report)}"
     yield f"{uncertain}if it is really {high:.4f}, {best}; {worst}."
     if low <= 0:
         yield "The record does not show that there is a difference at all; what it says about more items is a guess."
 
 
-def _items(needed: int | None, found: PowerReport) -> str:
-    return f"more than {found.most:,} are needed" if needed is None else f"about {rounded_up(needed):,} are needed"
+def _items(needed: int | None, report: PowerReport) -> str:
+    return f"more than {report.most:,} are needed" if needed is None else f"about {rounded_up(needed):,} are needed"
 
 
 def rounded_up(items: int) -> int:
-    """Two significant digits, upwards: the number is not known better."""
+    """Round up to two significant digits, as the number is not known more precisely."""
     unit = 10 ** max(0, math.floor(math.log10(max(items, 1))) - 1)
     return -(-items // unit) * unit
 

@@ -1,4 +1,4 @@
-"""Live progress on standard error: a table in a terminal, plain lines elsewhere."""
+"""Live progress on standard error: a table in a terminal, plain lines otherwise."""
 
 import time
 from collections.abc import Callable, Generator
@@ -18,12 +18,12 @@ from mashq.report.text.formatting import dollars, duration, number, safe
 from mashq.report.text.tables import Grid, written
 from mashq.runs.seasons import Fixture
 
-WORRY = 60.0  # seconds between lines about the same trouble
-PATIENCE = 1.0  # seconds after which something that only reads shows how far it is
+WORRY = 60.0  # seconds between lines about the same problem
+PATIENCE = 1.0  # seconds before a read-only operation shows its progress
 
 
 class Progress:
-    """Shows a match as it goes on, or how far a season of many is."""
+    """Shows the state of a running match, or the progress of a season of many matches."""
 
     def __init__(self, console: Console, rules: ScoreRules, *, simulated: bool, every: float = 10.0) -> None:
         self._console, self._rules, self._simulated, self._every = console, rules, simulated, every
@@ -46,22 +46,22 @@ class Progress:
             self._live.stop()
 
     def batch(self, matches: int, done: int) -> None:
-        """So many matches come next, of which some were played before."""
+        """Announce a batch of matches, of which `done` were played before."""
         self._matches, self._done, self._before = matches, done, done
 
     def ended(self, fixture: Fixture) -> None:
-        """A match is over."""
+        """Count a match that has ended."""
         self._done += 1
-        self._many(fixture, time.monotonic())
+        self._show_season(fixture, time.monotonic())
 
     def moved(self, fixture: Fixture, state: MatchState, seat: int | None, move: Move | None) -> None:
-        """Show the state, though not more often than the eye can follow."""
+        """Show the state, at a limited rate."""
         now = time.monotonic()
         if self._matches > 1:
-            self._many(fixture, now)
+            self._show_season(fixture, now)
             return
         if move is None or seat is None:
-            self._at_start = _handled(state)
+            self._at_start = _items_done(state)
         elif now - self._shown < (0.2 if self._live is not None else self._every):
             return
         self._shown = now
@@ -72,19 +72,19 @@ class Progress:
             self._console.print(Text(self._line(state, now)), soft_wrap=True)
 
     def checked(self, done: int, whole: int) -> None:
-        """How far the check is of a run that was not closed, before it goes on."""
+        """Show the progress of checking a run that was not closed, before it is resumed."""
         now = time.monotonic()
         if now - self._started < PATIENCE or now - self._shown < (0.2 if self._live is not None else self._every):
             return
         self._shown = now
-        line = Text(_part("checking what was recorded", done, whole))
+        line = Text(_percentage("checking what was recorded", done, whole))
         if self._live is not None:
             self._live.update(line, refresh=True)
         else:
             self._console.print(line, soft_wrap=True)
 
     def trouble(self, said: str) -> None:
-        """What is wrong with the models: under the table in a terminal, elsewhere a line now and then."""
+        """Show what is wrong with the models: below the table in a terminal, otherwise as an occasional line."""
         now = time.monotonic()
         if self._live is not None:
             if said or self._trouble:
@@ -95,15 +95,17 @@ class Progress:
             self._console.print(Text(f"[{duration(now - self._started)} gone] {safe(said, 400)}"), soft_wrap=True)
         self._trouble = said
 
-    def _many(self, fixture: Fixture, now: float) -> None:
-        """How far a season of many matches is."""
+    def _show_season(self, fixture: Fixture, now: float) -> None:
+        """Show the progress of a season of many matches."""
         if now - self._shown < (0.2 if self._live is not None else self._every):
             return
         self._shown = now
         played = self._done - self._before
-        left = "?" if not played else duration((now - self._started) * (self._matches - self._done) / played)
-        marked = "simulated, " if self._simulated else ""
-        line = f"[{marked}{left} left] {self._done:,} of {self._matches:,} matches; playing {safe(fixture.id, 60)}"
+        time_left = "?" if not played else duration((now - self._started) * (self._matches - self._done) / played)
+        prefix = "simulated, " if self._simulated else ""
+        line = (
+            f"[{prefix}{time_left} left] {self._done:,} of {self._matches:,} matches; playing {safe(fixture.id, 60)}"
+        )
         if self._live is not None:
             self._last = Text(line)
             self._live.update(self._last, refresh=True)
@@ -111,21 +113,21 @@ class Progress:
             self._console.print(Text(line), soft_wrap=True)
 
     def _left(self, state: MatchState, now: float) -> str:
-        """Time left at the pace so far."""
-        done, whole = _handled(state), len(state.items) * len(state.players)
+        """Estimate the time left from the pace so far."""
+        done, total = _items_done(state), len(state.items) * len(state.players)
         pace = done - self._at_start
         if pace <= 0:
             return "?"
-        return duration((now - self._started) * (whole - done) / pace)
+        return duration((now - self._started) * (total - done) / pace)
 
     def _table(self, state: MatchState, now: float) -> Text:
-        marked = "SIMULATED, " if self._simulated else ""
-        gone, left = duration(now - self._started), self._left(state, now)
-        title = f"{marked}round {state.round + 1}, {gone} gone, {left} left"
+        prefix = "SIMULATED, " if self._simulated else ""
+        elapsed, time_left = duration(now - self._started), self._left(state, now)
+        title = f"{prefix}round {state.round + 1}, {elapsed} gone, {time_left} left"
         rows: list[list[str]] = []
         for player, standing in zip(state.players, standings(state, self._rules), strict=True):
-            doing = "stopped" if player.stopped is not None else player.phase
-            rows.append([player.name, *_figures(state, player, standing.h, standing.q), doing])
+            activity = "stopped" if player.stopped is not None else player.phase
+            rows.append([player.name, *_figures(state, player, standing.h, standing.q), activity])
         headings = ["player", "items", "H", "calls", "tokens", "reviews", "s", "$", "Q now", "doing"]
         return Text(written(Grid(headings, rows, title), "table"))
 
@@ -134,35 +136,35 @@ class Progress:
         players: list[str] = []
         for player, standing in zip(state.players, standings(state, self._rules), strict=True):
             figures = _figures(state, player, standing.h, standing.q)
-            shown = " ".join(f"{name} {value}" for name, value in zip(names, figures, strict=True))
-            players.append(f"{safe(player.name)}: {shown}")
-        marked = "simulated, " if self._simulated else ""
-        return f"[{marked}{self._left(state, now)} left] {' | '.join(players)}"
+            values = " ".join(f"{name} {value}" for name, value in zip(names, figures, strict=True))
+            players.append(f"{safe(player.name)}: {values}")
+        prefix = "simulated, " if self._simulated else ""
+        return f"[{prefix}{self._left(state, now)} left] {' | '.join(players)}"
 
 
 @contextmanager
-def told(what: str, *, hidden: bool = False) -> Generator[Callable[[int, int], None]]:
-    """How far something is that goes through a whole run: shown in a terminal, after a second."""
+def told(label: str, *, hidden: bool = False) -> Generator[Callable[[int, int], None]]:
+    """Show the progress of an operation over a whole run: only in a terminal, and after a second."""
     console = Console(stderr=True)
     began = shown = time.monotonic()
 
-    def show(done: int, whole: int) -> None:
+    def show(done: int, total: int) -> None:
         nonlocal shown
         now = time.monotonic()
         if not hidden and console.is_terminal and now - began > PATIENCE and now - shown > 0.2:
             shown = now
-            console.print(Text(_part(what, done, whole)), end="\r")
+            console.print(Text(_percentage(label, done, total)), end="\r")
 
     yield show
     if shown > began:
-        console.print(" " * (len(what) + 6), end="\r")
+        console.print(" " * (len(label) + 6), end="\r")
 
 
-def _part(what: str, done: int, whole: int) -> str:
-    return f"{what}: {100 * done // max(whole, 1)}%"
+def _percentage(label: str, done: int, total: int) -> str:
+    return f"{label}: {100 * done // max(total, 1)}%"
 
 
-def _handled(state: MatchState) -> int:
+def _items_done(state: MatchState) -> int:
     return sum(player.position for player in state.players)
 
 

@@ -1,4 +1,4 @@
-"""The same answers under several judges, for a person."""
+"""The same answers under several judges, as text."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -10,26 +10,26 @@ from mashq.report.text.tables import Format, Grid, prose, written
 
 
 def text(documents: Sequence[Match | Trials], form: Format = "table") -> str:
-    """H and Q under each judge, then whether the ranking depends on it."""
+    """Return H and Q under each judge, then whether the ranking depends on it."""
     return written(table(documents), form) + "\n\n" + prose(sentences(documents), form)
 
 
 def table(documents: Sequence[Match | Trials]) -> Grid:
-    """A row for each player, two columns for each judge."""
+    """Build a table with one row per player and two columns per judge."""
     rows: list[list[str]] = []
-    for at, player in enumerate(documents[0].players):
+    for seat, player in enumerate(documents[0].players):
         cells = [player.name]
         for document in documents:
-            score = _figures(document, at)
+            score = _figures(document, seat)
             star = " ★" if document.winner == player.name else ""
             cells += [number(score.h, 4), number(score.q, 4) + star]
         rows.append(cells)
-    headings = ["player", *(f"{what} {_judge(document)}" for document in documents for what in ("H", "Q"))]
+    headings = ["player", *(f"{figure} {_judge(document)}" for document in documents for figure in ("H", "Q"))]
     return Grid(headings, rows)
 
 
 def sentences(documents: Sequence[Match | Trials]) -> Iterator[str]:
-    """Whether the ranking depends on the judge."""
+    """Yield whether the ranking depends on the judge."""
     rankings = [_ranking(document) for document in documents]
     if len(set(rankings)) == 1:
         yield "The ranking is the same under every judge."
@@ -47,12 +47,12 @@ def _figures(document: Match | Trials, seat: int) -> PlayerFigures | TrialFigure
     return document.players[seat].score if isinstance(document, Match) else document.players[seat].mean
 
 
-def _worth(document: Match | Trials, seat: int) -> float:
-    """Q, with what has none after all that have."""
+def _sort_value(document: Match | Trials, seat: int) -> float:
+    """Return Q, or minus infinity if there is none, so that it sorts last."""
     q = _figures(document, seat).q
     return -math.inf if q is None else q
 
 
 def _ranking(document: Match | Trials) -> tuple[str, ...]:
-    seats = sorted(range(len(document.players)), key=lambda seat: -_worth(document, seat))
+    seats = sorted(range(len(document.players)), key=lambda seat: -_sort_value(document, seat))
     return tuple(document.players[seat].name for seat in seats)

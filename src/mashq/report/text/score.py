@@ -1,4 +1,4 @@
-"""What `mashq score` prints: the table first, then what must be said with it."""
+"""What `mashq score` prints: the table, then its notes."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -35,7 +35,7 @@ class Scored(Protocol):
 
 
 def score_text(document: ScoreReport, form: Format, *, everyone: bool = False, best_set: bool = False) -> str:
-    """The whole output as text; with `best_set` only the players that cannot be told apart from the best."""
+    """Return the whole output as text; with `best_set` only the players that cannot be told apart from the best."""
     if best_set:
         names = set(document.best_set)
         shown = replace(document, players=[player for player in document.players if player.name in names])
@@ -51,7 +51,7 @@ def score_text(document: ScoreReport, form: Format, *, everyone: bool = False, b
 
 
 def best_set_said(document: ScoreReport) -> str:
-    """Who cannot be told apart from the best, in a sentence."""
+    """Describe in one sentence who cannot be told apart from the best."""
     if not document.best_set:
         return "The best set is not known: there are no confidence intervals."
     if len(document.best_set) == 1:
@@ -63,11 +63,13 @@ def best_set_said(document: ScoreReport) -> str:
 
 
 def table(document: ScoreReport, everyone: bool = False) -> Grid:
-    """The result table, best Q first."""
+    """Build the result table, best Q first."""
     players = sorted(document.players, key=lambda p: -(p.q if p.q is not None else -9e9))
     shown = players if everyone else players[:MAX_SHOWN]
-    every = [player.costs for player in players]
-    costs = [n for n in RESOURCES if is_shown(n, every) and any(own[n] is not None for own in every)]
+    player_costs = [player.costs for player in players]
+    costs = [
+        n for n in RESOURCES if is_shown(n, player_costs) and any(amounts[n] is not None for amounts in player_costs)
+    ]
     interval = any(player.q_low is not None for player in players)
     chance = any(player.p_win is not None for player in players)
     carried = carried_columns(players)
@@ -89,18 +91,18 @@ def table(document: ScoreReport, everyone: bool = False) -> Grid:
     values += [[p.costs[name] for p in shown] for name in costs]
     values += [[p.penalty for p in shown], [p.q for p in shown]]
     bold = best(values, [True, True, *(False for _ in (*carried, *costs)), False, True])
-    shaded = frozenset(at for at, p in enumerate(shown) if p.name == document.winner)
+    shaded = frozenset(index for index, p in enumerate(shown) if p.name == document.winner)
     return Grid(headings, rows, bold=bold, shaded=shaded)
 
 
 def differences(document: ScoreReport) -> Grid:
-    """The differences in Q that matter: all among few players, else the winner's over the next ones."""
+    """Build the table of differences in Q: all pairs of few players, otherwise the winner against the next ones."""
     rows = [[d.a, d.b, _signed(d.dq), _span(d), _verdict(d)] for d in document.differences[:MAX_SHOWN]]
     return Grid(["player", "against", "difference in Q", "95% CI", "excludes 0"], rows, left=2)
 
 
 def sentences(document: ScoreReport) -> Iterator[str]:
-    """What the table alone would hide."""
+    """Yield the context and notes that the table does not show."""
     items = "totals" if document.items is None else count(document.items, "item")
     costs = ", ".join(f"{n}" + (f" x {w:g}" if w != 1 else "") for n, w in document.weights.items()) or "nothing"
     relative = relative_to(document.normalise)
@@ -119,8 +121,8 @@ def sentences(document: ScoreReport) -> Iterator[str]:
             yield flips(f"the weight of {name}", stretches)
     if document.simplex:
         shares = sorted(document.simplex.items(), key=lambda pair: -pair[1])[:5]
-        told = ", ".join(f"{safe(n)} wins {s:.0%}" for n, s in shares)
-        yield f"Of all weightings of the resources {told}{' (ties shared)' if document.tied else ''}."
+        winners = ", ".join(f"{safe(n)} wins {s:.0%}" for n, s in shares)
+        yield f"Of all weightings of the resources {winners}{' (ties shared)' if document.tied else ''}."
     if document.pareto and len(document.players) > 1:
         yield f"Pareto front of H against P: {_names(document.pareto)}."
     for name, front in document.pareto_by.items():
@@ -128,64 +130,64 @@ def sentences(document: ScoreReport) -> Iterator[str]:
             yield f"Pareto front of H against {name}: {_names(front)}."
     priced = [p for p in document.players if p.dollars_per_faithful is not None]
     if priced:
-        each = ", ".join(f"{safe(p.name)} {dollars(p.dollars_per_faithful)}" for p in priced[:8])
-        yield f"Dollars per faithful answer (H of 0.5 or more): {each}."
+        prices = ", ".join(f"{safe(p.name)} {dollars(p.dollars_per_faithful)}" for p in priced[:8])
+        yield f"Dollars per faithful answer (H of 0.5 or more): {prices}."
     for note in document.notes:
         yield f"Note: {safe(note, 500)}"
 
 
 def height(h: str) -> str:
-    """What H means, where it is not the judge's own."""
+    """Describe what H means if it is not the judge's own score; otherwise empty."""
     return " H is adequate: times how far an answer carries what matters." if h == "adequate" else ""
 
 
 def floors_said(floors: Sequence[Floor]) -> Iterator[str]:
-    """What texts that take no model would have, as far as it is known."""
-    told = [
+    """Describe the known scores of baseline texts that need no model."""
+    descriptions = [
         f"{floor.name} Q {floor.q:.4f} (H {floor.h:.4f}, coverage {floor.coverage:.3f}, {floor.words:.0f} words)"
         for floor in floors
         if floor.q is not None and floor.h is not None and floor.words
     ]
-    if told:
-        yield f"Floors, without a model and outside of the match: {'; '.join(told)}; silence Q 0."
+    if descriptions:
+        yield f"Floors, without a model and outside of the match: {'; '.join(descriptions)}; silence Q 0."
 
 
 def leads(document: Scored) -> str:
-    """Who leads at which beta, in a sentence."""
-    said = flips("beta", document.envelope)
+    """Describe who leads at which beta."""
+    stretches = flips("beta", document.envelope)
     if not tied_here_alone(document):
-        return said
-    here = f"{_names(document.tied)} tie at beta {document.beta:g} alone"
+        return stretches
+    tie_sentence = f"{_names(document.tied)} tie at beta {document.beta:g} alone"
     if len(document.envelope) > 1:
-        return f"{here}. {said}"
+        return f"{tie_sentence}. {stretches}"
     names = document.envelope[0].names
-    return f"{here}; {_names(names)} {'leads' if len(names) == 1 else 'tie'} at every other."
+    return f"{tie_sentence}; {_names(names)} {'leads' if len(names) == 1 else 'tie'} at every other."
 
 
 def tied_here_alone(document: Scored) -> bool:
-    """Whether those that tie do so at this beta alone, where their lines meet, and not along a stretch."""
+    """Whether the tied players tie only at this beta, where their lines meet, and not along a stretch."""
     return bool(document.tied) and all(set(stretch.names) != set(document.tied) for stretch in document.envelope)
 
 
 def relative_to(normalise: str) -> str:
-    """What costs are relative to, in words."""
+    """Describe what costs are relative to."""
     return {"match": "the largest in the match", "reference": "the reference totals"}.get(
         normalise, "the reference per item"
     )
 
 
 def flips(what: str, stretches: Sequence[BetaStretch] | Sequence[WeightStretch]) -> str:
-    """Who leads where, in a sentence."""
+    """Describe in one sentence who leads on which stretch."""
     if len(stretches) == 1:
         names = stretches[0].names
         return f"{_names(names)} {'leads' if len(names) == 1 else 'tie'} at every {what}."
     parts: list[str] = []
     for stretch in stretches:
-        beta = isinstance(stretch, BetaStretch)
-        start, end = (stretch.beta_from, stretch.beta_to) if beta else (stretch.weight_from, stretch.weight_to)
-        until = f" to {end:.4g}" if end is not None else " on"
+        is_beta = isinstance(stretch, BetaStretch)
+        start, end = (stretch.beta_from, stretch.beta_to) if is_beta else (stretch.weight_from, stretch.weight_to)
+        end_text = f" to {end:.4g}" if end is not None else " on"
         who = " and ".join(safe(name) for name in stretch.names)
-        parts.append(f"{who} " + (f"from {start:.4g}" if start else "from 0") + until)
+        parts.append(f"{who} " + (f"from {start:.4g}" if start else "from 0") + end_text)
     shown = parts if len(parts) <= 8 else [*parts[:7], f"… {len(parts) - 8} more …", parts[-1]]
     return f"Leads by {what}: {', '.join(shown)}."
 
@@ -215,6 +217,6 @@ def _verdict(lead: Lead) -> str:
     return "yes" if lead.all_low > 0 or lead.all_high < 0 else "no"
 
 
-def _names(names: Sequence[str], most: int = 8) -> str:
-    more = len(names) - most
-    return ", ".join(safe(name) for name in names[:most]) + (f" and {more} more" if more > 0 else "")
+def _names(names: Sequence[str], limit: int = 8) -> str:
+    more = len(names) - limit
+    return ", ".join(safe(name) for name in names[:limit]) + (f" and {more} more" if more > 0 else "")

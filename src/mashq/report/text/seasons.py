@@ -1,4 +1,4 @@
-"""What the texts of all kinds of runs share, and which text a document has."""
+"""What the texts of all kinds of runs share, and the text of a document of any kind."""
 
 from importlib import import_module
 from typing import Any, Protocol
@@ -10,7 +10,7 @@ SIMULATED = "SIMULATED: some of these players were not real models."
 
 
 class Scored(Protocol):
-    """A document that says who scored."""
+    """A document that names its detector."""
 
     @property
     def drawn(self) -> bool: ...
@@ -20,13 +20,13 @@ class Scored(Protocol):
 
 
 def text(document: Document) -> str:
-    """A document for a person. The texts of other kinds are not loaded."""
+    """Return a document as text. Only the module of its kind is loaded."""
     module: Any = import_module(f"mashq.report.text.{document.kind}")
     return module.text(document)
 
 
 def scored_by(document: Scored) -> str:
-    """Who scored, or that nobody did."""
+    """Name the detector that scored, or say that none did."""
     if document.drawn:
         return "scored as drawn (no detector ran)"
     return f"scored by {safe(document.detector.name)} {safe(document.detector.version)}"

@@ -1,4 +1,4 @@
-"""A tournament, for a person: the ratings, then who beat whom."""
+"""A tournament as text: the ratings, then who beat whom."""
 
 from collections.abc import Iterator
 
@@ -9,11 +9,11 @@ from mashq.report.text.tables import Format, Grid, prose, written
 
 MAX_MATRIX = 12
 LEFT_OUT = ("calls", "dollars")
-MORE_DIGITS = {"reviews": 1}  # of means over matches
+MORE_DIGITS = {"reviews": 1}  # for means over matches
 
 
 def text(document: Tournament, form: Format = "table") -> str:
-    """The tables, then what must be said with them."""
+    """Return the tables, then their notes."""
     parts = [written(ratings(document), form)]
     if 1 < len(document.players) <= MAX_MATRIX:
         parts.append(written(wins(document), form))
@@ -21,12 +21,12 @@ def text(document: Tournament, form: Format = "table") -> str:
 
 
 def ratings(document: Tournament) -> Grid:
-    """The players, best first."""
+    """Build the rating table, best player first."""
     costs = cost_columns([player.costs for player in document.players], LEFT_OUT)
     carried = carried_columns(document.players)
     rows = [
         [
-            str(at),
+            str(place),
             player.name,
             f"{player.rating:.0f}",
             "?" if player.low is None else f"{player.low:.0f} to {player.high:.0f}",
@@ -37,18 +37,18 @@ def ratings(document: Tournament) -> Grid:
             *(charged(name, player.costs[name], player.charged, MORE_DIGITS.get(name)) for name in costs),
             number(player.q_reference, 4),
         ]
-        for at, player in enumerate(document.players, start=1)
+        for place, player in enumerate(document.players, start=1)
     ]
     return Grid(["", "player", "rating", "95%", "ranks", "first", "H", *carried, *costs, "Q (ref.)"], rows, left=2)
 
 
 def first(player: RatedPlayer) -> str:
-    """How often a player is first, in percent."""
+    """Format how often a player is first, in percent."""
     return "?" if player.p_first is None else f"{player.p_first:.0%}"
 
 
 def ranks(player: RatedPlayer, between: str) -> str:
-    """The ranks that a player may have."""
+    """Format the ranks that a player may have."""
     best, worst = player.rank_best, player.rank_worst
     if best is None:
         return "?"
@@ -56,22 +56,24 @@ def ranks(player: RatedPlayer, between: str) -> str:
 
 
 def wins(document: Tournament) -> Grid:
-    """Won, tied and lost of each against each."""
+    """Build the matrix of matches won, tied and lost for each pair."""
     names = [player.name for player in document.players]
     cells = {(row.a, row.b): row for row in document.wins}
     rows: list[list[str]] = []
     for a in names:
         row = [a]
         for b in names:
-            met = cells.get((a, b))
-            row.append("·" if met is None else f"{met.won}-{met.tied}-{met.lost} ({met.predicted:.0%})")
+            pairing = cells.get((a, b))
+            row.append(
+                "·" if pairing is None else f"{pairing.won}-{pairing.tied}-{pairing.lost} ({pairing.predicted:.0%})"
+            )
         rows.append(row)
     title = "Won-tied-lost against each (chance of winning that the ratings predict)"
     return Grid(["", *names], rows, title, named=True)
 
 
 def sentences(document: Tournament) -> Iterator[str]:
-    """What the tables alone would hide."""
+    """Yield the context and notes that the tables do not show."""
     if document.simulated:
         yield SIMULATED
     yield (

@@ -1,4 +1,4 @@
-"""The trials of a match, for a person."""
+"""The trials of a match, as text."""
 
 import math
 from collections.abc import Iterator, Mapping
@@ -11,31 +11,31 @@ from mashq.report.text.score import floors_said, height, leads, relative_to
 from mashq.report.text.seasons import SIMULATED, scored_by
 from mashq.report.text.tables import Format, Grid, half, prose, written
 
-MORE_DIGITS = {"calls": 1, "reviews": 1}  # of means over trials
+MORE_DIGITS = {"calls": 1, "reviews": 1}  # for means over trials
 
 
 def text(document: Trials, form: Format = "table") -> str:
-    """The table, then what must be said with it."""
+    """Return the table, then its notes."""
     return written(table(document), form) + "\n\n" + prose(sentences(document), form)
 
 
 def table(document: Trials) -> Grid:
-    """Means and standard deviations over trials, and the interval over items."""
+    """Build a table of means and standard deviations over trials, with the confidence interval over items."""
     costs = cost_columns([player.mean.costs for player in document.players])
     carried = carried_columns(player.mean for player in document.players)
     rows = [_row(document, player, costs, carried) for player in document.players]
     headings = ["player", "H ± sd", *carried, *costs, "P", "Q ± sd", "95% CI", "won"]
-    won = frozenset(at for at, player in enumerate(document.players) if has_won(document, player.name))
+    won = frozenset(index for index, player in enumerate(document.players) if has_won(document, player.name))
     bold = frozenset((row, headings.index("Q ± sd")) for row in won)
     return Grid(headings, rows, bold=bold, shaded=won)
 
 
 def _row(document: Trials, player: TrialsPlayer, costs: list[str], carried: Mapping[str, int]) -> list[str]:
     mean, sd = player.mean, player.sd
-    won = " ★" if has_won(document, player.name) else ""
+    star = " ★" if has_won(document, player.name) else ""
     interval = half(player.q_low, player.q_high)
     return [
-        player.name + won,
+        player.name + star,
         with_sd(mean.h, sd.h, 4),
         *(number(getattr(mean, name), digits) for name, digits in carried.items()),
         *(_cost(name, player) for name in costs),
@@ -53,22 +53,22 @@ def _cost(name: str, player: TrialsPlayer) -> str:
 
 
 def with_sd(mean: float | None, spread: float | None, digits: int) -> str:
-    """A mean and its standard deviation over trials, where there is one."""
+    """Format a mean and its standard deviation over trials, if there is one."""
     if mean is None or spread is None or not math.isfinite(spread):
         return number(mean, digits)
     return f"{number(mean, digits)} ± {number(spread, digits)}"
 
 
 def best_in(document: Trials, best: Mapping[str, str]) -> str:
-    """In how many trials the best, by name with what they are called, have the best Q."""
+    """Describe in how many trials the best players have the best Q; `best` maps their names to labels."""
     wins = {player.name: player.wins for player in document.players}
-    have = "has" if len(best) == 1 else "have"
+    verb = "has" if len(best) == 1 else "have"
     counts = " and ".join(str(wins[name]) for name in best)
-    return f"{' and '.join(best.values())} {have} the best Q in {counts} of {document.trials} trials."
+    return f"{' and '.join(best.values())} {verb} the best Q in {counts} of {document.trials} trials."
 
 
 def sentences(document: Trials) -> Iterator[str]:
-    """What the table alone would hide."""
+    """Yield the context and notes that the table does not show."""
     if document.simulated:
         yield SIMULATED
     yield (

@@ -1,4 +1,4 @@
-"""How well a detector agrees with people, for a person."""
+"""How well a detector agrees with people, as text."""
 
 from collections.abc import Iterator
 
@@ -9,13 +9,13 @@ from mashq.report.text.tables import Format, Grid, prose, written
 
 
 def validation_text(document: ValidationReport, form: Format) -> str:
-    """The whole output as text."""
+    """Return the whole output as text."""
     parts = [written(_agreement(document), form), written(_calibration(document), form)]
     return "\n\n".join([*parts, prose(sentences(document), form)])
 
 
 def sentences(document: ValidationReport) -> Iterator[str]:
-    """What the tables alone would hide."""
+    """Yield the context and notes that the tables do not show."""
     yield (
         f"{document.found.n} answers to {document.found.sources} sources, detector {detector_name(document)}; "
         f"a rating of {document.found.positive:g} or more is good; intervals (95%) resample the sources."
@@ -25,11 +25,13 @@ def sentences(document: ValidationReport) -> Iterator[str]:
             f"Agreement between annotators on {document.found.rated_twice} answers (Krippendorff's alpha): "
             f"{_value(document.found.alpha)} for the ratings, {_value(document.found.alpha_binary)} for good or not."
         )
-    gap = document.found.difference
-    if gap.value is not None:
-        side = "above" if gap.value >= 0 else "below"
-        span = "" if gap.low is None else f" (H less rating: {gap.low:+z.3f} to {gap.high:+z.3f})"
-        yield f"On average H is {abs(gap.value):.3f} {side} the ratings{span}."
+    difference = document.found.difference
+    if difference.value is not None:
+        side = "above" if difference.value >= 0 else "below"
+        span = (
+            "" if difference.low is None else f" (H less rating: {difference.low:+z.3f} to {difference.high:+z.3f})"
+        )
+        yield f"On average H is {abs(difference.value):.3f} {side} the ratings{span}."
     if document.found.in_run is not None:
         yield (
             "The sample takes low and high scores alike, which makes r larger; weighted back to the answers of the "
@@ -50,8 +52,8 @@ def _agreement(document: ValidationReport) -> Grid:
 
 def _measured(row: Agreement) -> list[str]:
     cells = [number(row.n), number(row.good)]
-    for found in (row.pearson, row.spearman, row.auc):
-        cells += [number(found.value, 3), _span(found, 2)]
+    for estimate in (row.pearson, row.spearman, row.auc):
+        cells += [number(estimate.value, 3), _span(estimate, 2)]
     return cells
 
 
@@ -70,29 +72,29 @@ def _calibration(document: ValidationReport) -> Grid:
 
 
 def _paper(document: ValidationReport) -> str:
-    paper, found = document.found.paper, document.found.mean.pearson
+    paper, pearson = document.found.paper, document.found.mean.pearson
     reported = f"The paper reports r = {paper.pearson} between HHEM and people on {paper.n} answers"
-    other = "" if document.detector.name == paper.detector else ", of another detector"
-    if found.value is None:
+    suffix = "" if document.detector.name == paper.detector else ", of another detector"
+    if pearson.value is None:
         return f"{reported}; here r cannot be computed, because the scores or the ratings are all the same."
-    here = f"{reported}; here, on {document.found.mean.n}{other}, r = {_value(found)}"
-    if found.low is None or found.high is None:
-        return f"{here}: too few or too uniform to compare."
-    if found.low <= paper.pearson <= found.high:
-        return f"{here}, which agrees with it."
-    return f"{here}, which is {'lower' if found.value < paper.pearson else 'higher'}."
+    comparison = f"{reported}; here, on {document.found.mean.n}{suffix}, r = {_value(pearson)}"
+    if pearson.low is None or pearson.high is None:
+        return f"{comparison}: too few or too uniform to compare."
+    if pearson.low <= paper.pearson <= pearson.high:
+        return f"{comparison}, which agrees with it."
+    return f"{comparison}, which is {'lower' if pearson.value < paper.pearson else 'higher'}."
 
 
 def detector_name(document: ValidationReport) -> str:
-    """Which detector scored."""
+    """Return the name and version of the detector that scored."""
     return f"{document.detector.name} {document.detector.version}"
 
 
-def _value(found: Estimate) -> str:
-    if found.value is None:
+def _value(estimate: Estimate) -> str:
+    if estimate.value is None:
         return "undefined"
-    return f"{found.value:.3f}" + ("" if found.low is None else f" ({_span(found)})")
+    return f"{estimate.value:.3f}" + ("" if estimate.low is None else f" ({_span(estimate)})")
 
 
-def _span(found: Estimate | Bin, digits: int = 3) -> str:
-    return "?" if found.low is None else f"{found.low:.{digits}f} to {found.high:.{digits}f}"
+def _span(estimate: Estimate | Bin, digits: int = 3) -> str:
+    return "?" if estimate.low is None else f"{estimate.low:.{digits}f} to {estimate.high:.{digits}f}"

@@ -1,4 +1,4 @@
-"""What rivals, and seeing them, change, for a person."""
+"""What rivals, and seeing them, change, as text."""
 
 from collections.abc import Iterator, Mapping
 
@@ -13,12 +13,12 @@ LAST = {"q": ("ΔQ", 4)}
 
 
 def text(document: Vision, form: Format = "table") -> str:
-    """The table, then what must be said with it."""
+    """Return the table, then its notes."""
     return written(table(document), form) + "\n\n" + prose(sentences(document), form)
 
 
 def table(document: Vision) -> Grid:
-    """A row for each player and effect; * where the interval leaves zero out."""
+    """Build a table with one row per player and effect; * marks an interval that excludes 0."""
     columns = COLUMNS | LAST
     rows = [
         [player.name, effect, *(_cell(changes, effect, name) for name in columns)]
@@ -35,12 +35,12 @@ def _cell(changes: Mapping[str, Difference], effect: str, name: str) -> str:
 
 
 def unknown(effect: str, name: str) -> str:
-    """What stands for a change that is not there: unknown, or, of Q beside playing alone, none that compares."""
+    """Return the mark for a missing change: unknown, or not comparable (Q against playing alone)."""
     return "–" if (effect, name) == ("company", "q") else "?"
 
 
 def sentences(document: Vision) -> Iterator[str]:
-    """What the table alone would hide."""
+    """Yield the context and notes that the table does not show."""
     if document.simulated:
         yield SIMULATED
     yield (
@@ -57,7 +57,7 @@ def sentences(document: Vision) -> Iterator[str]:
 
 
 def _verdict(document: Vision) -> list[str]:
-    """What the reviews did, in a sentence a player."""
+    """Describe the effects on the number of reviews, one sentence per player and effect."""
     lines: list[str] = []
     if not any("reviews" in changes for player in document.players for changes in player.changes.values()):
         return ["What company and vision change is not known: no item counts in two conditions."]

@@ -1,7 +1,7 @@
-"""The data behind the pages: one small function for each question a page asks.
+"""The data behind the pages: one small function per API endpoint.
 
-Contract: a KeyError is a question that lacks something, a LookupError something that is not there, a ValueError
-something that cannot be; each becomes a status and a sentence. They run in threads and hold no state of their own.
+Contract: a KeyError means a missing parameter, a LookupError something that does not exist, a ValueError an invalid
+value; each becomes a status and a message. The functions run in threads and hold no state of their own.
 """
 
 from collections.abc import Callable
@@ -21,38 +21,38 @@ Answer = Callable[["Site", Request], Any]
 
 
 class Site:
-    """What the requests are answered from."""
+    """The shared state that requests are answered from."""
 
     def __init__(self, library: Library) -> None:
         self.cache: ReplayCache = ReplayCache(library)
         self.channels: Channels = Channels(self.cache)
 
 
-def runs(site: Site, asked: Request) -> Any:
-    """The list."""
-    wanted = {name: asked.query_params.get(name, "")[:200] for name in ("text", "state", "simulated", "detector")}
-    return summaries.listed(site.cache, wanted, number_of(asked, "start", 0))
+def runs(site: Site, request: Request) -> Any:
+    """Return a page of the list of runs."""
+    wanted = {name: request.query_params.get(name, "")[:200] for name in ("text", "state", "simulated", "detector")}
+    return summaries.listed(site.cache, wanted, number_of(request, "start", 0))
 
 
-def summary(site: Site, asked: Request) -> Any:
-    """A run's players and their means."""
-    return summaries.summary(site.cache, asked.query_params["run"])
+def summary(site: Site, request: Request) -> Any:
+    """Return a run's players and their means."""
+    return summaries.summary(site.cache, request.query_params["run"])
 
 
-def matches(site: Site, asked: Request) -> Any:
-    """A page of a run's matches."""
-    return summaries.matches(site.cache.run(asked.query_params["run"]), number_of(asked, "after", -1))
+def matches(site: Site, request: Request) -> Any:
+    """Return a page of a run's matches."""
+    return summaries.matches(site.cache.run(request.query_params["run"]), number_of(request, "after", -1))
 
 
-def match(site: Site, asked: Request) -> Any:
-    """What stays the same in a match: who plays, the rules, the run it belongs to."""
-    live = replay_of(site, asked)
-    found, first, rules = live.view.found, live.replay.first, live.replay.rules
+def match(site: Site, request: Request) -> Any:
+    """Return what stays the same in a match: the players, the rules, the run it belongs to."""
+    live = replay_of(site, request)
+    entry, first, rules = live.view.found, live.replay.first, live.replay.rules
     fixture = live.view.fixture(live.match)
     config = fixture.config
-    with queries.opened(found.path, finished=found.finished) as connection:
+    with queries.opened(entry.path, finished=entry.finished) as connection:
         begun, ended = queries.match_count(connection)
-    return summaries.card(found, locks()) | {
+    return summaries.card(entry, locks()) | {
         "match": live.match,
         "matches": begun,
         "matches_ended": ended,
@@ -60,95 +60,98 @@ def match(site: Site, asked: Request) -> Any:
         "trial": fixture.trial,
         "items": len(first.items),
         "players": [
-            {"name": p.name, "model": p.model, "agent": p.agent, "T": own.threshold, "R": own.max_reviews}
-            for p, own in zip(config.players, first.players, strict=True)
+            {"name": p.name, "model": p.model, "agent": p.agent, "T": state.threshold, "R": state.max_reviews}
+            for p, state in zip(config.players, first.players, strict=True)
         ],
         "rules": config.rules.model_dump(mode="json", exclude={"budget", "shared_budget"}),
         "task": config.task.kind,
         "alpha": rules.alpha,
         "beta": rules.beta,
         "resources": list(rules.weights),
-        "guide": found.manifest.get("guide", "judge"),
-        "seed": found.manifest.get("seed"),
+        "guide": entry.manifest.get("guide", "judge"),
+        "seed": entry.manifest.get("seed"),
     }
 
 
-def moment(site: Site, asked: Request) -> Any:
-    """The match after so many moves."""
-    live = replay_of(site, asked)
-    live.advance(PATIENT if "wait" in asked.query_params else READ_FOR)
-    given = asked.query_params.get("starts", "")
-    starts = tuple(int(part) for part in given.split(",")[:64]) if given else ()
-    at = number_of(asked, "at", -1)
-    document = frame(live, None if at < 0 else at, starts, min(number_of(asked, "log", LOG), LONGEST_LOG))
+def moment(site: Site, request: Request) -> Any:
+    """Return the match after `at` moves."""
+    live = replay_of(site, request)
+    live.advance(PATIENT if "wait" in request.query_params else READ_FOR)
+    starts_text = request.query_params.get("starts", "")
+    starts = tuple(int(part) for part in starts_text.split(",")[:64]) if starts_text else ()
+    at = number_of(request, "at", -1)
+    document = frame(live, None if at < 0 else at, starts, min(number_of(request, "log", LOG), LONGEST_LOG))
     return document | {"playing": playing(live.view.found)}
 
 
-def drawn(site: Site, asked: Request) -> Any:
-    """One figure over the match."""
-    live = replay_of(site, asked)
-    metric = asked.query_params.get("metric", "q")
+def drawn(site: Site, request: Request) -> Any:
+    """Return one metric over the match."""
+    live = replay_of(site, request)
+    metric = request.query_params.get("metric", "q")
     if metric not in METRICS:
         raise ValueError(f"there is no figure {metric[:40]!r}")
     live.advance(READ_FOR)
     with live.lock:
-        return chart(live.replay, metric, len(live.replay), min(number_of(asked, "points", 160), 400))
+        return chart(live.replay, metric, len(live.replay), min(number_of(request, "points", 160), 400))
 
 
-def round_start(site: Site, asked: Request) -> Any:
-    """How many moves were made before a round (counted from 1), as far as the match is read."""
-    live = replay_of(site, asked)
+def round_start(site: Site, request: Request) -> Any:
+    """Return how many moves were made before a round (counted from 1), as far as the match has been read."""
+    live = replay_of(site, request)
     with live.lock:
-        return {"at": live.replay.round_start(number_of(asked, "round", 1) - 1)}
+        return {"at": live.replay.round_start(number_of(request, "round", 1) - 1)}
 
 
-def story(site: Site, asked: Request) -> Any:
-    """The match as a story."""
-    live = replay_of(site, asked)
-    whole = live.advance(READ_FOR)
-    ended = live.ended and whole
+def story(site: Site, request: Request) -> Any:
+    """Return the match as a story."""
+    live = replay_of(site, request)
+    is_complete = live.advance(READ_FOR)
+    ended = live.ended and is_complete
     tokens = live.review_tokens() if ended else {}
     with live.lock:
-        every = live.replay.story.highlights(ended=ended, review_tokens=tokens)
-    kept = most_important(every, min(number_of(asked, "most", 24), MAX_HIGHLIGHTS))
-    rows = [[one.round, list(one.players), one.sentence, round(one.importance, 3), one.kind] for one in kept]
-    return {"highlights": rows, "of": len(every), "whole": whole}
+        highlights = live.replay.story.highlights(ended=ended, review_tokens=tokens)
+    kept = most_important(highlights, min(number_of(request, "most", 24), MAX_HIGHLIGHTS))
+    rows = [
+        [highlight.round, list(highlight.players), highlight.sentence, round(highlight.importance, 3), highlight.kind]
+        for highlight in kept
+    ]
+    return {"highlights": rows, "of": len(highlights), "whole": is_complete}
 
 
-def item(site: Site, asked: Request) -> Any:
-    """An item and all that was made of it."""
-    return items.item_document(replay_of(site, asked), number_of(asked, "item", 0))
+def item(site: Site, request: Request) -> Any:
+    """Return an item with all its answers, decisions and attempts."""
+    return items.item_document(replay_of(site, request), number_of(request, "item", 0))
 
 
-def spans(site: Site, asked: Request) -> Any:
-    """The unsupported parts of a version of an answer."""
-    return items.spans(replay_of(site, asked), number_of(asked, "seq", 0))
+def spans(site: Site, request: Request) -> Any:
+    """Return the unsupported parts of a version of an answer."""
+    return items.spans(replay_of(site, request), number_of(request, "seq", 0))
 
 
-def prompt(site: Site, asked: Request) -> Any:
-    """The messages of a prompt, as they were sent."""
-    found = site.cache.run(asked.query_params["run"]).found
-    with queries.opened(found.path, finished=found.finished) as connection:
-        messages = queries.prompt(connection, asked.query_params["digest"])
+def prompt(site: Site, request: Request) -> Any:
+    """Return the messages of a prompt, as they were sent."""
+    entry = site.cache.run(request.query_params["run"]).found
+    with queries.opened(entry.path, finished=entry.finished) as connection:
+        messages = queries.prompt(connection, request.query_params["digest"])
     if messages is None:
         raise LookupError("there is no such prompt")
     return {"messages": messages}
 
 
-def compared(site: Site, asked: Request) -> Any:
-    """Two runs side by side."""
-    return summaries.compared(site.cache, (asked.query_params["a"], asked.query_params["b"]))
+def compared(site: Site, request: Request) -> Any:
+    """Compare two runs."""
+    return summaries.compared(site.cache, (request.query_params["a"], request.query_params["b"]))
 
 
-def differences(site: Site, asked: Request) -> Any:
-    """The items on which a player differs most between two runs."""
-    runs = (asked.query_params["a"], asked.query_params["b"])
-    return {"items": summaries.differences(site.cache, runs, asked.query_params["player"])}
+def differences(site: Site, request: Request) -> Any:
+    """Return the items on which a player differs most between two runs."""
+    runs = (request.query_params["a"], request.query_params["b"])
+    return {"items": summaries.differences(site.cache, runs, request.query_params["player"])}
 
 
-def replay_of(site: Site, asked: Request) -> LiveReplay:
-    """The match that is asked about: by default the one of the run's last move."""
-    run, match = asked.query_params["run"], asked.query_params.get("match", "")
+def replay_of(site: Site, request: Request) -> LiveReplay:
+    """Return the requested match: by default that of the run's last move."""
+    run, match = request.query_params["run"], request.query_params.get("match", "")
     view = site.cache.run(run)
     if view.found.kind == "gateway":
         raise LookupError("this run is the ledger of a gateway: it has no match to show")
@@ -160,8 +163,8 @@ def replay_of(site: Site, asked: Request) -> LiveReplay:
     return site.cache.match(run, match)
 
 
-def number_of(asked: Request, name: str, default: int) -> int:
-    return int(asked.query_params.get(name, default))
+def number_of(request: Request, name: str, default: int) -> int:
+    return int(request.query_params.get(name, default))
 
 
 ANSWERS: dict[str, Answer] = {

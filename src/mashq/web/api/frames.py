@@ -1,6 +1,6 @@
-"""A moment of a match as a small document: who stands where, a window of each lane, what was shown, the last moves.
+"""A moment of a match as a small document: standings, a window of each lane, shown snapshots, the last moves.
 
-Contract: its size does not depend on the length of the match. `at` counts moves: 0 is before the first.
+Contract: its size does not depend on the length of the match. `at` counts moves: 0 is before the first move.
 """
 
 import math
@@ -20,17 +20,17 @@ METRICS = ("q", "h", "p", *RESOURCES)
 
 
 def frame(live: LiveReplay, at: int | None = None, starts: tuple[int, ...] = (), log: int = LOG) -> dict[str, Any]:
-    """The match after `at` moves (the last known by default); `starts` says where each lane's window begins."""
-    found = live.view.found
+    """Return the match after `at` moves (by default all known moves); `starts` is where each lane's window begins."""
+    entry = live.view.found
     with live.lock:
         replay = live.replay
-        read = len(replay)
-        upto = read if at is None or at > read else max(0, at)
+        read_count = len(replay)
+        upto = read_count if at is None or at > read_count else max(0, at)
         players = players_at(replay, upto)
         document: dict[str, Any] = {
             "at": upto,
-            "read": read,
-            "total": max(live.total, read),
+            "read": read_count,
+            "total": max(live.total, read_count),
             "round": replay.round(upto) + 1,
             "time": replay.time(upto),
             "ended": live.ended,
@@ -41,7 +41,7 @@ def frame(live: LiveReplay, at: int | None = None, starts: tuple[int, ...] = (),
             "shown": _shown(replay, upto),
         }
         seq = replay.seq(upto)
-    with queries.opened(found.path, finished=found.finished) as connection:
+    with queries.opened(entry.path, finished=entry.finished) as connection:
         rows = queries.log(connection, live.match, seq, log) if seq else []
     for row, number in zip(reversed(rows), range(upto, 0, -1), strict=False):
         row["n"] = number
@@ -53,35 +53,35 @@ def frame(live: LiveReplay, at: int | None = None, starts: tuple[int, ...] = (),
 
 
 def standing(replay: MatchReplay, upto: int) -> list[dict[str, Any]]:
-    """Every player's figures after `upto` moves; None is unknown."""
+    """Return every player's figures after `upto` moves; None is unknown."""
     return standings(replay, [upto])[0]
 
 
 def standings(replay: MatchReplay, moments: Sequence[int]) -> list[list[dict[str, Any]]]:
-    """The same after each of several numbers of moves."""
+    """Return every player's figures after each of several numbers of moves."""
     players = replay.first.players
     rows = [[replay.totals(seat, upto) for seat in range(len(players))] for upto in moments]
-    h = np.array([[np.nan if own.h is None else own.h for own in row] for row in rows])
-    costs = {name: np.array([[own.costs[name] or 0.0 for own in row] for row in rows]) for name in RESOURCES}
-    handled = np.array([[own.done for own in row] for row in rows], dtype=np.float64)
-    p, q = scores_so_far(replay.rules, h, costs, handled)
+    h = np.array([[np.nan if totals.h is None else totals.h for totals in row] for row in rows])
+    costs = {name: np.array([[totals.costs[name] or 0.0 for totals in row] for row in rows]) for name in RESOURCES}
+    done = np.array([[totals.done for totals in row] for row in rows], dtype=np.float64)
+    p, q = scores_so_far(replay.rules, h, costs, done)
     return [
         [
-            {"name": player.name, "done": own.done, "h": own.h, "unknown": own.unknown, **own.costs}
-            | {"p": penalty, "q": None if own.h is None else score}
-            for player, own, penalty, score in zip(players, row, *scores, strict=True)
+            {"name": player.name, "done": totals.done, "h": totals.h, "unknown": totals.unknown, **totals.costs}
+            | {"p": penalty, "q": None if totals.h is None else score}
+            for player, totals, penalty, score in zip(players, row, *scores, strict=True)
         ]
         for row, *scores in zip(rows, p.tolist(), q.tolist(), strict=True)
     ]
 
 
 def players_at(replay: MatchReplay, upto: int) -> list[dict[str, Any]]:
-    """Every player's figures and what it is doing."""
+    """Return every player's figures and its phase."""
     return [row | {"phase": replay.phase(seat, upto)} for seat, row in enumerate(standing(replay, upto))]
 
 
 def chart(replay: MatchReplay, metric: str, upto: int, points: int) -> dict[str, Any]:
-    """One figure of every player over the match, at no more than so many moments."""
+    """Return one metric of every player over the match, sampled at up to `points` moments."""
     count = min(points, upto)
     moments = sorted({math.ceil(upto * n / count) for n in range(1, count + 1)}) if count else []
     rows = standings(replay, moments) if moments else []
@@ -92,11 +92,11 @@ def chart(replay: MatchReplay, metric: str, upto: int, points: int) -> dict[str,
 
 
 def _lane(live: LiveReplay, seat: int, upto: int, start: int | None) -> dict[str, Any]:
-    """A window of a player's items, in its own order, each: place, id, status, H, first H, reviews."""
+    """Return a window of a player's items in its own order, each with place, id, status, H, first H, reviews."""
     replay, ids = live.replay, live.view.item_ids
     order = replay.first.players[seat].order
-    wanted = replay.totals(seat, upto).done - SPAN + 6 if start is None else start
-    start = max(0, min(wanted, len(order) - SPAN))
+    default_start = replay.totals(seat, upto).done - SPAN + 6 if start is None else start
+    start = max(0, min(default_start, len(order) - SPAN))
     cells: list[list[Any]] = []
     for place in order[start : start + SPAN]:
         cell = replay.cell(seat, place, upto)
@@ -105,7 +105,7 @@ def _lane(live: LiveReplay, seat: int, upto: int, start: int | None) -> dict[str
 
 
 def _shown(replay: MatchReplay, upto: int) -> list[dict[str, Any]]:
-    """The snapshots that rivals are shown in this round."""
+    """Return the snapshots that rivals are shown in this round."""
     return [
         {"player": shot.seat, "round": shot.round + 1, "fields": shot.fields, "left": shot.stopped}
         for shot in (replay.shown(replay.round(upto)) if upto else [])

@@ -1,7 +1,7 @@
-"""One item of a match: its source, every version of every player's answer, and what each of them cost.
+"""One item of a match: its source, every version of every player's answer, and their costs.
 
-Contract: long texts are cut at CUT characters, with their whole length beside; `text` gives the whole of one. Nothing
-here is HTML: texts go to the page as they are and are shown there as text.
+Contract: long texts are cut at CUT characters, with their full length alongside; `text` returns a full text. Nothing
+here is HTML: texts are sent to the page unchanged and shown there as text.
 """
 
 import json
@@ -23,14 +23,14 @@ CUT, LONGEST_CHECKED, PATIENCE = 4000, 200_000, 0.15
 
 
 def item_document(live: LiveReplay, place: int) -> dict[str, Any]:
-    """All there is about an item, cut."""
+    """Return everything about an item, with long texts cut."""
     view, match = live.view, live.match
-    found = view.found
-    whole = live.advance(PATIENCE)
+    entry = view.found
+    is_complete = live.advance(PATIENCE)
     first = live.replay.first
     with live.lock:
-        seqs = [live.replay.seq_of(at) for at in live.replay.about(place)] if whole else None
-    with queries.opened(found.path, finished=found.finished) as connection:
+        seqs = [live.replay.seq_of(index) for index in live.replay.about(place)] if is_complete else None
+    with queries.opened(entry.path, finished=entry.finished) as connection:
         item = queries.item(connection, place)
         if item is None:
             raise LookupError("there is no such item in this run")
@@ -46,24 +46,24 @@ def item_document(live: LiveReplay, place: int) -> dict[str, Any]:
             "name": player.name,
             "model": player.model,
             "agent": player.agent,
-            "place": own.order.index(place) + 1,
-            "T": own.threshold,
+            "place": state.order.index(place) + 1,
+            "T": state.threshold,
             "versions": [],
             "decisions": [],
             "attempts": [row for row in attempts if row["player"] == player.name],
         }
-        for player, own in zip(config.players, first.players, strict=True)
+        for player, state in zip(config.players, first.players, strict=True)
     ]
-    for seq, round_, player, kind, about, body, ruled, time in moves:
+    for seq, round_, player, kind, item_id, move_json, ruling_json, time in moves:
         if player in seats:
-            own, move = players[seats[player]], json.loads(body)
-            ruling: dict[str, Any] = json.loads(ruled) if ruled else {}
+            document, move = players[seats[player]], json.loads(move_json)
+            ruling: dict[str, Any] = json.loads(ruling_json) if ruling_json else {}
             if kind == "decision":
-                one = _decision(seq, round_, move, ruling, about == name)
-                if one["current"] or one["meant"] == "review":
-                    own["decisions"].append(one)
-            elif kind in ("answer", "rewrite") and about == name:
-                _add_version(own["versions"], (seq, round_, kind, time), move, first.rules)
+                decision = _decision(seq, round_, move, ruling, item_id == name)
+                if decision["current"] or decision["meant"] == "review":
+                    document["decisions"].append(decision)
+            elif kind in ("answer", "rewrite") and item_id == name:
+                _add_version(document["versions"], (seq, round_, kind, time), move, first.rules)
     return {
         "item": {
             "position": place,
@@ -76,18 +76,18 @@ def item_document(live: LiveReplay, place: int) -> dict[str, Any]:
         "task": config.task.kind,
         "keep": first.rules.keep,
         "checkable": config.task.kind in ("summarise", "rag"),
-        "detector": found.manifest.get("detector", {}),
-        "guide": found.manifest.get("guide", "judge"),
-        "simulated": bool(found.manifest.get("simulated")),
+        "detector": entry.manifest.get("detector", {}),
+        "guide": entry.manifest.get("guide", "judge"),
+        "simulated": bool(entry.manifest.get("simulated")),
         "players": players,
         "referee": [row for row in attempts if row["player"] == REFEREE],
     }
 
 
 def spans(live: LiveReplay, seq: int) -> dict[str, Any]:
-    """Where a version of an answer says what its source does not: offsets as JavaScript counts them."""
-    found = live.view.found
-    with queries.opened(found.path, finished=found.finished) as connection:
+    """Return the spans of an answer that its source does not support, as UTF-16 offsets for JavaScript."""
+    entry = live.view.found
+    with queries.opened(entry.path, finished=entry.finished) as connection:
         move = queries.move(connection, live.match, seq)
         if move is None or move[0] is None:
             raise LookupError("there is no such answer")
@@ -100,58 +100,65 @@ def spans(live: LiveReplay, seq: int) -> dict[str, Any]:
     if abstains(move[1].get("abstained", "")):
         return {"spans": [], "why": "It says that the passages do not hold the answer."}
     texts = {passage.id: passage.text for passage in item.passages}
-    marked = Grounding().spans(Pair(item.source, blanked(answer, texts) if texts else answer, item.reference))
-    told: dict[str, Any] = {
-        "spans": [[_units(answer, start), _units(answer, end)] for start, end in marked],
+    unsupported = Grounding().spans(Pair(item.source, blanked(answer, texts) if texts else answer, item.reference))
+    result: dict[str, Any] = {
+        "spans": [[_utf16_offset(answer, start), _utf16_offset(answer, end)] for start, end in unsupported],
         "why": "",
     }
-    return told | ({"lit": _lit(answer, texts)} if texts else {})
+    return result | ({"lit": _cited_evidence(answer, texts)} if texts else {})
 
 
-def _lit(answer: str, texts: dict[str, str]) -> dict[str, list[list[int]]]:
-    """By passage, the sentences of it that hold what sentences of the answer cite it for."""
-    lit: dict[str, set[tuple[int, int]]] = {}
+def _cited_evidence(answer: str, texts: dict[str, str]) -> dict[str, list[list[int]]]:
+    """Return, by passage, the spans of its sentences that support the answer's citations."""
+    spans_by_passage: dict[str, set[tuple[int, int]]] = {}
     for sentence in cited(answer, texts):
         for name in sentence.ids:
             span = evidence(texts[name], sentence.text) if name in texts else None
             if span is not None:
-                lit.setdefault(name, set()).add(span)
-    return {name: [[_units(texts[name], at) for at in span] for span in sorted(spans)] for name, spans in lit.items()}
+                spans_by_passage.setdefault(name, set()).add(span)
+    return {
+        name: [[_utf16_offset(texts[name], offset) for offset in span] for span in sorted(passage_spans)]
+        for name, passage_spans in spans_by_passage.items()
+    }
 
 
 def _passages(item: Item) -> dict[str, Any]:
-    """The passages of a question, and what is known of where its answer is."""
+    """Return the passages of a question, and what is known about where its answer is."""
     if not item.passages:
         return {}
-    rows = [{"id": one.id, "title": one.title, **cut("text", one.text)} for one in item.passages]
+    rows = [{"id": passage.id, "title": passage.title, **cut("text", passage.text)} for passage in item.passages]
     return {"passages": rows, "answerable": item.answerable, "evidence": list(item.evidence)}
 
 
 def text(live: LiveReplay, what: str, number: int) -> str:
-    """One whole text: the `source` or `passage ID` of an item, the `answer` or `draft` of a move, or a `reply`."""
-    found = live.view.found
-    with queries.opened(found.path, finished=found.finished) as connection:
+    """Return a full text: `source` or `passage ID` of an item, `answer` or `draft` of a move, or a `reply`."""
+    entry = live.view.found
+    with queries.opened(entry.path, finished=entry.finished) as connection:
         if what == "source":
             item = queries.item(connection, number)
-            said = None if item is None else item.text
+            body = None if item is None else item.text
         elif what.startswith(PASSAGE):
             item, name = queries.item(connection, number), what.removeprefix(PASSAGE)
-            said = next((one.text for one in item.passages if one.id == name), None) if item is not None else None
+            body = (
+                next((passage.text for passage in item.passages if passage.id == name), None)
+                if item is not None
+                else None
+            )
         elif what == "reply":
-            said = queries.reply(connection, number)
+            body = queries.reply(connection, number)
         elif what in ("answer", "draft"):
             move = queries.move(connection, live.match, number)
-            said = None if move is None else str(move[1].get("text" if what == "answer" else "text_first") or "")
+            body = None if move is None else str(move[1].get("text" if what == "answer" else "text_first") or "")
         else:
-            said = None
-    if said is None:
+            body = None
+    if body is None:
         raise LookupError("there is no such text")
-    return said
+    return body
 
 
-def cut(name: str, said: str) -> dict[str, Any]:
-    """A text, cut, with its length."""
-    return {name: said[:CUT], "length": len(said)}
+def cut(name: str, text: str) -> dict[str, Any]:
+    """Return a text, cut, with its full length."""
+    return {name: text[:CUT], "length": len(text)}
 
 
 def _decision(seq: int, round_: int, move: dict[str, Any], ruling: dict[str, Any], current: bool) -> dict[str, Any]:
@@ -170,14 +177,14 @@ def _decision(seq: int, round_: int, move: dict[str, Any], ruling: dict[str, Any
 
 
 def _add_version(
-    versions: list[dict[str, Any]], where: tuple[int, int, str, float], move: dict[str, Any], rules: Rules
+    versions: list[dict[str, Any]], origin: tuple[int, int, str, float], move: dict[str, Any], rules: Rules
 ) -> None:
-    """A version of the answer, and whether it was kept."""
-    seq, round_, kind, time = where
+    """Append a version of the answer, with whether it was kept."""
+    seq, round_, kind, time = origin
     guide = move.get("h")
-    standing = next((one["h"] for one in reversed(versions) if one["kept"]), None)
-    kept = kind == "answer" or is_kept(rules, standing, Rewrite(move["status"], h=guide))
-    one = {
+    kept_h = next((version["h"] for version in reversed(versions) if version["kept"]), None)
+    kept = kind == "answer" or is_kept(rules, kept_h, Rewrite(move["status"], h=guide))
+    version = {
         "seq": seq,
         "round": round_ + 1,
         "kind": kind,
@@ -194,14 +201,14 @@ def _add_version(
         **cut("text", str(move.get("text", ""))),
     }
     if move.get("cut"):
-        one["cut"] = True
+        version["cut"] = True
     if move.get("abstained"):
-        one["abstained"] = move["abstained"]
+        version["abstained"] = move["abstained"]
     if move.get("text_first"):
-        one |= {"draft": cut("text", str(move["text_first"])) | {"h": move.get("h_first")}}
-    versions.append(one)
+        version |= {"draft": cut("text", str(move["text_first"])) | {"h": move.get("h_first")}}
+    versions.append(version)
 
 
-def _units(said: str, at: int) -> int:
-    """A place in a text in UTF-16 units."""
-    return len(said[:at].encode("utf-16-le", "surrogatepass")) // 2
+def _utf16_offset(text: str, offset: int) -> int:
+    """Convert an offset in a text to UTF-16 units."""
+    return len(text[:offset].encode("utf-16-le", "surrogatepass")) // 2

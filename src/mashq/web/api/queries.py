@@ -1,7 +1,7 @@
-"""What the dashboard reads from a run's file: always a page of rows, never the whole of it. Nothing is written.
+"""The dashboard's queries on a run's database: always a page of rows, never the whole file. Nothing is written.
 
-Contract: a connection lives for one look, so that it never holds up the process that plays. Text that is not UTF-8
-is read with replacement characters; what is damaged is a StoreError.
+Contract: a connection is open only for one request, so that it never blocks the process that plays. Text that is not
+UTF-8 is read with replacement characters; damaged data raises StoreError.
 """
 
 import json
@@ -40,14 +40,14 @@ ItemMove = tuple[int, int, str, str, str | None, str, str | None, float]
 
 @contextmanager
 def opened(path: Path, *, finished: bool) -> Generator[sqlite3.Connection]:
-    """The run's file for one look. A finished run is read without as much as a lock file beside it."""
+    """Open the run's database for one request. A finished run is opened immutable, so no other file is created."""
     file = path / DATABASE
     if not file.is_file() or file.is_symlink():
         raise StoreError(f"{file} is missing: the run directory is incomplete")
     log = file.with_name(file.name + "-wal")
     try:
-        still = finished and not (log.exists() and log.stat().st_size)
-        if still:
+        immutable = finished and not (log.exists() and log.stat().st_size)
+        if immutable:
             target = f"{file.resolve().as_uri()}?immutable=1"
             connection = sqlite3.connect(target, uri=True, check_same_thread=False, isolation_level=None)
         else:
@@ -66,33 +66,33 @@ def _text(data: bytes) -> str:
 
 
 def events_after(connection: sqlite3.Connection, match: str, seq: int, limit: int) -> list[Row]:
-    """The next moves of a match."""
+    """Return the next moves of a match."""
     return connection.execute(f"{EVENTS} ORDER BY seq LIMIT ?", (match, seq, limit)).fetchall()
 
 
 def count(connection: sqlite3.Connection, match: str) -> int:
-    """How many moves a match has."""
+    """Return the number of moves of a match."""
     return connection.execute("SELECT count(*) FROM events WHERE match = ?", (match,)).fetchone()[0]
 
 
 def log(connection: sqlite3.Connection, match: str, upto: int, limit: int) -> list[dict[str, Any]]:
-    """The last moves up to a sequence number, oldest first, without their texts."""
+    """Return the last moves up to a sequence number, oldest first, without their texts."""
     rows = connection.execute(LOG, (match, upto, limit)).fetchall()
-    found: list[dict[str, Any]] = [dict(zip(LOGGED, row, strict=True)) for row in reversed(rows)]
-    for row in found:
-        ruling, spend = _loaded(row.pop("ruling")), _loaded(row.pop("spend"))
-        row["overridden"] = ruling.get("overridden", "")
-        row["meant"] = ruling.get("choice")
-        row["tokens"] = sum(part[0] for part in (spend.get("tokens_in"), spend.get("tokens_out")) if part)
-        row["unknown"] = spend.get("unknown", 0)
-        row["calls"] = spend.get("calls", 0) + spend.get("unresolved", 0)
-        row["failed"] = spend.get("failed", 0)
-        row["seconds"] = (spend.get("seconds") or [0.0])[0]
-    return found
+    entries: list[dict[str, Any]] = [dict(zip(LOGGED, entry, strict=True)) for entry in reversed(rows)]
+    for entry in entries:
+        ruling, spend = _loaded(entry.pop("ruling")), _loaded(entry.pop("spend"))
+        entry["overridden"] = ruling.get("overridden", "")
+        entry["meant"] = ruling.get("choice")
+        entry["tokens"] = sum(part[0] for part in (spend.get("tokens_in"), spend.get("tokens_out")) if part)
+        entry["unknown"] = spend.get("unknown", 0)
+        entry["calls"] = spend.get("calls", 0) + spend.get("unresolved", 0)
+        entry["failed"] = spend.get("failed", 0)
+        entry["seconds"] = (spend.get("seconds") or [0.0])[0]
+    return entries
 
 
 def item_moves(connection: sqlite3.Connection, match: str, item: str, seqs: Sequence[int] | None) -> list[ItemMove]:
-    """The moves about an item: those with these numbers, or found by looking through the match."""
+    """Return the moves about an item: those with the given sequence numbers, or else found by a scan of the match."""
     columns = "seq, round, player, kind, item, move, ruling, time"
     if seqs is None:
         query = f"SELECT {columns} FROM events WHERE match = ? AND item = ? ORDER BY seq LIMIT 2000"
@@ -104,7 +104,7 @@ def item_moves(connection: sqlite3.Connection, match: str, item: str, seqs: Sequ
 def attempts(
     connection: sqlite3.Connection, match: str, item: str | None, rounds: Sequence[int], cut: int
 ) -> list[dict[str, Any]]:
-    """The attempts made for an item in these rounds, replies cut."""
+    """Return the attempts made for an item in these rounds, with replies cut."""
     marks = ",".join(str(int(round_)) for round_ in rounds)
     cursor = connection.execute(f"{ATTEMPTS} AND round IN ({marks}) ORDER BY id LIMIT 500", (cut, match, item))
     names = [column[0] for column in cursor.description]
@@ -112,42 +112,42 @@ def attempts(
 
 
 def review_tokens(connection: sqlite3.Connection, match: str) -> dict[str, float]:
-    """What is known of the tokens that each player's reviews took."""
+    """Return the known tokens that each player's reviews took."""
     return dict(connection.execute(REVIEW_TOKENS, (match,)).fetchall())
 
 
 def reply(connection: sqlite3.Connection, attempt: int) -> str | None:
-    """The whole reply of an attempt."""
+    """Return the full reply of an attempt."""
     row = connection.execute("SELECT reply FROM attempts WHERE id = ?", (attempt,)).fetchone()
     return None if row is None else row[0] or ""
 
 
 def prompt(connection: sqlite3.Connection, digest: str) -> list[list[str]] | None:
-    """The messages of a prompt, as they were sent."""
+    """Return the messages of a prompt, as they were sent."""
     row = connection.execute("SELECT messages FROM prompts WHERE digest = ?", (digest,)).fetchone()
     return None if row is None else json.loads(row[0])
 
 
 def move(connection: sqlite3.Connection, match: str, seq: int) -> tuple[str | None, dict[str, Any]] | None:
-    """One move with the id of its item."""
+    """Return one move with the id of its item."""
     row = connection.execute("SELECT item, move FROM events WHERE seq = ? AND match = ?", (seq, match)).fetchone()
     return None if row is None else (row[0], json.loads(row[1]))
 
 
 def item_ids(connection: sqlite3.Connection) -> list[str]:
-    """The ids of the items, in the run's order."""
+    """Return the ids of the items, in the run's order."""
     return [row[0] for row in connection.execute("SELECT id FROM items ORDER BY position")]
 
 
 def item(connection: sqlite3.Connection, position: int) -> Item | None:
-    """An item."""
+    """Return the item at a position."""
     return next(iter(items.read(connection, "position = ?", (position,))), None)
 
 
 def matches(
     connection: sqlite3.Connection, after: int, limit: int
 ) -> list[tuple[str, int, float | None, float | None]]:
-    """The matches begun, by position."""
+    """Return a page of the started matches, by position."""
     if not _has(connection, "matches"):
         return []
     query = "SELECT id, position, started, ended FROM matches WHERE position > ? ORDER BY position LIMIT ?"
@@ -155,21 +155,21 @@ def matches(
 
 
 def match_count(connection: sqlite3.Connection) -> tuple[int, int]:
-    """How many matches were begun, and how many have ended."""
+    """Return how many matches were started, and how many have ended."""
     if not _has(connection, "matches"):
         return 0, 0
     return connection.execute("SELECT count(*), count(ended) FROM matches").fetchone()
 
 
 def begun(connection: sqlite3.Connection, match: str) -> bool:
-    """Whether a run has a match of this name."""
+    """Whether a run has a match with this id."""
     if not _has(connection, "matches"):
         return match == "0"
     return connection.execute("SELECT 1 FROM matches WHERE id = ?", (match,)).fetchone() is not None
 
 
 def ended(connection: sqlite3.Connection, match: str) -> bool:
-    """Whether a match is over."""
+    """Whether a match has ended."""
     if not _has(connection, "matches"):
         return False
     row = connection.execute("SELECT ended FROM matches WHERE id = ?", (match,)).fetchone()
@@ -177,7 +177,7 @@ def ended(connection: sqlite3.Connection, match: str) -> bool:
 
 
 def latest(connection: sqlite3.Connection) -> str | None:
-    """The match of the last move there is."""
+    """Return the match of the last move."""
     row = connection.execute("SELECT match FROM events ORDER BY seq DESC LIMIT 1").fetchone()
     return None if row is None else row[0]
 

@@ -1,4 +1,4 @@
-"""The score of matches that have ended, as `mashq show` has it."""
+"""The score of ended matches, as in `mashq show`."""
 
 import sqlite3
 from collections.abc import Sequence
@@ -14,14 +14,14 @@ from mashq.runs.reading import DAMAGE, results_in
 
 
 def final(connection: sqlite3.Connection, matches: Sequence[str], rules: ScoreRules) -> dict[str, Any] | None:
-    """The result of a match, or of its trials as one, by player; None before any has ended."""
+    """Return the result by player of a match, or of its trials combined; None if none has ended."""
     try:
-        found = [
+        columns_by_match = [
             columns_in(connection, match) or columns_of(results_in(connection, match) or ()) for match in matches
         ]
     except DAMAGE as error:
         raise StoreError(f"its results cannot be read ({error}): restore run.db from a copy") from None
-    ended = [columns for columns in found if columns]
+    ended = [columns for columns in columns_by_match if columns]
     if not ended:
         return None
     result = score(from_matches(ended), rules)
@@ -33,5 +33,5 @@ def final(connection: sqlite3.Connection, matches: Sequence[str], rules: ScoreRu
         "tied": list(result.tied),
         "items": result.items,
         "dropped": dropped,
-        **({"units": result.units} if result.units > result.items else {}),  # of several trials
+        **({"units": result.units} if result.units > result.items else {}),  # if there are several trials
     }

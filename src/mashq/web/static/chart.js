@@ -1,33 +1,33 @@
-// A figure over the match: one line a player, told apart by dashes and end marks as well as by colour.
+// A chart of one metric over the match: one line per player, distinguished by dashes and end marks as well as colour.
 import { DASHES, SHAPES, UNITS, fill, make, mark, number, plain, score } from "./common.js";
 
 const HIGH = 210, LEFT = 58, RIGHT = 16, TOP = 10, BOTTOM = 26;
 const draw = (tag, attributes, ...children) => {
-  const made = document.createElementNS("http://www.w3.org/2000/svg", tag);
-  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
-  made.append(...children);
-  return made;
+  const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+  element.append(...children);
+  return element;
 };
 const steps = (low, high) => {
   const rough = (high - low) / 4, unit = 10 ** Math.floor(Math.log10(rough));
   const size = [1, 2, 2.5, 5, 10].map((n) => n * unit).find((n) => n >= rough) ?? rough;
-  const found = [];
-  for (let at = Math.ceil(low / size) * size; at <= high + size / 1e6; at += size) found.push(Math.abs(at) < size / 1e6 ? 0 : at);
-  return found;
+  const values = [];
+  for (let value = Math.ceil(low / size) * size; value <= high + size / 1e6; value += size) values.push(Math.abs(value) < size / 1e6 ? 0 : value);
+  return values;
 };
 
-export const drawChart = (place, told, total) => {
-  const WIDE = Math.max(260, Math.min(900, place.clientWidth || 560));
-  const known = told.values.flat().filter((value) => value !== null);
-  if (known.length < 2) { fill(place, make("p", { class: "soft" }, "Nothing to draw yet.")); return null; }
+export const drawChart = (container, data, total) => {
+  const WIDE = Math.max(260, Math.min(900, container.clientWidth || 560));
+  const known = data.values.flat().filter((value) => value !== null);
+  if (known.length < 2) { fill(container, make("p", { class: "soft" }, "Nothing to draw yet.")); return null; }
   let low = Math.min(...known), high = Math.max(...known);
-  const cost = !["q", "h"].includes(told.metric);
+  const cost = !["q", "h"].includes(data.metric);
   if (cost) low = 0;
   if (high - low < 1e-9) { high += 0.5; if (!cost) low -= 0.5; }
-  const last = Math.max(total, told.moments.at(-1));
+  const last = Math.max(total, data.moments.at(-1));
   const x = (moment) => LEFT + ((WIDE - LEFT - RIGHT) * moment) / last;
   const y = (value) => TOP + ((HIGH - TOP - BOTTOM) * (high - value)) / (high - low);
-  const name = { q: "Q so far", h: "H so far", p: "P so far" }[told.metric] ?? told.metric;
+  const name = { q: "Q so far", h: "H so far", p: "P so far" }[data.metric] ?? data.metric;
   const svg = draw("svg", { viewBox: `0 0 ${WIDE} ${HIGH}`, role: "img", "aria-label": `${name} of each player over ${number(last)} moves` });
   const label = (value) => (cost ? number(value, high < 10 ? 2 : 0) : value.toFixed(2).replace("-", "−"));
   for (const value of steps(low, high)) {
@@ -36,13 +36,13 @@ export const drawChart = (place, told, total) => {
   }
   svg.append(draw("text", { x: LEFT, y: HIGH - 6 }, "move 1"),
     draw("text", { x: WIDE - RIGHT, y: HIGH - 6, "text-anchor": "end" }, `move ${number(last)}`));
-  told.values.forEach((values, seat) => {
+  data.values.forEach((values, seat) => {
     let path = "", pen = false, end = null;
-    values.forEach((value, at) => {
+    values.forEach((value, position) => {
       if (value === null) { pen = false; return; }
-      path += `${pen ? "L" : "M"}${x(told.moments[at]).toFixed(1)} ${y(value).toFixed(1)}`;
+      path += `${pen ? "L" : "M"}${x(data.moments[position]).toFixed(1)} ${y(value).toFixed(1)}`;
       pen = true;
-      end = [x(told.moments[at]), y(value)];
+      end = [x(data.moments[position]), y(value)];
     });
     const group = draw("g", { class: `s${seat % 6}` }, draw("path", { class: "line", d: path, "stroke-dasharray": DASHES[seat % 6] }));
     if (end) group.append(draw("text", { class: "end", x: end[0], y: end[1] + 4, "text-anchor": "middle" }, SHAPES[seat % 6]));
@@ -50,10 +50,10 @@ export const drawChart = (place, told, total) => {
   });
   const cursor = draw("line", { class: "cursor", y1: TOP, y2: HIGH - BOTTOM, x1: x(last), x2: x(last) });
   svg.append(cursor);
-  const ends = told.values.map((values) => values.findLast((value) => value !== null));
-  const figure = (value) => (told.metric in UNITS ? UNITS[told.metric](value) : score(value));
-  const legend = make("div", { class: "legend" }, ...told.players.map((player, seat) => make("span", {}, mark(seat), " ",
+  const ends = data.values.map((values) => values.findLast((value) => value !== null));
+  const figure = (value) => (data.metric in UNITS ? UNITS[data.metric](value) : score(value));
+  const legend = make("div", { class: "legend" }, ...data.players.map((player, seat) => make("span", {}, mark(seat), " ",
     make("span", { class: "who" }, plain(player, 40)), ` ${figure(ends[seat])}`)));
-  fill(place, svg, legend);
-  return (at) => { for (const end of ["x1", "x2"]) cursor.setAttribute(end, x(Math.min(at, last))); };
+  fill(container, svg, legend);
+  return (position) => { for (const end of ["x1", "x2"]) cursor.setAttribute(end, x(Math.min(position, last))); };
 };

@@ -1,68 +1,68 @@
-// What every page needs. Text from a run only ever becomes a text node: nothing here writes HTML.
+// What all pages share. Text from a run only ever becomes a text node: nothing here writes HTML.
 
 export const find = (id) => document.getElementById(id);
-export const asked = new URLSearchParams(location.search);
+export const query = new URLSearchParams(location.search);
 export const SHAPES = ["●", "■", "▲", "◆", "✚", "★"];
 export const DASHES = ["", "6 3", "2 3", "9 3 2 3", "1 4", "12 4"];
 
-// Control characters (but tab and newline), direction marks, invisible and private ones, lone surrogates.
+// Control characters (except tab and newline), direction marks, invisible and private characters, lone surrogates.
 const ODD = new RegExp(
   "[\\u0000-\\u0008\\u000b-\\u001f\\u007f-\\u009f\\u00ad\\u061c\\u180e\\u200b\\u200e\\u200f\\u2028-\\u202e\\u2060-\\u206f"
   + "\\ufeff\\ufff9-\\ufffb\\ue000-\\uf8ff\\u{e0000}-\\u{e007f}\\ud800-\\udfff]", "gu");
 
 const code = (character) => "U+" + character.codePointAt(0).toString(16).toUpperCase().padStart(4, "0");
 
-// A name on one line, with odd characters spelled out.
+// Returns a name on one line, with odd characters spelled out.
 export const plain = (text, longest = 120) => {
   const shown = String(text ?? "").replace(/\r\n?/g, "\n").replace(/[\n\t]+/g, " ").replace(ODD, (c) => `⟨${code(c)}⟩`);
   const cut = [...shown.slice(0, 2 * longest)];
   return cut.length > longest ? cut.slice(0, longest - 1).join("") + "…" : cut.join("");
 };
 
-// A text as nodes: odd characters become small labelled boxes.
+// Returns a text as nodes: odd characters become small labelled boxes.
 export const visible = (text) => {
   const out = document.createDocumentFragment();
-  const said = String(text ?? "").replace(/\r\n/g, "\n");
+  const normalised = String(text ?? "").replace(/\r\n/g, "\n");
   let from = 0, boxes = 0;
-  for (const found of said.matchAll(ODD)) {
-    out.append(said.slice(from, found.index));
-    from = found.index + found[0].length;
-    if (boxes++ < 2000) out.append(make("span", { class: "ctl", title: "a character that cannot be seen" }, code(found[0])));
+  for (const match of normalised.matchAll(ODD)) {
+    out.append(normalised.slice(from, match.index));
+    from = match.index + match[0].length;
+    if (boxes++ < 2000) out.append(make("span", { class: "ctl", title: "a character that cannot be seen" }, code(match[0])));
     else out.append("�");
   }
-  out.append(said.slice(from));
+  out.append(normalised.slice(from));
   return out;
 };
 
-// An element with attributes and children; strings are text.
+// Creates an element with attributes and children; strings become text nodes.
 export const make = (tag, attributes = {}, ...children) => {
-  const made = document.createElement(tag);
+  const element = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
     if (value === null || value === undefined || value === false) continue;
-    if (name === "class") made.className = value;
-    else if (name.startsWith("on")) made.addEventListener(name.slice(2), value);
-    else if (name.startsWith("--")) made.style.setProperty(name, value);
-    else made.setAttribute(name, value === true ? "" : value);
+    if (name === "class") element.className = value;
+    else if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    else if (name.startsWith("--")) element.style.setProperty(name, value);
+    else element.setAttribute(name, value === true ? "" : value);
   }
-  made.append(...children.filter((child) => child !== null && child !== undefined));
-  return made;
+  element.append(...children.filter((child) => child !== null && child !== undefined));
+  return element;
 };
 
-export const fill = (place, ...children) => place.replaceChildren(...children.filter((c) => c !== null && c !== undefined));
+export const fill = (container, ...children) => container.replaceChildren(...children.filter((c) => c !== null && c !== undefined));
 export const address = (path, values) => path + "?" + new URLSearchParams(
   Object.entries(values).filter(([, value]) => value !== null && value !== undefined && value !== ""));
 
 export const get = async (name, values = {}, signal = undefined) => {
   const reply = await fetch(address("/api/" + name, values), { signal });
-  const told = await reply.json();
-  if (!reply.ok) throw new Error(told.error || "the server did not answer");
-  return told;
+  const data = await reply.json();
+  if (!reply.ok) throw new Error(data.error || "the server did not answer");
+  return data;
 };
 
 export const say = (error) => {
-  const place = find("trouble");
-  place.hidden = !error;
-  place.textContent = error ? plain(error.message ?? error, 400) : "";
+  const box = find("trouble");
+  box.hidden = !error;
+  box.textContent = error ? plain(error.message ?? error, 400) : "";
 };
 
 const grouped = new Map();
@@ -90,7 +90,7 @@ export const who = (name, seat) => make("span", { class: "who" }, mark(seat), " 
 export const state = (run) => (run.ended ? "finished" : run.playing ? "playing" : "stopped");
 export const chip = (kind) => make("span", { class: `chip ${kind}` }, kind);
 
-// A long text, cut, with a button that gets the rest. `decorate` may mark parts of it.
+// Shows a cut text with a button that fetches the full text. `decorate` may mark parts of it.
 export const longText = (text, length, fetchAll, decorate = visible) => {
   const box = make("div", { class: "text", dir: "auto" }, decorate(text));
   if (length <= [...text].length) return box;

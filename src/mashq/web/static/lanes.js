@@ -1,91 +1,91 @@
-// The lanes: one for each player, its standing on the left and its items on the right, in its own order.
+// The lanes: one per player, its standing on the left and its items on the right, in its own order.
 import { UNITS, address, fill, make, mark, number, plain, score } from "./common.js";
 
 const RESOURCES = ["tokens", "calls", "reviews", "seconds", "dollars"];
 const DOING = { answer: "answering", decide: "deciding", review: "rewriting", rest: "waiting for the round", done: "done", stopped: "left the match" };
 
-const cell = (meta, player, [position, id, status, h, first, reviews], now) => {
-  const ok = status === "ok", low = ok && h < player.T;
-  const said = { pending: "not answered yet", refused: "refused", failed: "failed", cut: "cut off by an output limit" }[status]
-    ?? `H ${h.toFixed(3)}${first !== h ? `, first ${first.toFixed(3)}` : ""}${low ? ", below the threshold" : ""}`;
+const cell = (meta, player, [position, id, status, h, firstH, reviews], isCurrent) => {
+  const ok = status === "ok", isLow = ok && h < player.T;
+  const description = { pending: "not answered yet", refused: "refused", failed: "failed", cut: "cut off by an output limit" }[status]
+    ?? `H ${h.toFixed(3)}${firstH !== h ? `, first ${firstH.toFixed(3)}` : ""}${isLow ? ", below the threshold" : ""}`;
   const times = reviews ? `, ${reviews} review${reviews > 1 ? "s" : ""}` : "";
-  const name = `${plain(id, 60)}: ${said}${times}`;
+  const name = `${plain(id, 60)}: ${description}${times}`;
   const text = ok ? h.toFixed(2).replace(/^0/, "") : { pending: "·", refused: "ref", failed: "fail", cut: "cut" }[status];
   return make("a", {
-    class: `cell ${status}${low ? " low" : ""}${ok || status === "pending" ? "" : " off"}${now ? " now" : ""}`,
+    class: `cell ${status}${isLow ? " low" : ""}${ok || status === "pending" ? "" : " off"}${isCurrent ? " now" : ""}`,
     href: address("/item", { run: meta.id, match: meta.match, item: position }), "aria-label": name, title: name,
     "--h": ok ? `${Math.round(h * 100)}%` : "0%",
   }, make("i", {}), make("b", {}, text), reviews ? make("em", {}, `↻${reviews}`) : null);
 };
 
-const costs = (meta, frame, own, seat) => {
+const costs = (meta, frame, figures, seat) => {
   const list = make("dl", { class: "costs" });
   for (const name of RESOURCES) {
     const counted = meta.resources.includes(name);
-    const most = Math.max(...frame.players.map((player) => player[name] ?? 0));
-    const share = most > 0 ? (100 * (own[name] ?? 0)) / most : 0;
-    const unknown = name === "tokens" && own.unknown ? ` + ${number(own.unknown)} unknown` : "";
-    const quiet = counted ? "" : " uncounted";
-    list.append(make("dt", { class: quiet, title: counted ? "counts in P" : "does not count in P" }, name),
-      make("span", { class: `bar s${seat % 6}${quiet}`, "--w": `${share}%` }, make("i", { "--w": `${share}%` })),
-      make("dd", { class: quiet }, UNITS[name](own[name]) + unknown));
+    const largest = Math.max(...frame.players.map((player) => player[name] ?? 0));
+    const share = largest > 0 ? (100 * (figures[name] ?? 0)) / largest : 0;
+    const unknown = name === "tokens" && figures.unknown ? ` + ${number(figures.unknown)} unknown` : "";
+    const style = counted ? "" : " uncounted";
+    list.append(make("dt", { class: style, title: counted ? "counts in P" : "does not count in P" }, name),
+      make("span", { class: `bar s${seat % 6}${style}`, "--w": `${share}%` }, make("i", { "--w": `${share}%` })),
+      make("dd", { class: style }, UNITS[name](figures[name]) + unknown));
   }
   return list;
 };
 
 const stand = (meta, frame, seat) => {
   const player = meta.players[seat];
-  const own = { ...frame.players[seat] };
+  const current = { ...frame.players[seat] };
   const final = frame.final?.players.find((row) => row.name === player.name);
-  const won = frame.final && (frame.final.winner === player.name || frame.final.tied.includes(player.name));
-  const [h, p, q] = final ? [final.h, final.penalty, final.q] : [own.h, own.p, own.q];
-  if (final) for (const name of RESOURCES) own[name] = final[name];
-  const shown = final ? { ...frame, players: frame.final.players } : frame;
+  const isBest = frame.final && (frame.final.winner === player.name || frame.final.tied.includes(player.name));
+  const [h, p, q] = final ? [final.h, final.penalty, final.q] : [current.h, current.p, current.q];
+  if (final) for (const name of RESOURCES) current[name] = final[name];
+  const shownFrame = final ? { ...frame, players: frame.final.players } : frame;
   const figures = (name, value) => make("div", {}, make("dt", {}, name), make("dd", {}, value));
-  const so = final ? "" : " so far";
+  const suffix = final ? "" : " so far";
   return make("div", { class: "stand" },
     make("div", { class: "head" }, mark(seat), make("span", { class: "who" }, plain(player.name, 80)),
-      won ? make("span", { title: "the highest Q" }, frame.final.winner ? "★ winner" : "tied") : null,
-      make("span", { class: "doing" }, frame.ended && frame.at === frame.total ? "" : DOING[own.phase])),
+      isBest ? make("span", { title: "the highest Q" }, frame.final.winner ? "★ winner" : "tied") : null,
+      make("span", { class: "doing" }, frame.ended && frame.at === frame.total ? "" : DOING[current.phase])),
     make("div", { class: "model" }, `${plain(player.model)} · ${plain(player.agent)} · T ${player.T} · R ${player.R}`),
-    make("dl", { class: "big" }, figures("Q" + so, score(q)), figures("H" + so, score(h)), figures("P" + so, p === null ? "–" : p.toFixed(3))),
+    make("dl", { class: "big" }, figures("Q" + suffix, score(q)), figures("H" + suffix, score(h)), figures("P" + suffix, p === null ? "–" : p.toFixed(3))),
     final && final.words !== null && final.coverage !== null ? make("p", { class: "soft" }, `${number(final.words)} words an answer · coverage ${final.coverage.toFixed(3)}`
       + (final.copied === null ? "" : ` · copied ${final.copied.toFixed(3)}`)) : null,
-    costs(meta, shown, own, seat));
+    costs(meta, shownFrame, current, seat));
 };
 
 const FIELDS = { average_h: "average H", worst_h: "worst H", items_done: "items done" };
 const figure = (name, value) => (value === null ? "none" : name.endsWith("_h") ? value.toFixed(3) : number(value, name === "seconds" ? 1 : 0));
 
-// What rivals are shown of a player in this round.
+// Shows what rivals see of a player in this round.
 const shown = (meta, frame, seat) => {
-  const one = frame.shown.find((row) => row.player === seat);
-  const told = one ? [make("span", { class: "soft" }, `state after round ${number(one.round)}${one.left ? ", it left" : ""}:`),
-    ...Object.entries(one.fields).map(([name, value]) => make("span", {}, make("span", { class: "soft" }, `${FIELDS[name] ?? name} `), figure(name, value)))]
+  const snapshot = frame.shown.find((row) => row.player === seat);
+  const parts = snapshot ? [make("span", { class: "soft" }, `state after round ${number(snapshot.round)}${snapshot.left ? ", it left" : ""}:`),
+    ...Object.entries(snapshot.fields).map(([name, value]) => make("span", {}, make("span", { class: "soft" }, `${FIELDS[name] ?? name} `), figure(name, value)))]
     : [make("span", { class: "soft" }, meta.rules.vision.when === "never" ? "nothing, vision is off" : "nothing in this round")];
-  return make("p", { class: `shown${one ? " open" : ""}` }, make("span", { class: "soft" }, one ? "◉ Rivals see its" : "○ Rivals see"), ...told);
+  return make("p", { class: `shown${snapshot ? " open" : ""}` }, make("span", { class: "soft" }, snapshot ? "◉ Rivals see its" : "○ Rivals see"), ...parts);
 };
 
 const strip = (meta, frame, seat, move) => {
-  const lane = frame.lanes[seat], own = frame.players[seat], last = lane.start + lane.cells.length;
+  const lane = frame.lanes[seat], figures = frame.players[seat], last = lane.start + lane.cells.length;
   const part = lane.of > lane.cells.length ? `, places ${number(lane.start + 1)} to ${number(last)}` : "";
-  const row = make("div", { class: "row" }, make("span", {}, `${number(own.done)} of ${number(lane.of)} items, in its own order${part}`));
+  const row = make("div", { class: "row" }, make("span", {}, `${number(figures.done)} of ${number(lane.of)} items, in its own order${part}`));
   if (part) {
-    const step = (by, label, name) => make("button", { type: "button", class: "small", "aria-label": name,
-      onclick: () => move(seat, Math.max(0, Math.min(lane.of - lane.cells.length, lane.start + by))) }, label);
+    const step = (offset, label, name) => make("button", { type: "button", class: "small", "aria-label": name,
+      onclick: () => move(seat, Math.max(0, Math.min(lane.of - lane.cells.length, lane.start + offset))) }, label);
     row.append(make("span", {}, step(-lane.cells.length, "‹", "Earlier items"), " ", step(lane.cells.length, "›", "Later items"),
       " ", make("button", { type: "button", class: "small", onclick: () => move(seat, null) }, "in progress")));
   }
-  const over = frame.ended && frame.at === frame.total;
+  const isOver = frame.ended && frame.at === frame.total;
   return make("div", { class: "strip" }, row, make("div", { class: "cells" },
-    ...lane.cells.map((one) => cell(meta, meta.players[seat], one, one[0] === lane.now && !over))),
-  meta.players.length > 1 && !over ? shown(meta, frame, seat) : null);
+    ...lane.cells.map((entry) => cell(meta, meta.players[seat], entry, entry[0] === lane.now && !isOver))),
+  meta.players.length > 1 && !isOver ? shown(meta, frame, seat) : null);
 };
 
-export const drawLanes = (place, meta, frame, move) => {
+export const drawLanes = (container, meta, frame, move) => {
   const focused = document.activeElement?.closest?.(".cell")?.getAttribute("href");
-  fill(place, ...meta.players.map((player, seat) => make("article", { class: "lane", "aria-label": plain(player.name) },
+  fill(container, ...meta.players.map((player, seat) => make("article", { class: "lane", "aria-label": plain(player.name) },
     stand(meta, frame, seat), strip(meta, frame, seat, move))));
-  if (focused) place.querySelector(`[href="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
+  if (focused) container.querySelector(`[href="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
 };
 

@@ -1,24 +1,24 @@
-// The moves, newest at the bottom; earlier ones are fetched by the page.
+// The log of moves, newest at the bottom; earlier moves are fetched by the page.
 import { address, find, make, mark, number, plain } from "./common.js";
 
 const SOURCES = { llm: "", rule: " by rule", fallback: ", for want of a usable reply" };
 
 const VERBS = { ok: "answers", refused: "refuses", failed: "fails", cut: "is cut off on" };
 
-const what = (meta, row) => {
+const describe = (meta, row) => {
   const link = row.at === null || row.at === undefined ? null
     : make("a", { href: address("/item", { run: meta.id, match: meta.match, item: row.at }) }, plain(row.item, 50));
-  const why = row.said ? make("span", { class: "why" }, plain(row.said, 300)) : null;
+  const reason = row.said ? make("span", { class: "why" }, plain(row.said, 300)) : null;
   const failed = row.failed ? make("span", { class: "why" }, `${number(row.failed)} failed attempt${row.failed > 1 ? "s" : ""}`) : null;
   if (row.kind === "answer") {
-    return [`${VERBS[row.status]} `, link, failed, row.status === "ok" ? null : why];
+    return [`${VERBS[row.status]} `, link, failed, row.status === "ok" ? null : reason];
   }
   if (row.kind === "rewrite") {
-    return [row.status === "ok" ? "rewrites " : row.status === "cut" ? "is cut off while it rewrites " : `${VERBS[row.status]} to rewrite `, link, failed, row.status === "ok" ? null : why];
+    return [row.status === "ok" ? "rewrites " : row.status === "cut" ? "is cut off while it rewrites " : `${VERBS[row.status]} to rewrite `, link, failed, row.status === "ok" ? null : reason];
   }
-  if (row.kind === "stop") return ["leaves the match", why];
-  const over = row.overridden ? make("span", { class: "why override" }, `overridden, counts as ${row.meant}: ${plain(row.overridden)}`) : null;
-  return ["decides: ", make("b", {}, row.choice), SOURCES[row.source] ?? "", over, failed, why];
+  if (row.kind === "stop") return ["leaves the match", reason];
+  const override = row.overridden ? make("span", { class: "why override" }, `overridden, counts as ${row.meant}: ${plain(row.overridden)}`) : null;
+  return ["decides: ", make("b", {}, row.choice), SOURCES[row.source] ?? "", override, failed, reason];
 };
 
 export class Log {
@@ -29,29 +29,29 @@ export class Log {
     this.most = 400;
   }
 
-  row(one) {
-    const seat = this.seats.get(one.player) ?? 0, h = one.judged ?? one.h;
-    return make("tr", { "data-n": one.n },
-      make("td", { class: "num" }, number(one.n)), make("td", { class: "num" }, number(one.round + 1)),
-      make("td", { class: "by" }, mark(seat), " ", make("span", { class: "who", title: plain(one.player) }, plain(one.player, 40))),
-      make("td", { class: "what" }, ...what(this.meta, one).filter((part) => part !== null)),
+  row(entry) {
+    const seat = this.seats.get(entry.player) ?? 0, h = entry.judged ?? entry.h;
+    return make("tr", { "data-n": entry.n },
+      make("td", { class: "num" }, number(entry.n)), make("td", { class: "num" }, number(entry.round + 1)),
+      make("td", { class: "by" }, mark(seat), " ", make("span", { class: "who", title: plain(entry.player) }, plain(entry.player, 40))),
+      make("td", { class: "what" }, ...describe(this.meta, entry).filter((part) => part !== null)),
       make("td", { class: "num" }, h === null || h === undefined ? "" : h.toFixed(3)),
-      make("td", { class: "num" }, one.calls ? (one.unknown ? "?" : number(one.tokens)) : ""),
-      make("td", { class: "num" }, one.calls ? number(one.seconds, 2) : ""));
+      make("td", { class: "num" }, entry.calls ? (entry.unknown ? "?" : number(entry.tokens)) : ""),
+      make("td", { class: "num" }, entry.calls ? number(entry.seconds, 2) : ""));
   }
 
-  // Show the moves of a frame: those that are there stay, a gap is said, what lies after the moment goes.
-  show(rows, at) {
+  // Shows the moves of a frame: rows already shown stay unless there is a gap, and those after the moment are removed.
+  show(rows, upto) {
     const scroller = find("log-scroll");
-    const bottom = scroller.scrollHeight - scroller.scrollTop - scroller.clientHeight < 40;
-    for (let last = this.place.lastElementChild; last && Number(last.dataset.n) > at; last = this.place.lastElementChild) last.remove();
+    const atBottom = scroller.scrollHeight - scroller.scrollTop - scroller.clientHeight < 40;
+    for (let last = this.place.lastElementChild; last && Number(last.dataset.n) > upto; last = this.place.lastElementChild) last.remove();
     const newest = Number(this.place.lastElementChild?.dataset.n ?? 0);
     if (!rows.length || rows[0].n > newest + 1 || newest < rows[0].n - 1) this.place.replaceChildren();
-    const have = Number(this.place.lastElementChild?.dataset.n ?? 0);
-    this.place.append(...rows.filter((row) => row.n > have).map((row) => this.row(row)));
+    const lastShown = Number(this.place.lastElementChild?.dataset.n ?? 0);
+    this.place.append(...rows.filter((row) => row.n > lastShown).map((row) => this.row(row)));
     while (this.place.childElementCount > this.most) this.place.firstElementChild.remove();
     find("earlier").hidden = this.first <= 1;
-    if (bottom || !this.shown) scroller.scrollTop = scroller.scrollHeight;
+    if (atBottom || !this.shown) scroller.scrollTop = scroller.scrollHeight;
     this.shown = true;
   }
 

@@ -1,13 +1,13 @@
-// One match: live while it is played, and any moment of it again.
-import { address, asked, fill, find, get, make, number, plain, say, typing } from "./common.js";
+// One match: live while it is played, and a replay of any moment.
+import { address, fill, find, get, make, number, plain, query, say, typing } from "./common.js";
 import { drawChart } from "./chart.js";
 import { drawLanes } from "./lanes.js";
 import { Log } from "./log.js";
 import { Chooser } from "./matches.js";
 
-const run = asked.get("run") ?? "";
+const run = query.get("run") ?? "";
 const page = { meta: null, frame: null, log: null, starts: [], follow: false, timer: null, cursor: null, abort: null, source: null, wanted: null };
-const here = () => ({ run, match: page.meta?.match ?? asked.get("match") });
+const target = () => ({ run, match: page.meta?.match ?? query.get("match") });
 
 const draw = (frame) => {
   page.frame = frame;
@@ -29,13 +29,13 @@ const draw = (frame) => {
 };
 
 const moveLane = (seat, start) => {
-  page.starts = page.meta.players.map((_, at) => (at === seat ? start : page.starts[at] ?? null));
-  if (page.starts.every((one) => one === null)) page.starts = [];
+  page.starts = page.meta.players.map((_, index) => (index === seat ? start : page.starts[index] ?? null));
+  if (page.starts.every((laneStart) => laneStart === null)) page.starts = [];
   go(page.frame.at);
 };
-const starts = () => (page.starts.length ? page.frame.lanes.map((lane, at) => page.starts[at] ?? lane.start).join(",") : null);
+const starts = () => (page.starts.length ? page.frame.lanes.map((lane, index) => page.starts[index] ?? lane.start).join(",") : null);
 
-// Go to a moment. Only the last one wanted is drawn.
+// Goes to a moment. Only the last requested moment is drawn.
 const go = async (at, wait = null) => {
   page.wanted = page.target = at;
   if (page.abort) return;
@@ -44,13 +44,13 @@ const go = async (at, wait = null) => {
     while (page.wanted !== null) {
       const wanted = page.wanted;
       page.wanted = null;
-      draw(await get("frame", { ...here(), at: wanted, starts: starts(), wait }));
+      draw(await get("frame", { ...target(), at: wanted, starts: starts(), wait }));
     }
     say(null);
   } catch (error) { say(error); pause(); } finally { page.abort = null; }
 };
 
-// From where a step goes: the moment on its way, if one is, so that quick presses all count.
+// A step starts from the moment being loaded, if any, so that quick presses all count.
 const step = (by) => {
   leave(); pause();
   const from = page.abort ? page.target : page.frame.at;
@@ -58,9 +58,9 @@ const step = (by) => {
 };
 const round = async (by) => {
   leave(); pause();
-  try { const told = await get("round", { ...here(), round: page.frame.round + (by > 0 ? 1 : page.frame.at ? 0 : 1) });
-    let at = told.at;
-    if (by < 0 && at >= page.frame.at) at = (await get("round", { ...here(), round: page.frame.round - 1 })).at;
+  try { const reply = await get("round", { ...target(), round: page.frame.round + (by > 0 ? 1 : page.frame.at ? 0 : 1) });
+    let at = reply.at;
+    if (by < 0 && at >= page.frame.at) at = (await get("round", { ...target(), round: page.frame.round - 1 })).at;
     go(by > 0 ? Math.min(page.frame.total, at + 1) : Math.max(0, at));
   } catch (error) { say(error); }
 };
@@ -87,16 +87,16 @@ const play = () => {
   page.timer = setTimeout(tick, 0);
 };
 
-// Live: frames come by themselves; the story and the figure are drawn again now and then.
+// Live: the server pushes frames; the story and the chart are redrawn at intervals.
 const watch = () => {
   if (page.source || page.frame.ended) return;
   page.follow = true;
-  page.source = new EventSource(address("/api/live", here()));
+  page.source = new EventSource(address("/api/live", target()));
   page.source.addEventListener("frame", (event) => {
     const frame = JSON.parse(event.data);
     say(null);
     if (page.starts.length) go(frame.total); else draw(frame);
-    if (frame.ended && frame.read >= frame.total) { leave(); finish(); } else retell();
+    if (frame.ended && frame.read >= frame.total) { leave(); finish(); } else refreshPanels();
   });
   page.source.addEventListener("trouble", (event) => say(JSON.parse(event.data).error));
   page.source.addEventListener("error", () => say("The dashboard does not answer: is 'mashq view' still running?"));
@@ -111,38 +111,38 @@ const leave = () => {
 };
 const finish = async () => { await go(page.frame.total); await Promise.all([figure(), story()]); page.chooser?.refresh(); };
 
-let retold = 0;
-const retell = () => {
-  if (performance.now() - retold < 1500) return;
-  retold = performance.now();
+let lastRefresh = 0;
+const refreshPanels = () => {
+  if (performance.now() - lastRefresh < 1500) return;
+  lastRefresh = performance.now();
   figure();
   story();
 };
 
 const figure = async () => {
   try {
-    const told = await get("chart", { ...here(), metric: find("metric").value });
-    page.cursor = drawChart(find("chart"), told, page.frame.total);
+    const data = await get("chart", { ...target(), metric: find("metric").value });
+    page.cursor = drawChart(find("chart"), data, page.frame.total);
     page.cursor?.(page.frame.at);
   } catch (error) { say(error); }
 };
 
 const story = async () => {
   try {
-    const told = await get("story", { ...here(), most: find("most").value });
-    fill(find("story"), ...told.highlights.map(([at, , sentence, weight]) => make("li",
-      { "data-round": at, class: `${weight >= 0.8 ? "weighty" : ""}${at > page.frame.round ? " later" : ""}` },
+    const data = await get("story", { ...target(), most: find("most").value });
+    fill(find("story"), ...data.highlights.map(([roundNumber, , sentence, weight]) => make("li",
+      { "data-round": roundNumber, class: `${weight >= 0.8 ? "weighty" : ""}${roundNumber > page.frame.round ? " later" : ""}` },
       make("button", { type: "button", onclick: async () => {
         leave(); pause();
-        try { const told = await get("round", { ...here(), round: at + 1 }); go(told.at); } catch (error) { say(error); }
-      } }, `round ${number(at)}`),
+        try { const data = await get("round", { ...target(), round: roundNumber + 1 }); go(data.at); } catch (error) { say(error); }
+      } }, `round ${number(roundNumber)}`),
       make("span", { class: "said" }, plain(sentence, 600)))));
-    find("story-of").textContent = told.of > told.highlights.length ? `${number(told.highlights.length)} of ${number(told.of)} highlights, those that matter most.`
-      : told.of ? "" : "Nothing has happened yet.";
+    find("story-of").textContent = data.of > data.highlights.length ? `${number(data.highlights.length)} of ${number(data.of)} highlights, those that matter most.`
+      : data.of ? "" : "Nothing has happened yet.";
   } catch (error) { say(error); }
 };
 
-// A long match is read behind the page: draw as it goes.
+// The server reads a long match in steps: redraw after each step.
 const readOn = async () => {
   while (page.frame.read < page.frame.total && !page.source) {
     await new Promise((done) => setTimeout(done, 30));
@@ -152,13 +152,13 @@ const readOn = async () => {
 
 const facts = () => {
   const { meta } = page, vision = meta.rules.vision;
-  const seen = { never: "vision off", review: "rivals see a player after it reviewed", always: "rivals always see each other" }[vision.when];
+  const visionText = { never: "vision off", review: "rivals see a player after it reviewed", always: "rivals always see each other" }[vision.when];
   const guide = meta.guide === "judge" && meta.task === "rag" ? "guide: support, and of abstentions the stated confidence"
     : meta.guide === "judge" ? "guide is the judge" : `guide ${plain(meta.guide, 40)}`;
   const cell = meta.cell.map(([key, value]) => `${plain(key)} = ${plain(String(value))}`);
-  const told = [...cell, `${number(meta.items)} items`, `judge ${plain(meta.detector)}`, guide, `turn ${meta.rules.turn}`, `keep ${meta.rules.keep}`,
-    seen, `Q = ${meta.alpha}·H − ${meta.beta}·P`, `P counts ${meta.resources.join(", ")}`];
-  fill(find("facts"), ...told.map((one) => make("span", {}, one)));
+  const parts = [...cell, `${number(meta.items)} items`, `judge ${plain(meta.detector)}`, guide, `turn ${meta.rules.turn}`, `keep ${meta.rules.keep}`,
+    visionText, `Q = ${meta.alpha}·H − ${meta.beta}·P`, `P counts ${meta.resources.join(", ")}`];
+  fill(find("facts"), ...parts.map((text) => make("span", {}, text)));
 };
 
 const keys = (event) => {
@@ -176,7 +176,7 @@ const keys = (event) => {
 };
 
 const begin = async () => {
-  const at = asked.get("at"), wanted = { run, match: asked.get("match") };
+  const at = query.get("at"), wanted = { run, match: query.get("match") };
   const [meta, first] = await Promise.all([get("match", wanted), get("frame", { ...wanted, at })]);
   page.meta = meta;
   document.title = `${plain(meta.id, 60)} · mashq`;
@@ -193,7 +193,7 @@ const begin = async () => {
   find("metric").addEventListener("change", figure);
   find("most").addEventListener("change", story);
   find("earlier").addEventListener("click", async () => {
-    try { page.log.before((await get("frame", { ...here(), at: page.log.first - 1, log: 100 })).log); } catch (error) { say(error); }
+    try { page.log.before((await get("frame", { ...target(), at: page.log.first - 1, log: 100 })).log); } catch (error) { say(error); }
   });
   document.addEventListener("keydown", keys);
   if (!page.frame.ended && at === null) watch();

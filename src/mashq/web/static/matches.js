@@ -1,4 +1,4 @@
-// The chooser of a run with many matches: a page of them at a time.
+// The match selector of a run with many matches, loaded page by page.
 import { address, find, get, make, number, plain, say, score } from "./common.js";
 
 export class Chooser {
@@ -16,25 +16,25 @@ export class Chooser {
   async refresh() {
     try {
       this.rows = [];
-      let after = -1, told = null;
+      let after = -1, page = null;
       do {
-        told = await get("matches", { run: this.run, after });
-        this.rows.push(...told.matches);
-        after = told.matches.at(-1)?.position ?? after;
-      } while (told.matches.length && !this.rows.some((row) => row.id === this.meta.match) && this.rows.length < 5000);
-      this.more = told.begun > this.rows.length;
-      this.draw(told);
+        page = await get("matches", { run: this.run, after });
+        this.rows.push(...page.matches);
+        after = page.matches.at(-1)?.position ?? after;
+      } while (page.matches.length && !this.rows.some((row) => row.id === this.meta.match) && this.rows.length < 5000);
+      this.more = page.begun > this.rows.length;
+      this.draw(page);
     } catch (error) { say(error); }
   }
 
-  draw(told) {
+  draw(page) {
     const label = (row) => {
       const cell = row.cell.map(([key, value]) => `${plain(key, 30)}=${plain(String(value), 20)}`).join(" ");
-      const how = row.ended === null ? "playing" : row.winner ? `${plain(row.winner, 20)} ★ ${score(Math.max(...row.q.map((one) => one[1] ?? -9)))}` : "tied";
-      return `${plain(row.id, 30)} · ${cell ? cell + " · " : ""}${how}`;
+      const outcome = row.ended === null ? "playing" : row.winner ? `${plain(row.winner, 20)} ★ ${score(Math.max(...row.q.map((pair) => pair[1] ?? -9)))}` : "tied";
+      return `${plain(row.id, 30)} · ${cell ? cell + " · " : ""}${outcome}`;
     };
     const options = this.rows.map((row) => make("option", { value: row.id, selected: row.id === this.meta.match }, label(row)));
-    if (this.more) options.push(make("option", { value: "\u0000more" }, `… ${number(told.begun - this.rows.length)} more`));
+    if (this.more) options.push(make("option", { value: "\u0000more" }, `… ${number(page.begun - this.rows.length)} more`));
     find("matches").replaceChildren(...options);
     find("earlier-match").disabled = this.at <= 0;
     find("later-match").disabled = this.at >= this.rows.length - 1 && !this.more;
@@ -50,10 +50,10 @@ export class Chooser {
 
   async load() {
     try {
-      const told = await get("matches", { run: this.run, after: this.rows.at(-1)?.position ?? -1 });
-      this.rows.push(...told.matches);
-      this.more = told.begun > this.rows.length && told.matches.length > 0;
-      this.draw(told);
+      const page = await get("matches", { run: this.run, after: this.rows.at(-1)?.position ?? -1 });
+      this.rows.push(...page.matches);
+      this.more = page.begun > this.rows.length && page.matches.length > 0;
+      this.draw(page);
     } catch (error) { say(error); }
   }
 

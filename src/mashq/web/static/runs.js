@@ -1,19 +1,19 @@
-// The list of runs: filters, newest first, scores filled in as they come.
+// The list of runs: filters, newest first, with scores filled in as they arrive.
 import { address, chip, fill, find, get, make, number, plain, say, score, state, typing, when, who } from "./common.js";
 
 const FILTERS = ["text", "state", "simulated", "detector"];
 const chosen = new Set();
-let shown = 0, asking = 0, waiting = null;
+let shown = 0, lastRequest = 0, filterTimer = null;
 
-const summary = async (run, place) => {
+const summary = async (run, container) => {
   try {
-    const told = await get("summary", { run: run.id });
-    const rows = told.players.slice(0, 6).map((player) => make("li",
-      { class: player.name === told.winner ? "won" : "" }, `${score(player.q)} ${plain(player.name, 20)}`));
-    fill(place, ...rows);
-    if (told.so_far && rows.length) place.append(make("li", { class: "soft" }, "so far"));
-    if (told.matches > 1) place.append(make("li", { class: "soft" }, `mean of ${number(told.matches)} matches`));
-  } catch { fill(place, make("li", { class: "soft" }, "–")); }
+    const data = await get("summary", { run: run.id });
+    const rows = data.players.slice(0, 6).map((player) => make("li",
+      { class: player.name === data.winner ? "won" : "" }, `${score(player.q)} ${plain(player.name, 20)}`));
+    fill(container, ...rows);
+    if (data.so_far && rows.length) container.append(make("li", { class: "soft" }, "so far"));
+    if (data.matches > 1) container.append(make("li", { class: "soft" }, `mean of ${number(data.matches)} matches`));
+  } catch { fill(container, make("li", { class: "soft" }, "–")); }
 };
 
 const choose = (run, box) => {
@@ -33,7 +33,7 @@ const row = (run) => {
   const gateway = run.kind === "gateway";
   const kind = run.kind === "match" && run.trials > 1 ? `${number(run.trials)} trials` : run.kind;
   const name = gateway ? make("span", {}, plain(run.id)) : make("a", { href: address("/match", { run: run.id }) }, plain(run.id));
-  const made = make("tr", {},
+  const element = make("tr", {},
     make("td", {}, gateway ? "" : box),
     make("td", {}, make("span", { class: "run" }, name),
       run.simulated ? make("span", { class: "simulated" }, "SIMULATED") : "",
@@ -44,34 +44,34 @@ const row = (run) => {
     make("td", { class: "num", "data-label": "items" }, run.items === null ? "–" : number(run.items)),
     make("td", { "data-label": "detector" }, plain(run.detector) || "–"),
     make("td", { class: "num", "data-label": "Q" }, scores));
-  return { made, fill: () => (gateway ? fill(scores, make("li", { class: "soft" }, "a gateway's ledger")) : summary(run, scores)) };
+  return { made: element, fill: () => (gateway ? fill(scores, make("li", { class: "soft" }, "a gateway's ledger")) : summary(run, scores)) };
 };
 
 const list = async (more) => {
-  const turn = ++asking;
-  const wanted = Object.fromEntries(FILTERS.map((name) => [name, find(name).value]));
+  const request = ++lastRequest;
+  const filters = Object.fromEntries(FILTERS.map((name) => [name, find(name).value]));
   try {
-    const told = await get("runs", { ...wanted, start: more ? shown : 0 });
-    if (turn !== asking) return;
+    const data = await get("runs", { ...filters, start: more ? shown : 0 });
+    if (request !== lastRequest) return;
     say(null);
     if (!more) { fill(find("rows")); shown = 0; }
-    shown += told.runs.length;
-    find("count").textContent = told.of === told.all ? `${number(told.all)} under this directory`
-      : `${number(told.of)} of ${number(told.all)}`;
-    find("more").hidden = shown >= told.of;
+    shown += data.runs.length;
+    find("count").textContent = data.of === data.all ? `${number(data.all)} under this directory`
+      : `${number(data.of)} of ${number(data.all)}`;
+    find("more").hidden = shown >= data.of;
     const options = [...find("detector").options].map((option) => option.value);
-    for (const name of told.detectors) {
+    for (const name of data.detectors) {
       if (!options.includes(name)) find("detector").append(make("option", { value: name }, plain(name, 40)));
     }
-    const rows = told.runs.map(row);
-    find("rows").append(...rows.map((one) => one.made));
-    if (!told.runs.length && !more) find("rows").append(make("tr", {}, make("td", { colspan: 7, class: "soft" }, "No run matches these filters.")));
-    for (const one of rows) { if (turn !== asking) return; await one.fill(); }
+    const rows = data.runs.map(row);
+    find("rows").append(...rows.map((entry) => entry.made));
+    if (!data.runs.length && !more) find("rows").append(make("tr", {}, make("td", { colspan: 7, class: "soft" }, "No run matches these filters.")));
+    for (const entry of rows) { if (request !== lastRequest) return; await entry.fill(); }
   } catch (error) { say(error); }
 };
 
 for (const name of FILTERS) {
-  find(name).addEventListener("input", () => { clearTimeout(waiting); waiting = setTimeout(() => list(false), 120); });
+  find(name).addEventListener("input", () => { clearTimeout(filterTimer); filterTimer = setTimeout(() => list(false), 120); });
 }
 find("filters").addEventListener("submit", (event) => event.preventDefault());
 find("more").addEventListener("click", () => list(true));

@@ -34,7 +34,7 @@
   function moveRules(root, beta) {
     for (const [figure, { view }] of drawn) {
       if (!root.contains(figure)) continue;
-      try { view.signal("beta", beta).runAsync(); } catch { /* a chart without the rule */ }
+      try { view.signal("beta", beta).runAsync(); } catch { /* a chart without a beta rule */ }
     }
   }
 
@@ -52,9 +52,9 @@
     const show = () => {
       const beta = input.valueAsNumber;
       output.value = beta.toPrecision(3);
-      list.replaceChildren(...ranked(settings, beta).map((row, at, all) => {
+      list.replaceChildren(...ranked(settings, beta).map((row, index, all) => {
         const item = document.createElement("li");
-        const won = at === 0 && (all.length === 1 || row.q - all[1].q >= 1e-9);
+        const won = index === 0 && (all.length === 1 || row.q - all[1].q >= 1e-9);
         item.textContent = `${row.player}${won && all.length > 1 ? " ★" : ""}  Q ${row.q.toFixed(4)}`;
         return item;
       }));
@@ -68,15 +68,15 @@
   }
 
   async function start() {
-    const shows = [...document.querySelectorAll(".slider")].map(follow);
-    const all = async () => {
+    const updates = [...document.querySelectorAll(".slider")].map(follow);
+    const drawAll = async () => {
       for (const figure of document.querySelectorAll("figure.chart")) await draw(figure);
-      shows.forEach((show) => show());
+      updates.forEach((update) => update());
       document.documentElement.dataset.ready = "yes";
     };
-    dark.addEventListener("change", all);
-    addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((one) => { one.open = true; }));
-    await all();
+    dark.addEventListener("change", drawAll);
+    addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((details) => { details.open = true; }));
+    await drawAll();
   }
 
   if (window.mashqEmbed) start();

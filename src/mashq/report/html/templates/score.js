@@ -1,6 +1,6 @@
 "use strict";
-// P and Q of one player in a page: the port of mashq.protocol.score.reduce, and the only one. `shares` are the costs
-// relative to the largest or to a reference, by resource; `weights` are added up in their order, as there.
+// P and Q of one player: the only JavaScript port of mashq.protocol.score.reduce. `shares` are the costs by resource,
+// relative to the largest or to a reference; `weights` are summed in their order, as in the original.
 function mashqScore(alpha, h, beta, shares, weights) {
   let p = 0;
   for (const [name, weight] of Object.entries(weights)) p += weight * shares[name];

@@ -6,16 +6,16 @@
   const body = document.querySelector("#ranks tbody");
   const slider = document.getElementById("beta"), shown = document.getElementById("shown"), find = document.getElementById("find");
   const ticks = [...document.querySelectorAll(".tick input")];
-  const rows = [...body.rows].map((row, at) => {
+  const rows = [...body.rows].map((row, index) => {
     const board = boards[row.dataset.board];
-    return { row, at, board, entry: board.entries[row.dataset.entry] };
+    return { row, at: index, board, entry: board.entries[row.dataset.entry] };
   });
-  let own = true, sorting = null;
+  let useOwnBeta = true, sorting = null;
 
-  // The weights of a match in the order in which its P is added up; the boxes can only leave a resource out.
+  // Returns the weights of a match in the order in which its P is summed; the checkboxes can only leave a resource out.
   function weights(board) {
-    const off = new Set(ticks.filter((tick) => !tick.checked).map((tick) => tick.value));
-    return Object.fromEntries(Object.entries(board.weights).filter(([name]) => !off.has(name)));
+    const unchecked = new Set(ticks.filter((tick) => !tick.checked).map((tick) => tick.value));
+    return Object.fromEntries(Object.entries(board.weights).filter(([name]) => !unchecked.has(name)));
   }
 
   function score(board, entry, beta) {
@@ -24,30 +24,30 @@
 
   function rank() {
     const all = ticks.every((tick) => tick.checked);
-    for (const one of rows) Object.assign(one, score(one.board, one.entry, own ? one.board.beta : slider.valueAsNumber));
+    for (const record of rows) Object.assign(record, score(record.board, record.entry, useOwnBeta ? record.board.beta : slider.valueAsNumber));
     for (const board of boards) {
-      const mine = rows.filter((one) => one.board === board).sort((a, b) => (b.q ?? -9e9) - (a.q ?? -9e9) || a.at - b.at);
-      mine.forEach((one, at) => {
-        one.place = at + 1;
-        one.row.classList.toggle("won", at === 0);
-        one.row.querySelector(".place").textContent = one.place;
-        one.row.querySelector(".p").textContent = one.p.toFixed(3);
-        one.row.querySelector(".q").textContent = one.q === null ? "?" : one.q.toFixed(4);
-        one.row.querySelector(".q").dataset.exact = one.q;
-        const { low, high } = one.entry;
-        const held = all && (own || slider.valueAsNumber === board.beta) && low !== null;
-        one.row.querySelector(".span").textContent = held ? `${low.toFixed(4)} to ${high.toFixed(4)}` : "–";
+      const boardRows = rows.filter((record) => record.board === board).sort((a, b) => (b.q ?? -9e9) - (a.q ?? -9e9) || a.at - b.at);
+      boardRows.forEach((record, index) => {
+        record.place = index + 1;
+        record.row.classList.toggle("won", index === 0);
+        record.row.querySelector(".place").textContent = record.place;
+        record.row.querySelector(".p").textContent = record.p.toFixed(3);
+        record.row.querySelector(".q").textContent = record.q === null ? "?" : record.q.toFixed(4);
+        record.row.querySelector(".q").dataset.exact = record.q;
+        const { low, high } = record.entry;
+        const showInterval = all && (useOwnBeta || slider.valueAsNumber === board.beta) && low !== null;
+        record.row.querySelector(".span").textContent = showInterval ? `${low.toFixed(4)} to ${high.toFixed(4)}` : "–";
       });
     }
-    shown.value = own ? "each match's own" : slider.valueAsNumber.toPrecision(3);
+    shown.value = useOwnBeta ? "each match's own" : slider.valueAsNumber.toPrecision(3);
     order();
   }
 
   const keys = {
-    run: (one) => one.row.dataset.board * 1, place: (one) => one.place, player: (one) => one.entry.player,
-    agent: (one) => one.entry.agent, model: (one) => one.entry.model, task: (one) => one.board.task,
-    detector: (one) => one.board.detector, h: (one) => one.entry.h ?? -1, p: (one) => one.p, q: (one) => one.q ?? -9e9,
-    answered: (one) => one.entry.answered ?? -1, items: (one) => one.board.items,
+    run: (record) => record.row.dataset.board * 1, place: (record) => record.place, player: (record) => record.entry.player,
+    agent: (record) => record.entry.agent, model: (record) => record.entry.model, task: (record) => record.board.task,
+    detector: (record) => record.board.detector, h: (record) => record.entry.h ?? -1, p: (record) => record.p, q: (record) => record.q ?? -9e9,
+    answered: (record) => record.entry.answered ?? -1, items: (record) => record.board.items,
   };
 
   function order() {
@@ -56,7 +56,7 @@
     const compare = (a, b) => (typeof a === "string" ? (a < b ? -1 : a > b ? 1 : 0) : a - b);
     const sorted = [...rows].sort((a, b) =>
       sign * compare(key(a), key(b)) || keys.run(a) - keys.run(b) || a.place - b.place);
-    body.append(...sorted.map((one) => one.row));
+    body.append(...sorted.map((record) => record.row));
   }
 
   document.querySelectorAll("#ranks th[data-key]").forEach((head) => {
@@ -64,20 +64,20 @@
       const text = ["run", "player", "agent", "model", "task", "detector", "place"].includes(head.dataset.key);
       const down = sorting?.key === head.dataset.key ? !sorting.down : !text;
       sorting = { key: head.dataset.key, down };
-      document.querySelectorAll("#ranks th").forEach((one) => one.removeAttribute("aria-sort"));
+      document.querySelectorAll("#ranks th").forEach((header) => header.removeAttribute("aria-sort"));
       head.setAttribute("aria-sort", down ? "descending" : "ascending");
       order();
     });
   });
-  slider.addEventListener("input", () => { own = false; rank(); });
-  document.getElementById("own").addEventListener("click", () => { own = true; rank(); });
+  slider.addEventListener("input", () => { useOwnBeta = false; rank(); });
+  document.getElementById("own").addEventListener("click", () => { useOwnBeta = true; rank(); });
   ticks.forEach((tick) => tick.addEventListener("change", rank));
   find.addEventListener("input", () => {
     const wanted = find.value.trim().toLowerCase();
-    for (const one of rows) {
-      const { run, task, detector } = one.board, { player, agent, model } = one.entry;
+    for (const record of rows) {
+      const { run, task, detector } = record.board, { player, agent, model } = record.entry;
       const text = [run, task, detector, player, agent, model].join(" ").toLowerCase();
-      one.row.hidden = wanted !== "" && !text.includes(wanted);
+      record.row.hidden = wanted !== "" && !text.includes(wanted);
     }
   });
   document.getElementById("controls").hidden = false;
