@@ -323,8 +323,12 @@ def _ranks(weights: Floats, values: Floats) -> Floats:
 
 
 def _bca(value: float, drawn: Floats, leave_one_out: Floats) -> tuple[float, float]:
-    """The ends of the interval: quantiles of the resamples, corrected for bias and skew."""
-    below = float((drawn < value).mean() + (drawn == value).mean() / 2)
+    """The ends of the interval: quantiles of the resamples, corrected for bias and skew.
+
+    Resamples that differ from the value by rounding alone are ties, and count half: which way the last bit falls
+    depends on the machine."""
+    tied = np.isclose(drawn, value, rtol=1e-9, atol=1e-12)
+    below = float(((drawn < value) & ~tied).mean() + tied.mean() / 2)
     bias = NORMAL.inv_cdf(min(max(below, 1 / len(drawn)), 1 - 1 / len(drawn)))
     influence = leave_one_out.mean() - leave_one_out if len(leave_one_out) else np.zeros(1)
     spread = float((influence**2).sum()) ** 1.5
