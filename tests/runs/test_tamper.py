@@ -2,6 +2,7 @@
 
 import json
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from mashq.errors import MashqError
 from mashq.runs.reading import read_head
 from mashq.runs.verify import verify
+from tests.pinned.door import command as cli
 from tests.runs import tamper
 
 
@@ -74,3 +76,31 @@ def test_a_shorter_run_is_told_by_its_head(played: Path, tmp_path: Path) -> None
     forged = tamper.copied(played, tmp_path / "forged")
     assert first_wrong(forged, head) == ""
     assert first_wrong(forged, "0" * 64).startswith("head: ")
+
+
+SCHEMES = {
+    "view": "ALTER TABLE results RENAME TO kept; CREATE VIEW results AS SELECT * FROM kept",
+    "trigger": "CREATE TRIGGER later AFTER INSERT ON events BEGIN UPDATE results SET h = 1; END",
+    "computed": "ALTER TABLE seats ADD COLUMN sly GENERATED ALWAYS AS (seat + 1)",
+    "virtual": "CREATE VIRTUAL TABLE notes USING fts5(words)",
+}
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_a_file_that_computes_what_it_shows_is_refused_by_every_reader(
+    played: Path, tmp_path: Path, scheme: str
+) -> None:
+    run = tamper.copied(played, tmp_path / "run")
+    with closing(sqlite3.connect(run / "run.db")) as connection:
+        connection.executescript(SCHEMES[scheme])
+    for command in ("show", "score", "verify", "report", "resume"):
+        ended = cli([command, str(run)])
+        assert ended.code == 2 and "which mashq never writes" in ended.err, (command, ended.err)
+        assert len(ended.err.strip().splitlines()) == 1, ended.err
+
+
+def test_a_table_that_is_none_of_a_run_is_noticed(played: Path, tmp_path: Path) -> None:
+    run = tamper.copied(played, tmp_path / "run")
+    with closing(sqlite3.connect(run / "run.db")) as connection:
+        connection.executescript("CREATE TABLE extra (h REAL)")
+    assert first_wrong(run) == "file: it has a table 'extra', which mashq never writes"

@@ -1,6 +1,7 @@
 """The SQLite file of a run: its tables, opened to be written or only read."""
 
 import os
+import re
 import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
@@ -65,6 +66,7 @@ CREATE TABLE IF NOT EXISTS learnt (
 CREATE TABLE IF NOT EXISTS lost (match TEXT NOT NULL, attempts INTEGER NOT NULL, noticed REAL NOT NULL);
 {chain}
 """
+COMPUTED = re.compile(r"\b(?:VIRTUAL|GENERATED|AS)\b", re.IGNORECASE)
 RATED_COLUMNS = (*(f"worst_{name}" for name in RATED), *RATED)
 ADDED = {
     "items": {"passages": "TEXT", "answerable": "INTEGER", "evidence": "TEXT"},
@@ -102,11 +104,30 @@ def _opened(path: Path, how: str, *pragmas: str) -> sqlite3.Connection:
     try:
         for pragma in pragmas:
             connection.execute(pragma)
-        connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        check_objects(connection)
     except (sqlite3.Error, UnicodeDecodeError):
         connection.close()
         raise
     return connection
+
+
+def check_objects(connection: sqlite3.Connection) -> None:
+    """Refuse a file that holds anything but plain tables and indices.
+
+    A view, a trigger, a virtual table or a computed column can give other values at each reading, whatever was
+    recorded and verified."""
+    for kind, name, sql in connection.execute("SELECT type, name, sql FROM sqlite_master"):
+        computed = kind == "table" and COMPUTED.search(sql or "")
+        if kind not in ("table", "index") or computed:
+            what = "a computed or virtual table" if computed else f"a {kind}"
+            raise sqlite3.DatabaseError(f"it holds {what} {name!r:.40}, which mashq never writes")
+
+
+def added_tables(connection: sqlite3.Connection) -> list[str]:
+    """The tables of a file that are none of a run's."""
+    known = set(re.findall(r"CREATE TABLE IF NOT EXISTS (\w+)", SCHEMA))
+    names = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+    return sorted(name for name in names if name not in known and not name.startswith("sqlite_"))
 
 
 def columns_of(connection: sqlite3.Connection, table: str) -> set[str]:

@@ -28,7 +28,7 @@ from mashq.protocol.resources import FREE, MEASURES, Amount
 from mashq.protocol.results import PlayerResult, results_of
 from mashq.runs import chain, contents, rederive, results
 from mashq.runs.charges import Charges, worked_out
-from mashq.runs.file import AMOUNTS, columns_of
+from mashq.runs.file import AMOUNTS, added_tables, columns_of
 from mashq.runs.manifest import DIGEST, GATEWAY, manifest_digest, read_manifest
 from mashq.runs.open import Played, fold, read_season
 from mashq.runs.reading import check_record, read_items, read_matches, read_moves, read_results, reading
@@ -178,8 +178,11 @@ def _stray(path: Path, known: Sequence[str]) -> str:
 
 def _file(path: Path) -> str:
     with reading(path) as connection:
-        (told,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
-    return "" if told == "ok" else f"SQLite says: {told}"
+        (answer,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
+        added = added_tables(connection)
+    if added:
+        return f"it has a table {added[0]!r:.40}, which mashq never writes"
+    return "" if answer == "ok" else f"SQLite says: {answer}"
 
 
 def _manifest(manifest: dict[str, Any]) -> str:
