@@ -90,7 +90,7 @@ def near(expected: Fraction | None, actual: float | None, label: str, scale: Fra
 
 def compare(file: File, document: Document) -> None:
     """Compare every number of the document with the oracle's."""
-    rules, result = file.rules, score(file.told(), file.rules)
+    rules, result = file.rules, score(file.full_rows(), file.rules)
     assert (document["alpha"], document["beta"]) == (rules.alpha, rules.beta)
     assert document["refusals"] == rules.refusals
     assert (document["h"], {entry["h"] for entry in document["views"]} - {"faithful"}) == ("faithful", set())
