@@ -13,7 +13,7 @@ settings.load_profile("mashq")
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Every test of these folders is slow."""
+    """Mark every test of these folders as slow."""
     for item in items:
         if item.path.relative_to(Path(__file__).parent).parts[0] in SLOW:
             item.add_marker("slow")
@@ -21,12 +21,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(autouse=True)
 def unmeasured(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Coverage is not measured in the processes of the torture: where the disk is full it could not be stored."""
+    """Turn off coverage in the torture's processes: it could not be stored where the disk is full."""
     if "torture" in request.path.parts:
         monkeypatch.delenv("COVERAGE_PROCESS_CONFIG", raising=False)
 
 
 @pytest.fixture(autouse=True)
 def as_wide_as_a_page(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is printed is as wide as where there is no terminal, whatever was set around the tests."""
+    """Print as wide as without a terminal, whatever the environment of the tests sets."""
     monkeypatch.delenv("COLUMNS", raising=False)

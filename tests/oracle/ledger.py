@@ -1,8 +1,8 @@
-"""What a run's file says, read with SQL and plain loops, without mashq: the rows that the oracle scores.
+"""The content of a run's file, read with SQL and plain loops, without mashq: the rows that the oracle scores.
 
-Every attempt of the ledger is counted once. What it did not tell is charged as the protocol says: at its worst case
-when the agent left it, else at the mean of what the player's attempts of the same purpose told in that match, else at
-its worst case; errors alone, which bill 0, tell nothing of it.
+Every attempt of the ledger is counted once. A cost that it did not report is charged as the protocol says: at its
+worst case when the agent left it, else at the mean reported by the player's attempts of the same purpose in that
+match, else at its worst case; a mean of errors only, which bill 0, does not count.
 """
 
 import json
@@ -24,7 +24,7 @@ LEFT = "the agent left before the end of the stream"
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """A cost, and what it is at least and at most; None where it can be anything."""
+    """A cost with its lower and upper bound; None where it is unbounded."""
 
     charged: float | None
     least: float
@@ -33,7 +33,7 @@ class Cost:
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """What a player did with an item in a match."""
+    """A player's result on an item in a match."""
 
     player: str
     item: str
@@ -47,7 +47,7 @@ class Unit:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A run: the rules it is scored by and all that was done, and whether all of it is over."""
+    """A run: the rules it is scored by, and the results of every player on every item."""
 
     rules: Rules
     players: tuple[str, ...]
@@ -57,31 +57,33 @@ class Run:
 
 
 def read(path: Path) -> Run:
-    """The matches of a run that have ended, or the first as it stands where none has."""
+    """Read the matches of a run that have ended, or the first one so far if none has."""
     config = json.loads((path / "manifest.json").read_text())["config"]
     with closing(sqlite3.connect(f"{(path / 'run.db').resolve().as_uri()}?mode=ro", uri=True)) as file:
         file.row_factory = sqlite3.Row
         items = tuple(row["id"] for row in file.execute("SELECT id FROM items ORDER BY position"))
-        begun = file.execute("SELECT id, ended FROM matches ORDER BY position").fetchall()
-        matches = [row["id"] for row in begun if row["ended"] is not None] or [row["id"] for row in begun[:1]]
+        matches_begun = file.execute("SELECT id, ended FROM matches ORDER BY position").fetchall()
+        matches = [row["id"] for row in matches_begun if row["ended"] is not None] or [
+            row["id"] for row in matches_begun[:1]
+        ]
         names = tuple(player["name"] for player in config["players"])
         units = [unit for match in matches for name in names for unit in _units(file, config, match, name, items)]
     return Run(rules_of(config), names, items, len(matches), tuple(units))
 
 
 def rules_of(config: Mapping[str, Any]) -> Rules:
-    """The rules of scoring that a configuration states; a weight of 1, and a beta of 0.1 or, for questions, 0.001."""
-    said = config["score"]
-    beta = said["beta"] if said["beta"] is not None else 0.001 if config["task"]["kind"] == "qa" else 0.1
-    totals: dict[str, Any] = {} if said["normalise"] == "match" else said["normalise"]
-    how: Normaliser = "match" if not totals else "per_item" if "per_item" in totals else "totals"
-    reference: dict[str, float | None] = totals["per_item"] if how == "per_item" else totals
+    """Return the scoring rules of a configuration; default weight 1, default beta 0.1 or, for questions, 0.001."""
+    settings = config["score"]
+    beta = settings["beta"] if settings["beta"] is not None else 0.001 if config["task"]["kind"] == "qa" else 0.1
+    totals: dict[str, Any] = {} if settings["normalise"] == "match" else settings["normalise"]
+    normaliser: Normaliser = "match" if not totals else "per_item" if "per_item" in totals else "totals"
+    reference: dict[str, float | None] = totals["per_item"] if normaliser == "per_item" else totals
     return Rules(
-        alpha=said["alpha"],
+        alpha=settings["alpha"],
         beta=beta,
-        weights={name: said["weights"].get(name, 1.0) for name in said["resources"]},
-        refusals=said["refusals"],
-        normaliser=how,
+        weights={name: settings["weights"].get(name, 1.0) for name in settings["resources"]},
+        refusals=settings["refusals"],
+        normaliser=normaliser,
         reference={name: value for name, value in reference.items() if value is not None},
     )
 
@@ -102,15 +104,19 @@ def _units(
     attempts = _attempts(file, match, player, events)
     for item in items:
         first = answers.get(item)
-        h = _final_h(first, [move for kind, at, move in moves if kind == "rewrite" and at == item], config)
+        h = _final_h(
+            first, [move for kind, paid_item, move in moves if kind == "rewrite" and paid_item == item], config
+        )
         costs = {"reviews": Cost(reviews[item], reviews[item], reviews[item])}
         for name in ("calls", *MEASURES):
-            costs[name] = _total([one[name] for at, one in attempts if at == item])
-            shared = _total([one[name] for at, one in attempts if at is None])
+            costs[name] = _total([attempt_costs[name] for paid_item, attempt_costs in attempts if paid_item == item])
+            shared = _total([attempt_costs[name] for paid_item, attempt_costs in attempts if paid_item is None])
             costs[name] = _sum([costs[name], _times(shared, 1 / len(items))])
         costs["tokens"] = _sum([costs["tokens_in"], costs["tokens_out"]])
         unknown = sum(
-            one["unknown"].least / (len(items) if at is None else 1) for at, one in attempts if at in (item, None)
+            attempt_costs["unknown"].least / (len(items) if paid_item is None else 1)
+            for paid_item, attempt_costs in attempts
+            if paid_item in (item, None)
         )
         status = first["status"] if first else "unanswered" if over else "pending"
         h_first = None if first is None or status != "ok" else _judged(first, first=True)
@@ -118,7 +124,7 @@ def _units(
 
 
 def _judged(move: Mapping[str, Any], *, first: bool = False) -> float:
-    """The judge's score of a version: the guide's where the judge is the guide."""
+    """Return the judge's score of a version: the guide's if the judge is the guide."""
     names = ("judged_first", "judged", "h_first", "h") if first else ("judged", "h")
     if first and "judged" in move:
         names = ("judged_first", "judged")
@@ -128,7 +134,7 @@ def _judged(move: Mapping[str, Any], *, first: bool = False) -> float:
 def _final_h(
     first: Mapping[str, Any] | None, rewrites: Sequence[Mapping[str, Any]], config: Mapping[str, Any]
 ) -> float | None:
-    """The judge's score of the answer that stands in the end."""
+    """Return the judge's score of the final answer."""
     if first is None or first["status"] != "ok":
         return None
     standing = first
@@ -141,45 +147,45 @@ def _final_h(
 def _attempts(
     file: sqlite3.Connection, match: str, player: str, events: Sequence[sqlite3.Row]
 ) -> list[tuple[str | None, dict[str, Cost]]]:
-    """Every attempt of a player: the item it is paid for (None: all of them), and what it took."""
+    """Return every attempt of a player: the item it is charged to (None for all of them), and its costs."""
     rows = file.execute(
         "SELECT * FROM attempts WHERE match = ? AND player = ? ORDER BY id", (match, player)
     ).fetchall()
     paid = _decided_for(events)
-    found: list[tuple[str | None, dict[str, Cost]]] = []
+    attempts: list[tuple[str | None, dict[str, Cost]]] = []
     for row in rows:
         costs = {"calls": Cost(1, 1, 1)}
         for measure in MEASURES:
-            told = [
+            reported = [
                 other[measure] for other in rows if other["purpose"] == row["purpose"] and other[measure] is not None
             ]
             worst = row[WORST[measure]]
-            left = row["outcome"] == "left" or row["error"] == LEFT
+            was_left = row["outcome"] == "left" or row["error"] == LEFT
             if row[measure] is not None:
                 costs[measure] = Cost(row[measure], row[measure], row[measure])
-            elif left or not any(told):
+            elif was_left or not any(reported):
                 costs[measure] = Cost(worst, 0, worst)
             else:
-                costs[measure] = Cost(sum(told) / len(told), 0, worst)
+                costs[measure] = Cost(sum(reported) / len(reported), 0, worst)
         silent = row["tokens_in"] is None or row["tokens_out"] is None
         costs["unknown"] = Cost(silent, silent, silent)
         item = paid.get(row["round"], row["item"]) if row["purpose"] == "decision" else row["item"]
-        found.append((item, costs))
-    return found
+        attempts.append((item, costs))
+    return attempts
 
 
 def _decided_for(events: Sequence[sqlite3.Row]) -> dict[int, str]:
-    """By round, the item that a decision is paid for where it is not the one at hand: in the game of single actions
+    """Return, by round, the item a decision is charged to if it is not the current one: in the game of single actions
     a decision to review, made before the last answer, belongs to the reviewed item."""
-    found: dict[int, str] = {}
+    items_by_round: dict[int, str] = {}
     answered: list[str] = []
     for row in events:
         if row["kind"] == "answer":
             answered.append(row["item"])
         ruling: dict[str, Any] = json.loads(row["ruling"] or "{}")
         if row["kind"] == "decision" and ruling.get("choice") == "review" and row["item"] not in (None, *answered):
-            found[row["round"]] = answered[ruling["position"]]
-    return found
+            items_by_round[row["round"]] = answered[ruling["position"]]
+    return items_by_round
 
 
 def _total(costs: Sequence[Cost]) -> Cost:
@@ -204,30 +210,32 @@ def _times(cost: Cost, factor: float) -> Cost:
     )
 
 
-# As the oracle's rows
+# Conversion to the oracle's rows
 
 
 def rows_of(run: Run, bounds: Mapping[str, Bound]) -> list[Row]:
-    """The rows of a run, each player's costs as charged or at one of their bounds."""
-    found: list[Row] = []
-    unknown = {(one.player, name) for one in run.units for name, cost in one.costs.items() if cost.charged is None}
+    """Return the rows of a run, each player's costs as charged or at one of their bounds."""
+    rows: list[Row] = []
+    unknown = {
+        (other.player, name) for other in run.units for name, cost in other.costs.items() if cost.charged is None
+    }
     for unit in run.units:
         status = cast(Status, unit.status)
         bound = bounds.get(unit.player, "charged")
         costs = {name: _at(cost, bound) for name, cost in unit.costs.items() if (unit.player, name) not in unknown}
-        found.append(Row(unit.player, unit.item, int(unit.match), unit.h, status, costs))
-    return found
+        rows.append(Row(unit.player, unit.item, int(unit.match), unit.h, status, costs))
+    return rows
 
 
 def _at(cost: Cost, bound: Bound) -> float:
-    """A cost as charged or at one of its bounds; what has no bound is larger than anything else."""
+    """Return a cost as charged or at one of its bounds; an unbounded cost is larger than anything else."""
     value = getattr(cost, bound)
     return BOUNDLESS if value is None else value
 
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """A player of a run: what the oracle says of it, and what only a run tells."""
+    """A player of a run: the oracle's result, and what only a run contains."""
 
     standing: Standing
     h_before_review: float | None
@@ -235,14 +243,14 @@ class Scored:
 
 
 def scored(run: Run) -> tuple[Score, dict[str, Scored]]:
-    """The score of a run. For the bounds of Q a player's unknown costs are at one end, the others' at the other."""
+    """Score a run; for the bounds of Q, a player's unknown costs are at one bound, the others' at the other."""
     result = score(rows_of(run, {}), run.rules)
     players: dict[str, Scored] = {}
     for name in run.players:
         standing = result.of(name)
         ends: list[Any] = []
-        for own, others in (("most", "least"), ("least", "most")):
-            bounds: dict[str, Any] = {other: own if other == name else others for other in run.players}
+        for own_bound, others in (("most", "least"), ("least", "most")):
+            bounds: dict[str, Any] = {other: own_bound if other == name else others for other in run.players}
             ends.append(score(rows_of(run, bounds), run.rules).of(name).q)
         least = score(rows_of(run, {name: "least"}), run.rules).of(name).totals
         charged = {
@@ -257,10 +265,10 @@ def scored(run: Run) -> tuple[Score, dict[str, Scored]]:
         for unit in run.units:
             if unit.player != name or unit.status == "pending":
                 continue
-            out = (unit.item, unit.match) in lost and run.rules.refusals == "intersection"
-            unknown += 0 if out else unit.unknown
+            excluded = (unit.item, unit.match) in lost and run.rules.refusals == "intersection"
+            unknown += 0 if excluded else unit.unknown
             own_loss = unit.status in ("refused", "failed")
-            if not out and not (own_loss and run.rules.refusals == "answered"):
+            if not excluded and not (own_loss and run.rules.refusals == "answered"):
                 firsts.setdefault(unit.item, []).append(unit.h_first or 0.0)
         means = [sum(values) / len(values) for values in firsts.values()]
         players[name] = Scored(standing, sum(means) / len(means) if means else None, unknown)

@@ -1,7 +1,7 @@
-"""The score, a second time: written from the protocol alone, in plain loops over exact fractions, without mashq.
+"""A second implementation of the score, from the protocol alone, in plain loops over exact fractions, without mashq.
 
-Numbers are taken as they are written in a file (0.1 is a tenth), so that what ties on paper ties here. Slow, and to
-be read beside the protocol: steps share nothing but the rows.
+Numbers are taken as written in a file (0.1 is a tenth), so that what ties on paper ties here. Slow, and meant to
+be read alongside the protocol: steps share nothing but the rows.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -26,7 +26,7 @@ FAITHFUL = Fraction(1, 2)
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What a player did with an item in a trial; pending is what it has yet to come to. A cost that is not in `costs`
+    """A player's result on an item in a trial; `pending` if it has not reached it yet. A cost that is not in `costs`
     is unknown."""
 
     player: str
@@ -38,13 +38,13 @@ class Row:
 
 
 def counted_by_default() -> dict[str, float]:
-    """Every resource but dollars, each once."""
+    """Return a weight of 1 for every resource except dollars."""
     return dict.fromkeys(RESOURCES[:4], 1.0)
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """The rules of scoring; `reference` is what one match, or one item, is declared to cost."""
+    """The scoring rules; `reference` is the declared cost of one match, or of one item."""
 
     alpha: float = 1.0
     beta: float = 0.1
@@ -74,7 +74,7 @@ class Standing:
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """Units that a player refused, failed or has no row of, and those of them that nobody else did."""
+    """Units that a player refused, failed or has no row for, and those of them that nobody else lost."""
 
     missing: int
     alone: int
@@ -82,7 +82,7 @@ class Loss:
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """Who leads from where to where (None: for ever)."""
+    """Who leads from where to where (None: no end)."""
 
     begin: Fraction
     end: Fraction | None
@@ -105,27 +105,27 @@ class Score:
     losses: Mapping[str, Loss]
 
     def of(self, name: str) -> Standing:
-        """A player's result."""
-        return next(one for one in self.players if one.name == name)
+        """Return a player's result."""
+        return next(player for player in self.players if player.name == name)
 
 
 @lru_cache(maxsize=10_000)
 def exact(value: float) -> Fraction:
-    """A number as it is written."""
+    """Return a number as it is written."""
     return Fraction(str(value))
 
 
 def mean(values: Sequence[Fraction]) -> Fraction:
-    """The mean of at least one value."""
+    """Return the mean of at least one value."""
     return sum(values, Fraction()) / len(values)
 
 
 def item_means(values: Iterable[tuple[str, Fraction]]) -> list[Fraction]:
-    """Of each item the mean over its trials: items are the unit."""
+    """Return the mean over its trials for each item: items are the unit."""
     by_item: dict[str, list[Fraction]] = {}
     for item, value in values:
         by_item.setdefault(item, []).append(value)
-    return [mean(some) for some in by_item.values()]
+    return [mean(trial_values) for trial_values in by_item.values()]
 
 
 # Which units count
@@ -138,15 +138,15 @@ class Results:
         self.rows = tuple(rows)
         # The players, in the order in which they appear.
         self.seats = tuple(dict.fromkeys(row.player for row in rows))
-        # What each has played so far.
+        # The rows each player has played so far.
         self.own = {
             player: tuple(row for row in rows if row.player == player and row.status != "pending")
             for player in self.seats
         }
-        # Every item and trial that anybody has a row of.
+        # Every item and trial that anybody has a row for.
         self.units = tuple(dict.fromkeys((row.item, row.trial) for row in rows))
-        # The units that a player lets stand: it answered, or did not come to it, which scores 0 under every rule, or
-        # has yet to come to it. Not those that it refused or failed, nor those that it has no row of.
+        # The units that a player keeps: it answered, or did not reach it, which scores 0 under every rule, or
+        # has not reached it yet. Not those that it refused or failed, nor those that it has no row for.
         self.kept = {
             player: {
                 (row.item, row.trial)
@@ -155,44 +155,44 @@ class Results:
             }
             for player in self.seats
         }
-        # The units that every player lets stand.
+        # The units that every player keeps.
         self.common = {unit for unit in self.units if all(unit in some for some in self.kept.values())}
 
 
 def charged_rows(results: Results, player: str, refusals: Refusals) -> list[Row]:
-    """The rows whose costs a player pays: of the common units, or of all that it was asked."""
+    """Return the rows whose costs a player pays: of the common units, or of all it was given."""
     if refusals == "intersection":
         return [row for row in results.own[player] if (row.item, row.trial) in results.common]
     return list(results.own[player])
 
 
 def scored_items(results: Results, refusals: Refusals) -> int:
-    """How many items the score is over."""
+    """Return the number of scored items."""
     return len({row.item for player in results.seats for row in charged_rows(results, player, refusals)})
 
 
 def scored_units(results: Results, refusals: Refusals) -> int:
-    """How many items, each trial counted, the score is over."""
+    """Return the number of scored units: items, each trial counted."""
     return len({(row.item, row.trial) for player in results.seats for row in charged_rows(results, player, refusals)})
 
 
 def losses(results: Results) -> dict[str, Loss]:
-    """By player, what it cost the intersection."""
-    found: dict[str, Loss] = {}
+    """Return, by player, the units it removed from the intersection."""
+    by_player: dict[str, Loss] = {}
     for player in results.seats:
         missing = [unit for unit in results.units if unit not in results.kept[player]]
         others = [results.kept[other] for other in results.seats if other != player]
-        alone = [unit for unit in missing if all(unit in some for some in others)]
+        alone = [unit for unit in missing if all(unit in kept for kept in others)]
         if missing:
-            found[player] = Loss(len(missing), len(alone))
-    return found
+            by_player[player] = Loss(len(missing), len(alone))
+    return by_player
 
 
 # H
 
 
 def factuality(results: Results, player: str, refusals: Refusals) -> Fraction | None:
-    """Mean over items of the mean over their trials; None when nothing is scored."""
+    """Return H: the mean over items of the mean over their trials; None when nothing is scored."""
     values: list[tuple[str, Fraction]] = []
     for row in charged_rows(results, player, refusals):
         if row.status == "ok":
@@ -205,26 +205,26 @@ def factuality(results: Results, player: str, refusals: Refusals) -> Fraction | 
 
 
 def answer_rate(results: Results, player: str) -> Fraction | None:
-    """The share of the units that a player has played that it answered."""
-    asked = results.own[player]
-    return Fraction(sum(row.status == "ok" for row in asked), len(asked)) if asked else None
+    """Return the share of the units a player has played that it answered."""
+    played = results.own[player]
+    return Fraction(sum(row.status == "ok" for row in played), len(played)) if played else None
 
 
 # Costs
 
 
 def known(results: Results, player: str, resource: str) -> list[Fraction]:
-    """A player's known costs of a resource, of all its rows."""
+    """Return a player's known costs of a resource, over all its rows."""
     return [exact(row.costs[resource]) for row in results.own[player] if resource in row.costs]
 
 
 def largest_known(results: Results, resource: str) -> Fraction:
-    """The largest known cost of one row, of any player."""
+    """Return the largest known cost of one row, of any player."""
     return max(exact(row.costs[resource]) for row in results.rows if resource in row.costs)
 
 
 def counted(results: Results, weights: Mapping[str, float]) -> dict[str, Fraction]:
-    """The weights of the resources of which every player that has played has a known row; the others are left out."""
+    """Return the weights of the resources that are known in some row of every player that has played."""
     return {
         resource: exact(weight)
         for resource, weight in weights.items()
@@ -235,19 +235,21 @@ def counted(results: Results, weights: Mapping[str, float]) -> dict[str, Fractio
 def total(
     results: Results, player: str, resource: str, refusals: Refusals, charge: Charge = "mean"
 ) -> Fraction | None:
-    """The sum over items of the mean cost over their trials, what is missing charged as told; None when unknown."""
-    own = known(results, player, resource)
-    paid = charged_rows(results, player, refusals)
-    if not own or not paid:
+    """Return the sum over items of the mean cost over trials, missing costs charged by `charge`; None if unknown."""
+    known_costs = known(results, player, resource)
+    paid_rows = charged_rows(results, player, refusals)
+    if not known_costs or not paid_rows:
         return None
     if charge == "mean":
-        instead = mean(own)
+        substitute = mean(known_costs)
     elif charge == "worst":
-        instead = largest_known(results, resource)
+        substitute = largest_known(results, resource)
     else:
-        instead = Fraction()
+        substitute = Fraction()
     return sum(
-        item_means((row.item, exact(row.costs[resource]) if resource in row.costs else instead) for row in paid),
+        item_means(
+            (row.item, exact(row.costs[resource]) if resource in row.costs else substitute) for row in paid_rows
+        ),
         Fraction(),
     )
 
@@ -256,33 +258,33 @@ def total(
 def per_item(
     results: Results, player: str, resource: str, refusals: Refusals, charge: Charge = "mean"
 ) -> Fraction | None:
-    """The mean cost of an item that counts."""
+    """Return the mean cost per scored item."""
     summed = total(results, player, resource, refusals, charge)
     return None if summed is None else summed / len({row.item for row in charged_rows(results, player, refusals)})
 
 
 def charged(results: Results, player: str, refusals: Refusals) -> dict[str, Fraction]:
-    """By resource, how much of a total is a charge for missing costs, where these could be something."""
-    found: dict[str, Fraction] = {}
+    """Return, by resource, how much of a total is a charge for missing costs, if these could be more than 0."""
+    by_resource: dict[str, Fraction] = {}
     for resource in COSTS:
-        whole, least, most = (
+        total_, least, highest = (
             total(results, player, resource, refusals, charge) for charge in ("mean", "none", "worst")
         )
-        if whole is not None and least is not None and most != least:
-            found[resource] = whole - least
-    return found
+        if total_ is not None and least is not None and highest != least:
+            by_resource[resource] = total_ - least
+    return by_resource
 
 
 def ratio(
     results: Results, player: str, resource: str, rules: Rules, own: Charge = "mean", others: Charge = "mean"
 ) -> Fraction:
-    """A player's cost relative to what the normaliser says; 0 for a resource that nobody used."""
+    """Return a player's cost relative to the normaliser; 0 for a resource that nobody used."""
     costs: dict[str, Fraction] = {}
-    for one in results.seats:
-        cost = per_item(results, one, resource, rules.refusals, own if one == player else others)
-        assert (cost is None) == (not charged_rows(results, one, rules.refusals))
+    for seat in results.seats:
+        cost = per_item(results, seat, resource, rules.refusals, own if seat == player else others)
+        assert (cost is None) == (not charged_rows(results, seat, rules.refusals))
         if cost is not None:
-            costs[one] = cost
+            costs[seat] = cost
     if rules.normaliser == "match":
         unit = max(costs.values())
     elif rules.normaliser == "median":
@@ -297,7 +299,7 @@ def ratio(
 def penalty(
     results: Results, player: str, rules: Rules, own: Charge = "mean", others: Charge = "mean"
 ) -> Fraction | None:
-    """P: the weighted sum of the ratios; None when nothing is scored."""
+    """Return P, the weighted sum of the ratios; None when nothing is scored."""
     if not charged_rows(results, player, rules.refusals):
         return None
     return sum(
@@ -312,13 +314,13 @@ def penalty(
 def quality(
     results: Results, player: str, rules: Rules, own: Charge = "mean", others: Charge = "mean"
 ) -> Fraction | None:
-    """Q = alpha H - beta P."""
+    """Return Q = alpha H - beta P."""
     h, p = factuality(results, player, rules.refusals), penalty(results, player, rules, own, others)
     return None if h is None or p is None else exact(rules.alpha) * h - exact(rules.beta) * p
 
 
 def dollars_per_faithful(results: Results, player: str, refusals: Refusals) -> Fraction | None:
-    """Dollars over faithful answers, both averaged over an item's trials first."""
+    """Return dollars per faithful answer, both averaged over an item's trials first."""
     dollars = total(results, player, "dollars", refusals)
     shares = item_means(
         (row.item, Fraction(row.status == "ok" and row.h is not None and exact(row.h) >= FAITHFUL))
@@ -332,7 +334,7 @@ def dollars_per_faithful(results: Results, player: str, refusals: Refusals) -> F
 
 
 def standing(results: Results, player: str, rules: Rules) -> Standing:
-    """Everything about one player."""
+    """Return everything about one player."""
     weights = counted(results, rules.weights)
     anything = bool(charged_rows(results, player, rules.refusals))
     return Standing(
@@ -352,16 +354,16 @@ def standing(results: Results, player: str, rules: Rules) -> Standing:
 
 
 def leaders(qs: Mapping[str, Fraction | None]) -> list[str]:
-    """Whose Q is the highest, or so near to it that it ties."""
-    some = {name: q for name, q in qs.items() if q is not None}
-    return [name for name, q in some.items() if max(some.values()) - q < TIE]
+    """Return the players whose Q is the highest, or so close to it that they tie."""
+    known_qs = {name: q for name, q in qs.items() if q is not None}
+    return [name for name, q in known_qs.items() if max(known_qs.values()) - q < TIE]
 
 
 def score(rows: Sequence[Row], rules: Rules) -> Score:
     """Score the rows."""
     results = Results(rows)
     players = tuple(standing(results, player, rules) for player in results.seats)
-    first = leaders({one.name: one.q for one in players})
+    first = leaders({standing_.name: standing_.q for standing_ in players})
     return Score(
         items=scored_items(results, rules.refusals),
         units=scored_units(results, rules.refusals),
@@ -377,78 +379,78 @@ def score(rows: Sequence[Row], rules: Rules) -> Score:
 
 
 def view(rows: Sequence[Row], rules: Rules, refusals: Refusals, normaliser: Normaliser) -> dict[str, Fraction | None]:
-    """Everyone's Q under another rule for refusals and another normaliser."""
+    """Return every player's Q under another rule for refusals and another normaliser."""
     results = Results(rows)
     other = replace(rules, refusals=refusals, normaliser=normaliser)
     return {player: quality(results, player, other) for player in results.seats}
 
 
 def upper_envelope(lines: Mapping[str, tuple[Fraction, Fraction]]) -> list[Stretch]:
-    """Who leads along x >= 0 when each one's value is its intercept less x times its slope."""
-    here = Fraction()
+    """Return who leads along x >= 0, where each player's value is its intercept minus x times its slope."""
+    begin = Fraction()
     leader = max(lines, key=lambda name: (lines[name][0], -lines[name][1]))
-    found: list[Stretch] = []
+    stretches: list[Stretch] = []
     while True:
         height, slope = lines[leader]
         crossings = {
             name: (height - other) / (slope - flatter) for name, (other, flatter) in lines.items() if flatter < slope
         }
         if not crossings:
-            return [*found, Stretch(here, None, leader)]
-        there = min(crossings.values())
-        found.append(Stretch(here, there, leader))
-        here = there
-        leader = min((name for name in crossings if crossings[name] == there), key=lambda name: lines[name][1])
+            return [*stretches, Stretch(begin, None, leader)]
+        crossing = min(crossings.values())
+        stretches.append(Stretch(begin, crossing, leader))
+        begin = crossing
+        leader = min((name for name in crossings if crossings[name] == crossing), key=lambda name: lines[name][1])
 
 
 def beta_lines(result: Score, rules: Rules) -> dict[str, tuple[Fraction, Fraction]]:
-    """Every player's Q as a line in beta."""
+    """Return every player's Q as a line in beta."""
     return {
-        one.name: (exact(rules.alpha) * one.h, one.penalty)
-        for one in result.players
-        if one.h is not None and one.penalty is not None
+        player.name: (exact(rules.alpha) * player.h, player.penalty)
+        for player in result.players
+        if player.h is not None and player.penalty is not None
     }
 
 
 def weight_lines(result: Score, rules: Rules, resource: str) -> dict[str, tuple[Fraction, Fraction]]:
-    """Every player's Q as a line in the weight of one resource."""
+    """Return every player's Q as a line in the weight of one resource."""
     beta = exact(rules.beta)
-    found: dict[str, tuple[Fraction, Fraction]] = {}
-    for one in result.players:
-        if one.q is not None:
-            part = one.ratios[resource]
-            found[one.name] = (one.q + beta * result.weights[resource] * part, beta * part)
-    return found
+    lines: dict[str, tuple[Fraction, Fraction]] = {}
+    for player in result.players:
+        if player.q is not None:
+            part = player.ratios[resource]
+            lines[player.name] = (player.q + beta * result.weights[resource] * part, beta * part)
+    return lines
 
 
 def front(points: Mapping[str, tuple[Fraction, Fraction]], blur: Fraction = Fraction()) -> set[str]:
-    """Whom nobody beats: better in H (the first) or in cost (the second) and at least as good in the other.
+    """Return the players nobody beats: better in H (the first) or in cost (the second) and no worse in the other.
 
-    With a `blur`, whom nobody beats when what is better or worse by less than that, but not equal, may be either:
-    positive, everyone who could be on the front; negative, only those who must be.
+    With a `blur`, values that differ by less than that, but are not equal, may be better or worse:
+    a positive blur returns everyone who could be on the front; a negative one, only those who must be.
     """
 
-    def beats(one: tuple[Fraction, Fraction], other: tuple[Fraction, Fraction]) -> bool:
-        gains = [one[0] - other[0], other[1] - one[1]]
+    def beats(first: tuple[Fraction, Fraction], second: tuple[Fraction, Fraction]) -> bool:
+        gains = [first[0] - second[0], second[1] - first[1]]
         gains = [gain if gain == 0 or abs(gain) > abs(blur) else -blur for gain in gains]
         return min(gains) >= 0 and max(gains) > 0
 
-    return {name for name, one in points.items() if not any(beats(other, one) for other in points.values())}
+    return {name for name, point in points.items() if not any(beats(other, point) for other in points.values())}
 
 
-# What answers carry
+# Adequacy
 
 
 @dataclass(frozen=True, slots=True)
 class Carried:
-    """How long an answer is, and how much of what matters it carries."""
+    """The length of an answer, and its coverage of the source's key words."""
 
     words: int
     coverage: float
 
 
 def adequacy(own: Carried, source: int, lead: Carried, target: float | None, longest: float) -> Fraction:
-    """What H is multiplied by: the part of the target that is reached, times how far from a copy the answer is."""
+    """Return the factor on H: the share of the target coverage reached, times how far the answer is from a copy."""
     most = max(Fraction(30), exact(longest) * source)
     if target is not None:
         wanted = exact(target)

@@ -1,4 +1,4 @@
-"""Random results files: what a user could hand to `mashq score`, with the rules to score it by."""
+"""Random results files: what a user could give to `mashq score`, with the rules to score it by."""
 
 import csv
 import json
@@ -29,7 +29,7 @@ troubles: st.SearchStrategy[Status] = st.sampled_from(["refused", "failed", "una
 class File:
     """Rows, the rules, and how they are written down.
 
-    `parts` splits tokens into in and out; `totals` leaves out the items: each row is all that its player did.
+    `parts` splits tokens into in and out; `totals` leaves out the items: each row is a player's total.
     """
 
     rows: tuple[Row, ...]
@@ -38,14 +38,14 @@ class File:
     parts: bool = False
     totals: bool = False
 
-    def told(self) -> tuple[Row, ...]:
-        """The rows with all that their cells say: tokens in and out too, where they are apart."""
+    def full_rows(self) -> tuple[Row, ...]:
+        """Return the rows with everything their cells contain: also tokens in and out, if they are separate."""
         if not self.parts:
             return self.rows
         return tuple(replace(row, costs={**row.costs, **_parts(row)}) for row in self.rows)
 
     def cells(self) -> list[dict[str, Cell]]:
-        """The rows as a table; None is an empty cell. A column that nobody fills is not there."""
+        """Return the rows as a table; None is an empty cell. A column that nobody fills is left out."""
         table: list[dict[str, Cell]] = []
         for row in self.rows:
             cells: dict[str, Cell] = {"player": row.player, "item": row.item, "h": row.h, "status": row.status}
@@ -56,14 +56,14 @@ class File:
                 del cells["tokens"]
                 parts = _parts(row)
                 cells |= {name: parts.get(name) for name in ("tokens_in", "tokens_out")}
-            if any(one.trial for one in self.rows):
+            if any(other.trial for other in self.rows):
                 cells["trial"] = row.trial
             table.append(cells)
         empty = {name for name in table[0] if name != "h" and all(cells[name] is None for cells in table)}
         return [{name: cell for name, cell in cells.items() if name not in empty} for cells in table]
 
     def write(self, folder: Path) -> Path:
-        """The file of results."""
+        """Write the results file; return its path."""
         path = folder / f"results.{self.suffix}"
         table = self.cells()
         if self.suffix == "jsonl":
@@ -79,21 +79,21 @@ class File:
         return path
 
     def options(self, folder: Path) -> list[str]:
-        """The rules as options of `mashq score`; a reference is written to a file."""
+        """Return the rules as options of `mashq score`; a reference is written to a file."""
         rules = self.rules
         weights = ",".join(f"{name}={weight}" for name, weight in rules.weights.items() if weight != 1)
-        found = ["--alpha", str(rules.alpha), "--beta", str(rules.beta), "--refusals", rules.refusals]
-        found += ["--resources", ",".join(rules.weights), *(["--weights", weights] if weights else [])]
+        options = ["--alpha", str(rules.alpha), "--beta", str(rules.beta), "--refusals", rules.refusals]
+        options += ["--resources", ",".join(rules.weights), *(["--weights", weights] if weights else [])]
         if rules.normaliser in ("totals", "per_item"):
             path = folder / "reference.json"
             values = dict(rules.reference)
             path.write_text(json.dumps(values if rules.normaliser == "totals" else {"per_item": values}))
-            found += ["--normalise", f"reference:{path}"]
-        return found
+            options += ["--normalise", f"reference:{path}"]
+        return options
 
 
 def _parts(row: Row) -> dict[str, int]:
-    """Tokens as those in and those out."""
+    """Split tokens into those in and those out."""
     if "tokens" not in row.costs:
         return {}
     tokens = int(row.costs["tokens"])
@@ -102,7 +102,7 @@ def _parts(row: Row) -> dict[str, int]:
 
 @st.composite
 def rules_of_scoring(draw: st.DrawFn, normalisers: tuple[Normaliser, ...] = ("match", "totals", "per_item")) -> Rules:
-    """Any rules: weights, resources, rule for refusals, normaliser."""
+    """Draw any rules: weights, resources, rule for refusals, normaliser."""
     names = draw(
         st.one_of(st.just(list(RESOURCES[:4])), st.lists(st.sampled_from(RESOURCES), min_size=1, unique=True))
     )
@@ -126,10 +126,10 @@ def files(
     missing: bool = False,
     normalisers: tuple[Normaliser, ...] = ("match", "totals"),
 ) -> File:
-    """Up to four players on up to eight items. Some units are in trouble, or have no row; costs may be missing.
+    """Draw up to four players on up to eight items. Some units fail, or have no row; costs may be missing.
 
-    A player may be the double of another, so that there are ties; a resource may be one that nobody, or one player,
-    ever tells; costs may all be zero.
+    A player may be a copy of another, so that there are ties; a resource may be one that nobody, or one player,
+    never reports; costs may all be zero.
     """
     players = [f"p{n}" for n in range(draw(st.integers(1, 4)))]
     items = [f"i{n}" for n in range(draw(st.integers(1, 8)))]
@@ -145,11 +145,11 @@ def files(
         trouble = draw(st.sampled_from([0, 0, 1, 3])) if troubled else 0
         gaps = draw(st.sampled_from([0, 0, 1, 3])) if missing else 0
         never = set(draw(st.lists(st.sampled_from(RESOURCES), max_size=1))) if gaps else set[str]()
-        away = draw(st.sampled_from([0, 0, 0, 1])) if absent else 0
+        absence = draw(st.sampled_from([0, 0, 0, 1])) if absent else 0
         for item in items:
             for trial in range(repeats):
                 last = item == items[-1] and trial == repeats - 1 and not any(row.player == player for row in rows)
-                if draw(st.integers(1, 8)) <= away and not last:
+                if draw(st.integers(1, 8)) <= absence and not last:
                     continue
                 status: Status = draw(troubles) if draw(st.integers(1, 8)) <= trouble else "ok"
                 costs = {

@@ -1,4 +1,4 @@
-"""Adequate scores: those of the oracle, and with every property of the score."""
+"""Adequate scores equal the oracle's and have every property of the score."""
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -26,7 +26,7 @@ carried = st.builds(Carried, st.sampled_from([0, 1, 15, 30, 31, 60, 90, 119, 120
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """Rows, what each carries, and of each item the length of its source and its first three sentences."""
+    """Rows, the content of each answer, and per item the length of its source and its first three sentences."""
 
     rows: tuple[Row, ...]
     carried: dict[tuple[str, str], Carried]
@@ -37,40 +37,56 @@ class Case:
     longest: float
 
     def results(self) -> Results:
-        """As mashq has them."""
-        told = [rows_of.Row(r.player, r.item, "", r.h, r.status, r.costs) for r in self.rows]
-        found = rows_of.from_rows(told)
-        place = [found.items[int(at)] for at in found.item_of.tolist()]
+        """Return the results as mashq represents them."""
+        rows = [rows_of.Row(r.player, r.item, "", r.h, r.status, r.costs) for r in self.rows]
+        results = rows_of.from_rows(rows)
+        item_names = [results.items[int(at)] for at in results.item_of.tolist()]
         answers = {
-            name: np.array([[getattr(self.carried[p, i], of) for i in place] for p in found.players], dtype=float)
-            for of in ("words", "coverage")
-            for name in (of, f"{of}_first")
-        } | {"copied": np.zeros(found.h.shape)}
+            name: np.array(
+                [[getattr(self.carried[p, i], field) for i in item_names] for p in results.players], dtype=float
+            )
+            for field in ("words", "coverage")
+            for name in (field, f"{field}_first")
+        } | {"copied": np.zeros(results.h.shape)}
         lead = {
-            of: np.array([getattr(self.leads[i], of) for i in place], dtype=float) for of in ("words", "coverage")
+            field: np.array([getattr(self.leads[i], field) for i in item_names], dtype=float)
+            for field in ("words", "coverage")
         }
-        whole = {"words": np.array([self.sources[i] for i in place], dtype=float), "coverage": np.ones(len(place))}
-        floors = {name: {"h": np.ones(len(place)), **(whole if name == "copy" else lead)} for name in LEADS}
-        return replace(found, content=Contents(answers, floors))
+        source_floor = {
+            "words": np.array([self.sources[i] for i in item_names], dtype=float),
+            "coverage": np.ones(len(item_names)),
+        }
+        floors = {
+            name: {"h": np.ones(len(item_names)), **(source_floor if name == "copy" else lead)} for name in LEADS
+        }
+        return replace(results, content=Contents(answers, floors))
 
     def score_rules(self, **changes: Any) -> ScoreRules:
-        """The rules as mashq has them."""
-        ours = self.rules
+        """Return the rules as mashq represents them."""
+        rules = self.rules
         return (
             ScoreRules(
-                ours.alpha, ours.beta, ours.weights, None, ours.refusals, False, "adequate", self.target, self.longest
+                rules.alpha,
+                rules.beta,
+                rules.weights,
+                None,
+                rules.refusals,
+                False,
+                "adequate",
+                self.target,
+                self.longest,
             )
             if not changes
             else replace(self.score_rules(), **changes)
         )
 
     def expected(self) -> oracle.Score:
-        """The oracle's score, of rows whose H is adequate."""
+        """Return the oracle's score of rows whose H is adequate."""
         rows = [replace(row, h=cast(float, self.adequate(row))) if row.h is not None else row for row in self.rows]
         return oracle.score(rows, self.rules)
 
     def adequate(self, row: Row) -> Fraction:
-        """The adequate H of a row."""
+        """Return the adequate H of a row."""
         assert row.h is not None
         own = self.carried[row.player, row.item]
         source, lead = self.sources[row.item], self.leads[row.item]
@@ -79,7 +95,7 @@ class Case:
 
 @st.composite
 def cases(draw: st.DrawFn) -> Case:
-    """Two or three players on a few items, some of them refused."""
+    """Draw two or three players on a few items, some of them refused."""
     players, items = ["A", "B", "C"][: draw(st.integers(2, 3))], [f"i{n}" for n in range(draw(st.integers(1, 6)))]
     rows: list[Row] = []
     for player in players:
@@ -106,23 +122,27 @@ def cases(draw: st.DrawFn) -> Case:
     )
 
 
-def agree(found: Score, wanted: oracle.Score) -> None:
-    """H, P and Q of every player, and who leads."""
-    for row in found.players:
-        own = wanted.of(row.name)
-        for here, there in ((row.h, own.h), (row.penalty, own.penalty), (row.q, own.q)):
-            assert (here is None) == (there is None)
-            assert there is None or here == pytest.approx(float(there), abs=1e-9)
+def agree(result: Score, expected: oracle.Score) -> None:
+    """Check that H, P and Q of every player agree."""
+    for row in result.players:
+        expected_player = expected.of(row.name)
+        for actual, wanted in (
+            (row.h, expected_player.h),
+            (row.penalty, expected_player.penalty),
+            (row.q, expected_player.q),
+        ):
+            assert (actual is None) == (wanted is None)
+            assert wanted is None or actual == pytest.approx(float(wanted), abs=1e-9)
 
 
 @SHORT
 @given(cases())
 def test_adequate_scores_are_those_of_the_oracle(case: Case) -> None:
-    found, wanted = scored(case.results(), case.score_rules()), case.expected()
-    agree(found, wanted)
-    qs = sorted((float(one.q) for one in wanted.players if one.q is not None), reverse=True)
+    result, expected = scored(case.results(), case.score_rules()), case.expected()
+    agree(result, expected)
+    qs = sorted((float(player.q) for player in expected.players if player.q is not None), reverse=True)
     if len(qs) > 1 and qs[0] - qs[1] > 1e-6:
-        assert found.winner == wanted.winner
+        assert result.winner == expected.winner
 
 
 @SHORT
@@ -136,16 +156,16 @@ def test_the_order_of_players_and_items_does_not_matter(case: Case, chance: Any)
 @SHORT
 @given(cases())
 def test_who_leads_at_which_beta_is_the_oracles(case: Case) -> None:
-    wanted = case.expected()
-    lines = oracle.beta_lines(wanted, case.rules)
+    expected = case.expected()
+    lines = oracle.beta_lines(expected, case.rules)
     assume(lines)
-    told = judge(case.results(), Options(case.score_rules(), resamples=100))
+    report = judge(case.results(), Options(case.score_rules(), resamples=100))
     for beta in (0.0, 0.05, 0.3, 2.0):
         qs = {name: height - Fraction(str(beta)) * slope for name, (height, slope) in lines.items()}
         best = max(qs.values())
-        here = next(s for s in told.envelope if s.beta_to is None or beta < s.beta_to)
-        assert all(float(best - qs[name]) < 1e-6 for name in here.names)
-    for row in told.players:
+        stretch = next(s for s in report.envelope if s.beta_to is None or beta < s.beta_to)
+        assert all(float(best - qs[name]) < 1e-6 for name in stretch.names)
+    for row in report.players:
         if row.q is not None and row.q_low is not None and row.q_high is not None:
             assert row.q_low <= row.q + 1e-9 and row.q <= row.q_high + 1e-9
 
@@ -166,11 +186,11 @@ def test_it_is_bounded_and_without_costs_it_is_h(case: Case) -> None:
 @given(cases())
 def test_going_back_to_faithful_is_exact(case: Case) -> None:
     results = case.results()
-    there = under(results, case.score_rules())
-    back = under(there, case.score_rules(h="faithful"))
+    adequate = under(results, case.score_rules())
+    back = under(adequate, case.score_rules(h="faithful"))
     assert np.array_equal(back.h, results.h, equal_nan=True)
-    again = under(under(there, case.score_rules(target=0.9)), case.score_rules())
-    assert np.array_equal(again.h, there.h, equal_nan=True)
+    again = under(under(adequate, case.score_rules(target=0.9)), case.score_rules())
+    assert np.array_equal(again.h, adequate.h, equal_nan=True)
 
 
 @SHORT

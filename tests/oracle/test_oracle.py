@@ -24,7 +24,7 @@ TOKENS = Rules(weights={"tokens": 1.0})
 def row(
     player: str, unit: str, h: float | None, tokens: float | None = None, status: Status = "ok", **costs: float
 ) -> Row:
-    """A row of a unit written as item and trial ("x0")."""
+    """Return a row of a unit written as item and trial ("x0")."""
     return Row(player, unit[:-1], int(unit[-1]), h, status, ({} if tokens is None else {"tokens": tokens}) | costs)
 
 
@@ -42,24 +42,24 @@ TRIALS = [
 
 
 def test_a_unit_that_anyone_lacks_is_left_out_for_all_with_its_costs() -> None:
-    found = score(TRIALS, TOKENS)
-    a, b = found.players
-    assert (found.items, found.units, found.trials) == (2, 2, 2)  # x0 and y0
+    result = score(TRIALS, TOKENS)
+    a, b = result.players
+    assert (result.items, result.units, result.trials) == (2, 2, 2)  # x0 and y0
     assert (a.h, b.h) == (F("0.75"), F("0.6"))
     assert (a.totals["tokens"], b.totals["tokens"]) == (200, 300)
     assert (a.penalty, b.penalty) == (F(2, 3), 1)
     assert (a.q, b.q) == (F("0.75") - F(2, 30), F("0.5"))
     assert (a.answer_rate, b.answer_rate) == (F(3, 4), F(3, 4))
     assert (a.dollars_per_faithful, b.dollars_per_faithful) == (F("0.1"), F("0.3"))
-    assert (found.winner, found.tied) == ("A", ())
-    assert (found.lost_units, found.lost_items) == (2, 0)
-    assert found.losses == {"A": Loss(1, 1), "B": Loss(1, 1)}
+    assert (result.winner, result.tied) == ("A", ())
+    assert (result.lost_units, result.lost_items) == (2, 0)
+    assert result.losses == {"A": Loss(1, 1), "B": Loss(1, 1)}
 
 
 def test_a_refused_unit_can_score_zero() -> None:
-    found = score(TRIALS, replace(TOKENS, refusals="penalised"))
-    assert (found.items, found.units) == (2, 4)
-    a, b = found.players
+    result = score(TRIALS, replace(TOKENS, refusals="penalised"))
+    assert (result.items, result.units) == (2, 4)
+    a, b = result.players
     assert a.h == (F("0.7") + F("0.3")) / 2 and b.h == (F("0.4") + F("0.3")) / 2
     assert (a.totals["tokens"], b.totals["tokens"]) == (200 + 60, 120 + 100)
     assert (a.penalty, b.penalty) == (1, F(11, 13))
@@ -76,16 +76,16 @@ def test_a_player_can_be_averaged_over_its_own_answers() -> None:
 def test_equal_in_the_trial_that_both_answered_is_a_tie() -> None:
     rows = [row(p, f"i{n}-{t}", 0.7 if t == 0 else 0.3, 10) for p in "AB" for n in range(6) for t in (0, 1)]
     rows = [replace(one, h=None, status="refused") if one.player == "A" and one.trial == 1 else one for one in rows]
-    found = score(rows, TOKENS)
-    assert [one.h for one in found.players] == [F("0.7"), F("0.7")]
-    assert (found.winner, found.tied, found.lost_units, found.lost_items) == (None, ("A", "B"), 6, 0)
+    result = score(rows, TOKENS)
+    assert [one.h for one in result.players] == [F("0.7"), F("0.7")]
+    assert (result.winner, result.tied, result.lost_units, result.lost_items) == (None, ("A", "B"), 6, 0)
 
 
 def test_a_unit_without_a_row_was_not_answered() -> None:
     rows = [row("A", "x0", 0.5, 10), row("A", "y0", 0.7, 30), row("B", "x0", 0.4, 10)]
-    found = score(rows, TOKENS)
-    assert (found.items, found.lost_items, found.losses) == (1, 1, {"B": Loss(1, 1)})
-    assert [one.answer_rate for one in found.players] == [1, 1]
+    result = score(rows, TOKENS)
+    assert (result.items, result.lost_items, result.losses) == (1, 1, {"B": Loss(1, 1)})
+    assert [player.answer_rate for player in result.players] == [1, 1]
     a, b = score(rows, replace(TOKENS, refusals="penalised")).players
     assert (a.h, b.h, a.penalty, b.penalty) == (F("0.6"), F("0.4"), 1, F(1, 2))  # 20 and 10 an item asked
     assert (a.totals["tokens"], b.totals["tokens"]) == (40, 10)
@@ -101,16 +101,19 @@ def test_what_a_player_did_not_come_to_scores_0_under_every_rule() -> None:
     rows = [row("A", "x0", 0.5, 20), row("A", "y0", 0.7, 20), row("B", "x0", 0.9, 10)]
     rows.append(row("B", "y0", None, 0, "unanswered"))
     for refusals in REFUSALS:
-        found = score(rows, replace(TOKENS, refusals=refusals))
-        assert (found.items, found.lost_units, found.losses) == (2, 0, {})
-        assert [(one.h, one.answer_rate) for one in found.players] == [(F("0.6"), 1), (F("0.45"), F(1, 2))]
-        assert [one.penalty for one in found.players] == [1, F(1, 4)]
+        result = score(rows, replace(TOKENS, refusals=refusals))
+        assert (result.items, result.lost_units, result.losses) == (2, 0, {})
+        assert [(player.h, player.answer_rate) for player in result.players] == [(F("0.6"), 1), (F("0.45"), F(1, 2))]
+        assert [player.penalty for player in result.players] == [1, F(1, 4)]
 
 
 def test_nothing_in_common_is_no_score() -> None:
-    found = score([row("A", "x0", 0.5, 1), row("B", "y0", 0.5, 1)], TOKENS)
-    assert found.items == 0 and found.winner is None and found.tied == ()
-    assert all(one.h is one.q is one.penalty is one.q_min is one.totals["tokens"] is None for one in found.players)
+    result = score([row("A", "x0", 0.5, 1), row("B", "y0", 0.5, 1)], TOKENS)
+    assert result.items == 0 and result.winner is None and result.tied == ()
+    assert all(
+        player.h is player.q is player.penalty is player.q_min is player.totals["tokens"] is None
+        for player in result.players
+    )
 
 
 def test_who_answered_nothing_has_no_mean_of_its_answers() -> None:
@@ -179,11 +182,11 @@ def test_what_can_be_nothing_else_is_no_estimate() -> None:
 def test_a_resource_that_one_player_never_tells_is_left_out_for_all() -> None:
     rules = Rules(weights={"tokens": 1.0, "calls": 2.0})
     rows = [row("A", "x0", 0.5, 10, calls=1), row("B", "x0", 0.4, calls=4)]
-    found = score(rows, rules)
-    assert found.weights == {"calls": 2}
-    assert [one.penalty for one in found.players] == [F(1, 2), 2]
-    assert [one.totals["tokens"] for one in found.players] == [10, None]
-    assert [one.penalty for one in score(rows, TOKENS).players] == [0, 0]
+    result = score(rows, rules)
+    assert result.weights == {"calls": 2}
+    assert [player.penalty for player in result.players] == [F(1, 2), 2]
+    assert [player.totals["tokens"] for player in result.players] == [10, None]
+    assert [player.penalty for player in score(rows, TOKENS).players] == [0, 0]
 
 
 def test_references() -> None:
@@ -208,7 +211,7 @@ def test_a_rivals_refusals_change_nothing_with_a_reference_per_item() -> None:
 def test_a_reference_total_meets_the_mean_of_what_was_asked() -> None:
     rows = [row("A", "x0", 0.5, 10), row("A", "y0", 0.7, 30), row("B", "x0", 0.4, 10)]
     rules = Rules(weights={"tokens": 1.0}, refusals="answered", normaliser="totals", reference={"tokens": 100})
-    assert [one.penalty for one in score(rows, rules).players] == [F("0.4"), F("0.2")]
+    assert [player.penalty for player in score(rows, rules).players] == [F("0.4"), F("0.2")]
 
 
 def test_weights_zero_costs_and_one_player() -> None:
@@ -222,8 +225,8 @@ def test_what_ties_on_paper_ties() -> None:
     rows = [row("A", f"{i}0", h, 1) for i, h in zip("xyz", (0.1, 0.2, 0.3))]
     rows += [row("B", f"{i}0", h, 1) for i, h in zip("xyz", (0.3, 0.3, 0.0))]
     rows += [row("C", f"{i}0", h, 1) for i, h in zip("xyz", (0.3, 0.3, 0.000000006))]
-    found = score(rows, TOKENS)
-    assert (found.winner, found.tied) == ("C", ())
+    result = score(rows, TOKENS)
+    assert (result.winner, result.tied) == ("C", ())
     assert score(rows[:6], TOKENS).tied == ("A", "B")
     near = [replace(one, h=0.000000002) if one.h == 0.000000006 else one for one in rows]
     assert score(near, TOKENS).tied == ("A", "B", "C")
@@ -248,12 +251,12 @@ def test_the_winners_along_beta() -> None:
 
 def test_lines_meet_q_where_the_rules_are() -> None:
     rules = Rules(alpha=2.0, beta=0.3, weights={"tokens": 3.0, "dollars": 0.5}, refusals="penalised")
-    found = score(TRIALS, rules)
-    for one in found.players:
-        height, slope = beta_lines(found, rules)[one.name]
-        assert height - F("0.3") * slope == one.q
-        height, slope = weight_lines(found, rules, "dollars")[one.name]
-        assert height - F("0.5") * slope == one.q
+    result = score(TRIALS, rules)
+    for player in result.players:
+        height, slope = beta_lines(result, rules)[player.name]
+        assert height - F("0.3") * slope == player.q
+        height, slope = weight_lines(result, rules, "dollars")[player.name]
+        assert height - F("0.5") * slope == player.q
 
 
 def test_whom_nobody_beats() -> None:
@@ -271,21 +274,21 @@ def test_whom_nobody_beats() -> None:
 
 def test_views_apply_the_other_rules() -> None:
     for refusals in REFUSALS:
-        found = score(TRIALS, replace(TOKENS, refusals=refusals))
-        assert view(TRIALS, TOKENS, refusals, "match") == {one.name: one.q for one in found.players}
+        result = score(TRIALS, replace(TOKENS, refusals=refusals))
+        assert view(TRIALS, TOKENS, refusals, "match") == {player.name: player.q for player in result.players}
     assert view(TRIALS, TOKENS, "intersection", "median") == {"A": F("0.67"), "B": F("0.48")}  # 200, 300 over 250
 
 
 def test_what_a_player_has_yet_to_come_to_counts_for_the_others_alone() -> None:
     rows = [row("A", "x0", 0.5, 10), row("A", "y0", 0.7, 30), row("A", "z0", 0.3, 10)]
     rows += [row("B", "z0", 0.4, 40), row("B", "y0", None, 8, "refused"), row("B", "x0", None, status="pending")]
-    found = score(rows, TOKENS)
-    assert [(one.h, one.totals["tokens"], one.penalty) for one in found.players] == [
+    result = score(rows, TOKENS)
+    assert [(player.h, player.totals["tokens"], player.penalty) for player in result.players] == [
         (F("0.4"), 20, F(1, 4)),
         (F("0.4"), 40, 1),
     ]
-    assert [one.answer_rate for one in found.players] == [1, F(1, 2)]
-    assert (found.items, found.units, found.lost_units, found.losses) == (2, 2, 1, {"B": Loss(1, 1)})
+    assert [player.answer_rate for player in result.players] == [1, F(1, 2)]
+    assert (result.items, result.units, result.lost_units, result.losses) == (2, 2, 1, {"B": Loss(1, 1)})
 
 
 def test_who_has_played_nothing_has_no_score_and_takes_none_away() -> None:

@@ -1,4 +1,4 @@
-"""Small random runs: what every command, the report page, the dashboard and an exported file say of them, against the
+"""Small random runs: the output of every command, the report page, the dashboard and an exported file, against the
 oracle's score of their ledger and moves."""
 
 import json
@@ -35,7 +35,7 @@ PRINTED = re.compile(r"~?[-−]?\d[\d,]*(?:\.\d+)?M?%?|\?")
 
 @dataclass(frozen=True)
 class Known:
-    """A run and what the oracle says of it."""
+    """A run and the oracle's score of it."""
 
     path: Path
     run: Run
@@ -49,55 +49,57 @@ class Known:
 
     @property
     def planned(self) -> int:
-        """How many trials there are to be."""
+        """The planned number of trials."""
         return json.loads((self.path / "manifest.json").read_text()).get("season", {}).get("trials", 1)
 
 
 def known(path: Path) -> Known:
-    """A run, scored by the oracle."""
+    """Read a run and score it by the oracle."""
     run = read(path)
     return Known(path, run, *scored(run))
 
 
-def said(*arguments: object) -> Said:
-    """A command that ends well."""
-    done = command([str(argument) for argument in arguments], 200)
-    assert done.code == 0, done.err
-    return done
+def run_command(*arguments: object) -> Said:
+    """Run a command that must succeed."""
+    result = command([str(argument) for argument in arguments], 200)
+    assert result.code == 0, result.err
+    return result
 
 
 # Figures
 
 
-def check_player(found: Document, wanted: Scored, where: str, names: tuple[str, ...] = COSTS) -> None:
-    """A player's H, P, Q, totals and rates in a document; what the document does not have is not looked for."""
-    standing = wanted.standing
+def check_player(figures: Document, expected: Scored, where: str, names: tuple[str, ...] = COSTS) -> None:
+    """Check a player's H, P, Q, totals and rates in a document; figures the document does not have are skipped."""
+    standing = expected.standing
     for name, value in (("h", standing.h), ("penalty", standing.penalty), ("q", standing.q)):
-        near(value, found[name], f"{name} of {standing.name} in {where}", 1)
-    if "answer_rate" in found:
-        rate = found["answer_rate"] or None
+        near(value, figures[name], f"{name} of {standing.name} in {where}", 1)
+    if "answer_rate" in figures:
+        rate = figures["answer_rate"] or None
         near(standing.answer_rate or None, rate, f"answer rate of {standing.name} in {where}")
     for name in names:
-        near(standing.totals[name], found[name], f"{name} of {standing.name} in {where}")
+        near(standing.totals[name], figures[name], f"{name} of {standing.name} in {where}")
     for name, value in (("q_min", standing.q_min), ("q_max", standing.q_max)):
-        if name in found:
-            near(value, found[name], f"{name} of {standing.name} in {where}", 1)
-    if "charged" in found:
-        assert set(found["charged"]) == set(standing.charged), f"{standing.name} in {where}"
+        if name in figures:
+            near(value, figures[name], f"{name} of {standing.name} in {where}", 1)
+    if "charged" in figures:
+        assert set(figures["charged"]) == set(standing.charged), f"{standing.name} in {where}"
         for name, value in standing.charged.items():
-            near(value, found["charged"][name], f"charged {name} of {standing.name} in {where}")
-    if found.get("h_before_review", ...) is not ...:
-        first = None if wanted.h_before_review is None else Fraction(wanted.h_before_review)
-        near(first, found["h_before_review"], f"first H of {standing.name} in {where}")
-    if "unknown_attempts" in found:
-        near(Fraction(wanted.unknown), found["unknown_attempts"], f"unknown attempts of {standing.name} in {where}")
+            near(value, figures["charged"][name], f"charged {name} of {standing.name} in {where}")
+    if figures.get("h_before_review", ...) is not ...:
+        first = None if expected.h_before_review is None else Fraction(expected.h_before_review)
+        near(first, figures["h_before_review"], f"first H of {standing.name} in {where}")
+    if "unknown_attempts" in figures:
+        near(
+            Fraction(expected.unknown), figures["unknown_attempts"], f"unknown attempts of {standing.name} in {where}"
+        )
 
 
 def check_document(known: Known, document: Document, where: str) -> None:
-    """The players and the winner of a match, its trials or a score."""
-    assert [one["name"] for one in document["players"]] == list(known.run.players)
-    for one in document["players"]:
-        check_player(one, known.players[one["name"]], where)
+    """Check the players and the winner of a match, its trials or a score."""
+    assert [player["name"] for player in document["players"]] == list(known.run.players)
+    for player in document["players"]:
+        check_player(player, known.players[player["name"]], where)
     assert document["items"] == known.result.items
     if "units" in document:
         assert document["units"] == known.result.units
@@ -108,55 +110,59 @@ def check_document(known: Known, document: Document, where: str) -> None:
 
 
 def check_json(known: Known) -> None:
-    """`show`, `score` and `compare` with --json."""
-    check_document(known, strict(said("show", known.path, "--json").out), "show")
-    document = strict(said("score", known.path, "--json").out)
+    """Check `show`, `score` and `compare` with --json."""
+    check_document(known, strict(run_command("show", known.path, "--json").out), "show")
+    document = strict(run_command("score", known.path, "--json").out)
     check_document(known, document, "score")
-    compared = strict(said("compare", known.path, known.path, "--json").out)
+    compared = strict(run_command("compare", known.path, known.path, "--json").out)
     assert [run["items"] for run in compared["runs"]] == [known.result.items] * 2
     assert [run["trials"] for run in compared["runs"]] == [known.run.trials] * 2
-    scored = {one["name"]: one for one in document["players"]}
+    scored = {row["name"]: row for row in document["players"]}
     for player in compared["players"]:
         for figures in player["runs"]:
             check_player(figures, known.players[player["name"]], "compare", RESOURCES)
-            own = scored[player["name"]]
-            assert [figures[end] for end in ("q_low", "q_high")] == [own[end] for end in ("q_low", "q_high")]
+            score_figures = scored[player["name"]]
+            assert [figures[end] for end in ("q_low", "q_high")] == [
+                score_figures[end] for end in ("q_low", "q_high")
+            ]
 
 
 def check_export(known: Known, folder: Path) -> None:
-    """The exported rows, scored with the flags that the export prints. Bounds of Q do not travel."""
+    """Check the exported rows, scored with the flags that the export prints; bounds of Q are not exported."""
     rows = folder / "rows.csv"
     rows.unlink(missing_ok=True)
-    told = said("export", known.path, "--format", "csv", "-o", rows)
-    if "it has not ended" in told.err:
+    exported = run_command("export", known.path, "--format", "csv", "-o", rows)
+    if "it has not ended" in exported.err:
         assert known.run.trials < known.planned
-        over = {unit.match for unit in known.run.units}
+        ended = {unit.match for unit in known.run.units}
         rows.unlink()
-        told = said("export", known.path, "--format", "csv", "-o", rows, *(f"--match={match}" for match in over))
-    flags = re.search(r"mashq score \S+ (.*)", told.out + told.err)
+        exported = run_command(
+            "export", known.path, "--format", "csv", "-o", rows, *(f"--match={match}" for match in ended)
+        )
+    flags = re.search(r"mashq score \S+ (.*)", exported.out + exported.err)
     assert flags is not None
     if "reference:FILE" in flags[1]:
         config = json.loads((known.path / "manifest.json").read_text())["config"]
         (folder / "reference.json").write_text(json.dumps(_given(config["score"]["normalise"])))
     options = shlex.split(flags[1].replace("FILE", str(folder / "reference.json")))
-    document = strict(said("score", rows, *options, "--json").out)
-    for one in document["players"]:
+    document = strict(run_command("score", rows, *options, "--json").out)
+    for player in document["players"]:
         for name in ("q_min", "q_max", "charged", "h_before_review", "unknown_attempts"):
-            del one[name]
-        check_player(one, known.players[one["name"]], "the exported rows")
+            del player[name]
+        check_player(player, known.players[player["name"]], "the exported rows")
     counts = (known.result.items, known.result.units, known.result.winner, list(known.result.tied))
     assert tuple(document[name] for name in ("items", "units", "winner", "tied")) == counts
 
 
 def _given(value: Any) -> Any:
-    """Settings without those that are not given."""
+    """Return settings without those that are None."""
     if not isinstance(value, dict):
         return value
     return {name: _given(part) for name, part in cast(Document, value).items() if part is not None}
 
 
 def check_dashboard(known: Known) -> None:
-    """The dashboard's summary of the run, and the final frame of a match."""
+    """Check the dashboard's summary of the run, and the final frame of a match."""
     dashboard = Dashboard(known.path.parent)
 
     def ask(name: str, **values: object) -> Document:
@@ -168,8 +174,8 @@ def check_dashboard(known: Known) -> None:
         return
     summary = ask("summary")
     if not summary["so_far"]:
-        for one in summary["players"]:
-            check_player(one, known.players[one["name"]], "the summary", RESOURCES)
+        for player in summary["players"]:
+            check_player(player, known.players[player["name"]], "the summary", RESOURCES)
         assert (summary["items"], summary["matches"]) == (known.result.items, known.run.trials)
     if known.finished and known.planned == 1:
         final = ask("frame", wait=1)["final"]
@@ -180,20 +186,20 @@ def check_dashboard(known: Known) -> None:
 
 
 def check_text(known: Known, folder: Path) -> None:
-    """The tables of `show`, `score` and `compare`, and the one of the report page."""
-    show = said("show", known.path).out
+    """Check the tables of `show`, `score` and `compare`, and the one of the report page."""
+    show = run_command("show", known.path).out
     check_table(known, show, "show")
-    check_table(known, said("score", known.path, "--all").out, "score")
-    check_table(known, said("compare", known.path, known.path).out, "compare")
+    check_table(known, run_command("score", known.path, "--all").out, "score")
+    check_table(known, run_command("compare", known.path, known.path).out, "compare")
     out = folder / "report.html"
     out.unlink(missing_ok=True)
-    said("report", known.path, "-o", out)
+    run_command("report", known.path, "-o", out)
     tables: list[list[str]] = [entry for entry in page(out.read_text()) if isinstance(entry, list)]
     check_rows(known, _cells(tables), "the report page")
 
 
 def check_table(known: Known, text: str, where: str) -> None:
-    """The first table of a text."""
+    """Check the first table of a text."""
     lines = text.splitlines()
     start = next(at for at, line in enumerate(lines) if line.lstrip().startswith("player"))
     rows = [re.split(r"\s{2,}", line.strip()) for line in [lines[start], *_until_blank(lines[start + 2 :])]]
@@ -208,7 +214,7 @@ def _until_blank(lines: list[str]) -> Iterator[str]:
 
 
 def _cells(tables: list[list[str]]) -> list[list[str]]:
-    """The rows of the page's table of results: a heading of players, and those under it."""
+    """Return the rows of the page's results table: the heading with "player", and those below it."""
     start = next(at for at, row in enumerate(tables) if len(row) > 1 and row[1].startswith("player"))
     width = len(tables[start])
     rows = [tables[start]]
@@ -220,60 +226,62 @@ def _cells(tables: list[list[str]]) -> list[list[str]]:
 
 
 def check_rows(known: Known, rows: list[list[str]], where: str) -> None:
-    """Every printed figure of a player is the oracle's, to the last digit that is printed."""
+    """Check that every printed figure of a player is the oracle's, to the last printed digit."""
     headings, seen = rows[0], set[str]()
     for row in rows[1:]:
         cells = dict(zip(headings, row, strict=True))
         name = cells["player"].removesuffix(" ★")
         if name.endswith("…"):
-            name = next(one for one in known.run.players if one.startswith(name[:-1]))
+            name = next(player for player in known.run.players if player.startswith(name[:-1]))
         seen.add(name)
-        own = known.players[name].standing
-        wanted: dict[str, Fraction | None] = {
-            "P": own.penalty,
-            "Q": own.q,
-            "Q ± sd": own.q,
-            "H": own.h,
-            "H ± sd": own.h,
+        standing = known.players[name].standing
+        expected: dict[str, Fraction | None] = {
+            "P": standing.penalty,
+            "Q": standing.q,
+            "Q ± sd": standing.q,
+            "H": standing.h,
+            "H ± sd": standing.h,
         }
-        wanted |= {resource: own.totals[resource] for resource in COSTS} | {"answered": own.answer_rate}
-        wanted |= {"tok in": own.totals["tokens_in"], "tok out": own.totals["tokens_out"]}
+        expected |= {resource: standing.totals[resource] for resource in COSTS} | {"answered": standing.answer_rate}
+        expected |= {"tok in": standing.totals["tokens_in"], "tok out": standing.totals["tokens_out"]}
         for heading, cell in cells.items():
-            if heading in wanted:
-                printed(cell.partition(" ± ")[0], wanted[heading], f"{heading} of {name} in {where}")
-                marked = heading in own.charged or (heading.replace("tok ", "tokens_") in own.charged)
+            if heading in expected:
+                printed(cell.partition(" ± ")[0], expected[heading], f"{heading} of {name} in {where}")
+                marked = heading in standing.charged or (heading.replace("tok ", "tokens_") in standing.charged)
                 assert cell.startswith("~") == marked, f"{heading} of {name} in {where}: {cell}"
         if "H before → after" in cells:
             first = known.players[name].h_before_review
             before, after = cells["H before → after"].split(" → ")
             printed(before, None if first is None else Fraction(first), f"first H of {name} in {where}")
-            printed(after, own.h, f"H of {name} in {where}")
+            printed(after, standing.h, f"H of {name} in {where}")
         assert {"P", "Q"} <= set(cells) or {"P", "Q ± sd"} <= set(cells), where
     assert seen == set(known.run.players), where
 
 
-def printed(text: str, wanted: Fraction | None, what: str) -> None:
-    """A printed number is the wanted one, rounded."""
-    assert PRINTED.fullmatch(text), f"{what}: {text!r}"
+def printed(text: str, expected: Fraction | None, label: str) -> None:
+    """Check that a printed number is the expected one, rounded."""
+    assert PRINTED.fullmatch(text), f"{label}: {text!r}"
     if text == "?":
-        assert wanted is None, what
+        assert expected is None, label
         return
-    assert wanted is not None, what
+    assert expected is not None, label
     digits = text.lstrip("~").replace(",", "").replace("−", "-")
     scale = Fraction(1, 100) if digits.endswith("%") else Fraction(10**6) if digits.endswith("M") else Fraction(1)
     digits = digits.rstrip("%M")
     half = Fraction(1, 2 * 10 ** len(digits.partition(".")[2])) * scale
-    assert abs(Fraction(digits) * scale - wanted) <= half + Fraction("1e-9") * (1 + abs(wanted)), f"{what}: {text}"
+    assert abs(Fraction(digits) * scale - expected) <= half + Fraction("1e-9") * (1 + abs(expected)), (
+        f"{label}: {text}"
+    )
 
 
 def check_everything(path: Path, folder: Path) -> Known:
-    """All of it."""
-    one = known(path)
-    check_json(one)
-    check_text(one, folder)
-    check_export(one, folder)
-    check_dashboard(one)
-    return one
+    """Check every output of a run."""
+    scored_run = known(path)
+    check_json(scored_run)
+    check_text(scored_run, folder)
+    check_export(scored_run, folder)
+    check_dashboard(scored_run)
+    return scored_run
 
 
 # Runs
@@ -288,7 +296,7 @@ REFERENCES: tuple[Any, ...] = (
 
 
 def config_of(seed: int) -> tuple[Document, int]:
-    """A random small match of simulated players, and how many trials of it."""
+    """Return a random small match of simulated players, and its number of trials."""
     draw = random.Random(seed)
     models: Document = {}
     players: list[Document] = []
@@ -335,15 +343,15 @@ def play(config: Document, trials: int, out: Path, folder: Path) -> Document:
     """What `run --json` prints."""
     (folder / "match.json").write_text(json.dumps(config))
     arguments = ["run", folder / "match.json", "--out", out, "--json", *(["--trials", trials] if trials > 1 else [])]
-    return strict(said(*arguments).out)
+    return strict(run_command(*arguments).out)
 
 
 @pytest.mark.parametrize("seed", range(24))
 def test_simulated_players(tmp_path: Path, seed: int) -> None:
     config, trials = config_of(seed)
     document = play(config, trials, tmp_path / "runs" / "run", tmp_path)
-    one = check_everything(tmp_path / "runs" / "run", tmp_path)
-    check_document(one, document, "run")
+    scored_run = check_everything(tmp_path / "runs" / "run", tmp_path)
+    check_document(scored_run, document, "run")
 
 
 FAULTS = ("no_usage", "refusal", "429", "500", "drop_body", "wrong_json", "empty", "bad_usage")
@@ -366,9 +374,11 @@ def test_players_whose_costs_are_not_all_told(tmp_path: Path, seed: int) -> None
         if draw.random() < 0.5:
             config["models"]["my/alpha"]["price"] = {"input": 2, "output": 8}
         document = play(config, draw.choice([1, 2]), tmp_path / "runs" / "run", tmp_path)
-    one = check_everything(tmp_path / "runs" / "run", tmp_path)
-    check_document(one, document, "run")
-    assert any(own.standing.charged for own in one.players.values()), "nothing unknown: the test shows nothing"
+    scored_run = check_everything(tmp_path / "runs" / "run", tmp_path)
+    check_document(scored_run, document, "run")
+    assert any(player.standing.charged for player in scored_run.players.values()), (
+        "nothing unknown: the test shows nothing"
+    )
 
 
 def test_what_the_agent_left_is_charged_at_its_worst(tmp_path: Path) -> None:
@@ -377,22 +387,26 @@ def test_what_the_agent_left_is_charged_at_its_worst(tmp_path: Path) -> None:
     mashq.play({"task": {"limit": 4}, "players": players, "rules": {"R": 0}}, run)
     with closing(sqlite3.connect(run / "run.db")) as file, file:
         first = "player = 'p0' AND {0} = (SELECT min({0}) FROM {1} WHERE player = 'p0')"
-        mine = first.format("id", "attempts")
-        worst_in, worst_out = file.execute(f"SELECT worst_in, worst_out FROM attempts WHERE {mine}").fetchone()
+        first_attempt = first.format("id", "attempts")
+        worst_in, worst_out = file.execute(
+            f"SELECT worst_in, worst_out FROM attempts WHERE {first_attempt}"
+        ).fetchone()
         move = json.loads(
             file.execute(f"SELECT move FROM events WHERE {first.format('seq', 'events')}").fetchone()[0]
         )
         move["spend"] |= {"tokens_in": [0, 0, 1, worst_in], "tokens_out": [0, 0, 1, worst_out], "unknown": 1}
         file.execute(f"UPDATE events SET move = ? WHERE {first.format('seq', 'events')}", (json.dumps(move),))
-        file.execute(f"UPDATE attempts SET tokens_in = NULL, tokens_out = NULL, outcome = 'left' WHERE {mine}")
+        file.execute(
+            f"UPDATE attempts SET tokens_in = NULL, tokens_out = NULL, outcome = 'left' WHERE {first_attempt}"
+        )
         for rows in ("results", "seats"):
             file.execute(f"DELETE FROM {rows}")
     file.close()
-    one = known(run)
-    check_json(one)
-    check_text(one, tmp_path)
-    check_export(one, tmp_path)
-    assert one.players["p0"].standing.charged["tokens"] == worst_in + worst_out
+    scored_run = known(run)
+    check_json(scored_run)
+    check_text(scored_run, tmp_path)
+    check_export(scored_run, tmp_path)
+    assert scored_run.players["p0"].standing.charged["tokens"] == worst_in + worst_out
 
 
 STORED = (

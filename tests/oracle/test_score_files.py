@@ -44,7 +44,7 @@ from tests.pinned.door import Said, command
 Document = dict[str, Any]
 SUFFIXES: tuple[Literal["csv", "jsonl"], ...] = ("csv", "jsonl")
 Lines = Mapping[str, tuple[Fraction, Fraction]]
-NAMES = {"totals": "reference"}  # what the document calls a normaliser, where it is not its own name
+NAMES = {"totals": "reference"}  # the document's name of a normaliser, if it differs
 
 SHORT = settings(
     max_examples=60,
@@ -53,12 +53,15 @@ SHORT = settings(
     database=None,
     report_multiple_bugs=False,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
-    phases=[Phase.explicit, Phase.generate],  # examples are small, and a failure is to be told before the time limit
+    phases=[
+        Phase.explicit,
+        Phase.generate,
+    ],  # examples are small, and a failure must be reported before the time limit
 )
 
 
 def run(file: File, *more: str) -> Said:
-    """What `mashq score --json` does with a file."""
+    """Run `mashq score --json` on a file."""
     with TemporaryDirectory() as name:
         folder = Path(name)
         options = file.options(folder)
@@ -66,7 +69,7 @@ def run(file: File, *more: str) -> Said:
 
 
 def strict(text: str) -> Document:
-    """A JSON document; NaN and Infinity are not JSON."""
+    """Parse a JSON document; NaN and Infinity are not JSON."""
 
     def refuse(word: str) -> None:
         raise AssertionError(f"{word} in the document")
@@ -74,18 +77,20 @@ def strict(text: str) -> Document:
     return json.loads(text, parse_constant=refuse)
 
 
-def near(wanted: Fraction | None, found: float | None, what: str, scale: Fraction | float = 0) -> None:
-    """The same to a billionth of the number, or of `scale`, whose parts it is the difference of; or both unknown."""
-    if wanted is None or found is None:
-        assert wanted is None and found is None, f"{what}: {found}, should be {wanted}"
+def near(expected: Fraction | None, actual: float | None, label: str, scale: Fraction | float = 0) -> None:
+    """Check equality to a billionth of the number, or of `scale` for a difference of large parts; or both unknown."""
+    if expected is None or actual is None:
+        assert expected is None and actual is None, f"{label}: {actual}, should be {expected}"
         return
     slack = 1e-9 * (1e-3 + float(scale))
-    assert math.isclose(found, wanted, rel_tol=1e-9, abs_tol=slack), f"{what}: {found}, should be {float(wanted)}"
+    assert math.isclose(actual, expected, rel_tol=1e-9, abs_tol=slack), (
+        f"{label}: {actual}, should be {float(expected)}"
+    )
 
 
 def compare(file: File, document: Document) -> None:
-    """Every number of the document."""
-    rules, result = file.rules, score(file.told(), file.rules)
+    """Compare every number of the document with the oracle's."""
+    rules, result = file.rules, score(file.full_rows(), file.rules)
     assert (document["alpha"], document["beta"]) == (rules.alpha, rules.beta)
     assert document["refusals"] == rules.refusals
     assert (document["h"], {entry["h"] for entry in document["views"]} - {"faithful"}) == ("faithful", set())
@@ -94,17 +99,17 @@ def compare(file: File, document: Document) -> None:
     counts = (None, None) if file.totals else (result.items, result.units)
     assert (document["items"], document["units"]) == counts
     assert document["trials"] == result.trials
-    assert [one["name"] for one in document["players"]] == [one.name for one in result.players]
-    for wanted, found in zip(result.players, document["players"]):
-        compare_player(replace(wanted, dollars_per_faithful=None) if file.totals else wanted, found, rules)
+    assert [player["name"] for player in document["players"]] == [player.name for player in result.players]
+    for expected, actual in zip(result.players, document["players"]):
+        compare_player(replace(expected, dollars_per_faithful=None) if file.totals else expected, actual, rules)
     if decided(result):
         assert (document["winner"], document["tied"]) == (result.winner, list(result.tied))
     compare_differences(result, document)
-    rivals = sum(one.q is not None for one in result.players) > 1
+    rivals = sum(player.q is not None for player in result.players) > 1
     check_stretches(document["envelope"], "beta", beta_lines(result, rules) if rivals else {})
     assert set(document["weight_envelopes"]) == (set(result.weights) if rivals else set())
-    for name, found in document["weight_envelopes"].items():
-        check_stretches(found, "weight", weight_lines(result, rules, name), result.weights[name])
+    for name, actual in document["weight_envelopes"].items():
+        check_stretches(actual, "weight", weight_lines(result, rules, name), result.weights[name])
     compare_fronts(result, document)
     compare_views(file, document)
     compare_dropped(result, document)
@@ -113,30 +118,30 @@ def compare(file: File, document: Document) -> None:
     check_headline(document)
 
 
-def compare_player(wanted: Standing, found: Document, rules: Rules) -> None:
-    """A player's numbers, and its interval around them."""
-    name = wanted.name
-    near(wanted.h, found["h"], f"H of {name}")
-    near(wanted.answer_rate, found["answer_rate"], f"answer rate of {name}")
+def compare_player(expected: Standing, actual: Document, rules: Rules) -> None:
+    """Compare a player's numbers, and check its interval."""
+    name = expected.name
+    near(expected.h, actual["h"], f"H of {name}")
+    near(expected.answer_rate, actual["answer_rate"], f"answer rate of {name}")
     for resource in COSTS:
-        near(wanted.totals[resource], found[resource], f"{resource} of {name}")
-    assert set(found["charged"]) == set(wanted.charged), name
-    for resource, charge in wanted.charged.items():
-        near(charge, found["charged"][resource], f"charged {resource} of {name}", wanted.totals[resource] or 0)
-    assert found["h_before_review"] == (None if wanted.answer_rate else found["h"]), "a file does not tell"
-    assert found["joules"] is None and found["unknown_attempts"] == 0
-    assert [found[name] for name in ("words", "coverage", "copied")] == [None] * 3, "a file has no texts"
-    near(wanted.penalty, found["penalty"], f"P of {name}")
-    scale = rules.alpha + rules.beta * float(wanted.penalty or 0)
-    near(wanted.q, found["q"], f"Q of {name}", scale)
-    near(wanted.dollars_per_faithful, found["dollars_per_faithful"], f"dollars a faithful answer of {name}")
-    within(found["q_low"], found["q"], found["q_high"])
-    for bound, value in (("q_min", wanted.q_min), ("q_max", wanted.q_max)):
-        near(value, found[bound], f"{bound} of {name}", scale)
+        near(expected.totals[resource], actual[resource], f"{resource} of {name}")
+    assert set(actual["charged"]) == set(expected.charged), name
+    for resource, charge in expected.charged.items():
+        near(charge, actual["charged"][resource], f"charged {resource} of {name}", expected.totals[resource] or 0)
+    assert actual["h_before_review"] == (None if expected.answer_rate else actual["h"]), "a file does not tell"
+    assert actual["joules"] is None and actual["unknown_attempts"] == 0
+    assert [actual[name] for name in ("words", "coverage", "copied")] == [None] * 3, "a file has no texts"
+    near(expected.penalty, actual["penalty"], f"P of {name}")
+    scale = rules.alpha + rules.beta * float(expected.penalty or 0)
+    near(expected.q, actual["q"], f"Q of {name}", scale)
+    near(expected.dollars_per_faithful, actual["dollars_per_faithful"], f"dollars a faithful answer of {name}")
+    within(actual["q_low"], actual["q"], actual["q_high"])
+    for bound, value in (("q_min", expected.q_min), ("q_max", expected.q_max)):
+        near(value, actual[bound], f"{bound} of {name}", scale)
 
 
 def within(low: float | None, value: float | None, high: float | None) -> None:
-    """An interval has its value in the middle, and both ends or none."""
+    """Check that an interval has its value in the middle, and both ends or none."""
     assert (low is None) == (high is None)
     if low is not None and high is not None:
         assert value is not None and low <= value <= high
@@ -144,8 +149,8 @@ def within(low: float | None, value: float | None, high: float | None) -> None:
 
 
 def compare_differences(result: Score, document: Document) -> None:
-    """Differences of Q, the better player first, of all pairs or of a leader against each other one."""
-    known = {one.name: one.q for one in result.players if one.q is not None}
+    """Compare differences of Q, the better player first, of all pairs or of a leader against every other player."""
+    known = {player.name: player.q for player in result.players if player.q is not None}
     pairs: set[frozenset[str]] = set()
     for entry in document["differences"]:
         a, b = entry["a"], entry["b"]
@@ -168,43 +173,43 @@ def compare_differences(result: Score, document: Document) -> None:
     assert pairs == everyone or pairs in leads
 
 
-def check_stretches(found: Sequence[Document], what: str, lines: Lines, now: Fraction = Fraction()) -> None:
-    """The stretches cover everything from 0 on, and the leader of each is on top from its begin to its end.
+def check_stretches(stretches: Sequence[Document], axis: str, lines: Lines, current: Fraction = Fraction()) -> None:
+    """Check that the stretches cover everything from 0 on, and that each one's leader is on top throughout.
 
-    Equal lines can stand for each other; where they do not, the stretches are the oracle's. `now` is where the score
-    itself is: differences of what is added up there are no better than its sums.
+    Equal lines are interchangeable; otherwise the stretches are the oracle's. `current` is where the score
+    itself is: differences of sums there are no more exact than the sums.
     """
     if not lines:
-        assert found == [], "nobody leads where nobody has a score"
+        assert stretches == [], "nobody leads where nobody has a score"
         return
-    begins = [entry[f"{what}_from"] for entry in found]
-    ends = [entry[f"{what}_to"] for entry in found]
+    begins = [entry[f"{axis}_from"] for entry in stretches]
+    ends = [entry[f"{axis}_to"] for entry in stretches]
     assert begins[0] == 0 and ends[-1] is None and begins[1:] == ends[:-1]
-    leaders = [entry.get("tied") or [entry["winner"]] for entry in found]
-    assert all(len(names) == 1 or entry["winner"] is None for names, entry in zip(leaders, found))
+    leaders = [entry.get("tied") or [entry["winner"]] for entry in stretches]
+    assert all(len(names) == 1 or entry["winner"] is None for names, entry in zip(leaders, stretches))
     assert all(left != right for left, right in pairwise(leaders))
     for names, begin, end in zip(leaders, begins, ends):
-        for x in (exact(some) for some in (begin, end) if some is not None):
-            heights = {name: (h - x * s, abs(h) + max(x, now) * s) for name, (h, s) in lines.items()}
+        for x in (exact(bound) for bound in (begin, end) if bound is not None):
+            heights = {name: (h - x * s, abs(h) + max(x, current) * s) for name, (h, s) in lines.items()}
             for leader in names:
                 on_top(leader, heights)
         for leader in names if end is None else ():
             on_top(leader, {name: (-s, s) for name, (_, s) in lines.items()})
-    wanted = upper_envelope(lines)
-    if len(wanted) == len(leaders) and all(one.winner in names for one, names in zip(wanted, leaders)):
-        for left, right, begin in zip(wanted, wanted[1:], begins[1:]):
-            near(right.begin, begin, "where the leader changes", crossing_scale(left, right, lines, now))
+    expected = upper_envelope(lines)
+    if len(expected) == len(leaders) and all(stretch.winner in names for stretch, names in zip(expected, leaders)):
+        for left, right, begin in zip(expected, expected[1:], begins[1:]):
+            near(right.begin, begin, "where the leader changes", crossing_scale(left, right, lines, current))
 
 
-def crossing_scale(left: Stretch, right: Stretch, lines: Lines, now: Fraction) -> Fraction:
-    """How far off a crossing of two lines may be: the nearer to parallel, the farther."""
+def crossing_scale(left: Stretch, right: Stretch, lines: Lines, current: Fraction) -> Fraction:
+    """Return how far off a crossing of two lines may be: the closer to parallel, the farther."""
     (high, steep), (low, flat) = lines[left.winner], lines[right.winner]
-    blur = (abs(high) + abs(low) + now * (steep + flat)) / (high - low) + (steep + flat) / (steep - flat)
+    blur = (abs(high) + abs(low) + current * (steep + flat)) / (high - low) + (steep + flat) / (steep - flat)
     return right.begin * blur
 
 
 def on_top(leader: str, heights: Lines) -> None:
-    """Nobody is higher than the leader, but for rounding at the scale (the second number) of either."""
+    """Check that nobody is higher than the leader, except for rounding at the scale (the second number) of either."""
     height, size = heights[leader]
     for name, (other, scale) in heights.items():
         slack = Fraction("1e-9") * (size + scale + Fraction("1e-3"))
@@ -212,26 +217,28 @@ def on_top(leader: str, heights: Lines) -> None:
 
 
 def compare_fronts(result: Score, document: Document) -> None:
-    """Whom nobody beats in H and P, and in H and each resource that all players have."""
-    known = [one for one in result.players if one.q is not None]
-    check_front(document["pareto"], {one.name: (one.h or Fraction(), one.penalty or Fraction()) for one in known})
-    told = {name for name in RESOURCES if all(one.totals[name] is not None for one in result.players)}
-    assert set(document["pareto_by"]) == (told if known else set())
+    """Compare the Pareto fronts in H and P, and in H and each resource that all players have."""
+    known = [player for player in result.players if player.q is not None]
+    check_front(
+        document["pareto"], {player.name: (player.h or Fraction(), player.penalty or Fraction()) for player in known}
+    )
+    reported = {name for name in RESOURCES if all(player.totals[name] is not None for player in result.players)}
+    assert set(document["pareto_by"]) == (reported if known else set())
     for name in document["pareto_by"]:
-        points = {one.name: (one.h or Fraction(), one.per_item[name] or Fraction()) for one in known}
+        points = {player.name: (player.h or Fraction(), player.per_item[name] or Fraction()) for player in known}
         check_front(document["pareto_by"][name], points)
 
 
-def check_front(found: Sequence[str], points: Lines) -> None:
-    """The front; what differs by less than a billionth may count as equal or not."""
+def check_front(names: Sequence[str], points: Lines) -> None:
+    """Check a front; values that differ by less than a billionth may count as equal or not."""
     largest = max((cost for _, cost in points.values()), default=Fraction())
     scaled = {name: (h, cost / largest if largest else cost) for name, (h, cost) in points.items()}
-    assert len(found) == len(set(found))
-    assert front(scaled, -TIE) <= set(found) <= front(scaled, TIE), found
+    assert len(names) == len(set(names))
+    assert front(scaled, -TIE) <= set(names) <= front(scaled, TIE), names
 
 
 def compare_views(file: File, document: Document) -> None:
-    """The ranking under every rule for refusals and every normaliser."""
+    """Compare the ranking under every rule for refusals and every normaliser."""
     names: dict[str, Normaliser] = {"match": "match", "median": "median"}
     if file.rules.normaliser != "match":
         names[NAMES.get(file.rules.normaliser, file.rules.normaliser)] = file.rules.normaliser
@@ -250,16 +257,18 @@ def compare_views(file: File, document: Document) -> None:
 def middle_is_used(file: File, refusals: Refusals) -> bool:
     """Whether the median player used some of every counted resource: relative to 0, costs are not defined."""
     result = score(file.rows, replace(file.rules, refusals=refusals))
-    return all(median(one.per_item[name] or Fraction() for one in result.players) > 0 for name in result.weights)
+    return all(
+        median(player.per_item[name] or Fraction() for player in result.players) > 0 for name in result.weights
+    )
 
 
-def check_ranking(found: Sequence[str] | None, qs: Mapping[str, Fraction | None]) -> None:
-    """Best first, whoever has no Q last; equal ones in any order."""
+def check_ranking(ranking: Sequence[str] | None, qs: Mapping[str, Fraction | None]) -> None:
+    """Check a ranking: best first, players without a Q last; equal ones in any order."""
     if all(q is None for q in qs.values()):
-        assert found is None
+        assert ranking is None
         return
-    assert found is not None and sorted(found) == sorted(qs)
-    ranked = [qs[name] for name in found]
+    assert ranking is not None and sorted(ranking) == sorted(qs)
+    ranked = [qs[name] for name in ranking]
     known = [q for q in ranked if q is not None]
     assert ranked[: len(known)] == known
     slack = TIE + rounding(known)
@@ -267,7 +276,7 @@ def check_ranking(found: Sequence[str] | None, qs: Mapping[str, Fraction | None]
 
 
 def compare_dropped(result: Score, document: Document) -> None:
-    """What the intersection leaves out, and who caused it."""
+    """Compare what the intersection leaves out, and who caused it."""
     dropped = document["dropped"]
     assert dropped["items"] == result.lost_items
     assert dropped["units"] == result.lost_units
@@ -278,14 +287,14 @@ def compare_dropped(result: Score, document: Document) -> None:
 
 
 def check_chances(result: Score, document: Document) -> None:
-    """Chances are shares of one whole, and only who has a Q can win."""
-    able = {one.name for one in result.players if one.q is not None}
-    chances = {one["name"]: one["p_win"] for one in document["players"]}
+    """Check that probabilities sum to 1, and that only players with a Q can win."""
+    able = {player.name for player in result.players if player.q is not None}
+    chances = {player["name"]: player["p_win"] for player in document["players"]}
     wholes = [chances]
-    told = (document["items"] or 0) >= 5 and len(able) > 1
-    assert [chance is not None for chance in chances.values()] == [told] * len(chances)
-    assert (document["chance_along_beta"] is not None) == told
-    if told:
+    given = (document["items"] or 0) >= 5 and len(able) > 1
+    assert [chance is not None for chance in chances.values()] == [given] * len(chances)
+    assert (document["chance_along_beta"] is not None) == given
+    if given:
         wholes += [entry["p"] for entry in document["chance_along_beta"]]
         assert [entry["beta"] for entry in document["chance_along_beta"]] == [n / 100 for n in range(51)]
         for whole in wholes:
@@ -298,26 +307,28 @@ def check_chances(result: Score, document: Document) -> None:
 
 
 def check_clear(document: Document) -> None:
-    """A winner is claimed just where every interval of its differences, together, is above 0; those whose interval is
-    not are the best set with it."""
-    names = [one["name"] for one in document["players"]]
+    """Check that a winner is claimed exactly if every joint interval of its differences is above 0; those whose
+    interval is not form the best set with it."""
+    names = [player["name"] for player in document["players"]]
     leads = document["differences"]
-    own = [entry for entry in leads if entry["a"] == leads[0]["a"]]
-    above = {entry["b"]: entry["all_low"] is not None and entry["all_low"] > 0 for entry in own}
+    leader_differences = [entry for entry in leads if entry["a"] == leads[0]["a"]]
+    above = {entry["b"]: entry["all_low"] is not None and entry["all_low"] > 0 for entry in leader_differences}
     leader = document["winner"]
-    assert document["clear"] is (leader is not None and bool(own) and all(above.values()))
+    assert document["clear"] is (leader is not None and bool(leader_differences) and all(above.values()))
     if not leads or leads[0]["all_low"] is None:
         assert document["best_set"] == []
     else:
-        assert [name for name in names if not above.get(name, False) and (name in above or name == own[0]["a"])] == (
-            document["best_set"]
-        )
-    assert not document["clear"] or (leader, len(own)) == (own[0]["a"], len(above))
+        assert [
+            name
+            for name in names
+            if not above.get(name, False) and (name in above or name == leader_differences[0]["a"])
+        ] == (document["best_set"])
+    assert not document["clear"] or (leader, len(leader_differences)) == (leader_differences[0]["a"], len(above))
 
 
 def check_headline(document: Document) -> None:
-    """The sentence says what the fields say."""
-    headline, ranked = document["headline"], [one for one in document["players"] if one["q"] is not None]
+    """Check that the headline agrees with the fields."""
+    headline, ranked = document["headline"], [player for player in document["players"] if player["q"] is not None]
     numbers = [float(text.replace("−", "-")) for text in re.findall(r"[−]?\d+\.\d{3,}", headline)]
     if not ranked:
         assert headline == "No winner: Q is undefined."
@@ -327,54 +338,56 @@ def check_headline(document: Document) -> None:
         close(numbers, [ranked[0]["q"]])
     elif document["tied"]:
         assert headline.startswith("A tie: ") and all(name in headline for name in document["tied"])
-        close(numbers, [max(one["q"] for one in ranked)])
+        close(numbers, [max(player["q"] for player in ranked)])
     else:
         lead = document["differences"][0]
-        chance = next(one["p_win"] for one in document["players"] if one["name"] == lead["a"])
+        chance = next(player["p_win"] for player in document["players"] if player["name"] == lead["a"])
         if lead["all_low"] is None:
             assert headline.startswith(f"{lead['a']} leads {lead['b']} by ")
             close(numbers, [lead["dq"]])
             return
-        says = f"Winner: {lead['a']}, ahead of {lead['b']} by "
+        winner_text = f"Winner: {lead['a']}, ahead of {lead['b']} by "
         assert headline.startswith(
-            says if document["clear"] else f"No clear winner: {lead['a']} leads {lead['b']} by "
+            winner_text if document["clear"] else f"No clear winner: {lead['a']} leads {lead['b']} by "
         )
         close(numbers, [lead["dq"], lead["all_low"], lead["all_high"], min(chance, 0.999)])
 
 
-def close(found: Sequence[float], wanted: Sequence[float]) -> None:
-    """Numbers as they are printed."""
-    assert len(found) == len(wanted)
-    assert all(abs(one - other) <= 0.00051 for one, other in zip(found, wanted)), (found, wanted)
+def close(actual: Sequence[float], expected: Sequence[float]) -> None:
+    """Check that numbers agree to their printed digits."""
+    assert len(actual) == len(expected)
+    assert all(abs(left - right) <= 0.00051 for left, right in zip(actual, expected)), (actual, expected)
 
 
 def rounding(qs: Iterable[Fraction | None]) -> Fraction:
-    """What floating point can make of a difference of some of these."""
+    """Return the floating-point error that a difference of these can have."""
     return max((abs(q) for q in qs if q is not None), default=Fraction()) * Fraction("1e-13")
 
 
 def decided(result: Score) -> bool:
-    """Whether floating point can tell who ties with the leader: no difference is within rounding of the limit."""
-    qs = [one.q for one in result.players if one.q is not None]
+    """Whether floating point can decide who ties with the leader: no difference is within rounding of the limit."""
+    qs = [player.q for player in result.players if player.q is not None]
     blur = max(rounding(qs), TIE / 1000)
     behind = [
-        one.q for one in result.players if one.q is not None and one.name not in (result.winner, *result.tied[:1])
+        player.q
+        for player in result.players
+        if player.q is not None and player.name not in (result.winner, *result.tied[:1])
     ]
     return all(abs(max(qs) - q - TIE) > blur and (max(qs) - q > TIE or blur < TIE) for q in behind)
 
 
 def agree(file: File, *more: str) -> None:
-    """The command and the oracle say the same; without any Q a note says why."""
-    said = run(file, *more)
-    assert (said.code, said.err) == (0, "")
-    document = strict(said.out)
+    """Check that the command and the oracle agree; without any Q, a note says why."""
+    result = run(file, *more)
+    assert (result.code, result.err) == (0, "")
+    document = strict(result.out)
     compare(file, document)
-    undefined = all(one["q"] is None for one in document["players"])
+    undefined = all(player["q"] is None for player in document["players"])
     assert any(note.startswith("Q is undefined: ") for note in document["notes"]) == undefined
 
 
 def leaves(part: Any, path: tuple[str | int, ...] = ()) -> Iterable[tuple[tuple[str | int, ...], object]]:
-    """Everything in a document that holds nothing else, with the way to it."""
+    """Yield every leaf of a document, with its path."""
     if isinstance(part, dict):
         for name, value in cast(Document, part).items():
             yield from leaves(value, (*path, name))
@@ -386,7 +399,7 @@ def leaves(part: Any, path: tuple[str | int, ...] = ()) -> Iterable[tuple[tuple[
 
 
 def other_than(value: object) -> list[object]:
-    """What could stand there instead: another player, a slightly larger number, a number for an unknown."""
+    """Return different values: another player, a slightly larger number, a number for an unknown."""
     if isinstance(value, str):
         return [name for name in "ABC" if name != value]
     if isinstance(value, bool):
@@ -398,7 +411,7 @@ def other_than(value: object) -> list[object]:
 
 @pytest.mark.slow
 def test_the_comparison_sees_every_field() -> None:
-    """Whatever is changed in a document is noticed, but for what the oracle knows nothing of."""
+    """Any change in a document is noticed, except in fields the oracle does not know."""
     lines = [
         f"{player} {item}0 {h} tokens={tokens + at} calls={1 + (at + calls) % 3} dollars=0.{at + 1}"
         for player, tokens, calls, heights in (("A", 20, 0, "97845"), ("B", 7, 1, "75564"), ("C", 2, 2, "21342"))
@@ -484,13 +497,13 @@ def test_totals_without_items(file: File) -> None:
 def test_without_a_player(file: File) -> None:
     kept = replace(file, rows=tuple(row for row in file.rows if row.player != "p1"))
     assume(kept.rows != file.rows)
-    said, alone = run(file, "--without", "p1"), run(kept)
-    assert (said.code, said.out) == (alone.code, alone.out)
+    result, alone = run(file, "--without", "p1"), run(kept)
+    assert (result.code, result.out) == (alone.code, alone.out)
     agree(kept)
 
 
 def table(cells: str, **rules: Any) -> File:
-    """A file from rows such as "A x0 0.5 tokens=10, B x0 refused": player, item and trial, H or status, costs."""
+    """Make a file of rows such as "A x0 0.5 tokens=10, B x0 refused": player, item and trial, H or status, costs."""
     rows: list[Row] = []
     statuses: dict[str, Status] = {"refused": "refused", "failed": "failed", "unanswered": "unanswered"}
     for line in cells.split(", "):
@@ -558,12 +571,12 @@ def test_a_very_bad_q_is_still_the_best() -> None:
 
 def test_a_single_player_is_told_that_it_is_its_own_measure() -> None:
     lines = CORNERS["an exact tie"].split(", ")
-    alone, both = (set(strict(run(table(", ".join(some))).out)["notes"]) for some in (lines[:1], lines))
+    alone, both = (set(strict(run(table(", ".join(selected))).out)["notes"]) for selected in (lines[:1], lines))
     assert any("alone" in note for note in alone - both)
 
 
 def lead_of(gap: float) -> Document:
-    """The document of two players whose H differ by this much on average, with noise, on 40 items."""
+    """Return the document of two players whose H differ by this much on average, with noise, on 40 items."""
     rows = [
         Row(
             player,

@@ -61,8 +61,8 @@ Data = dict[str, Any]
 
 
 @dataclass(slots=True)
-class Found:
-    """What the commands of a case gave: texts go to a transcript, data to a JSON file."""
+class Output:
+    """The output of a case's commands: texts go to a transcript, data to a JSON file."""
 
     texts: dict[str, str] = field(default_factory=dict[str, str])
     data: dict[str, Any] = field(default_factory=dict[str, Any])
@@ -73,70 +73,70 @@ class Case:
     """One pinned case; its name is where its expected files are."""
 
     name: str
-    play: Callable[[Found], None]
+    play: Callable[[Output], None]
 
 
-def steps(*lines: str, columns: int = COLUMNS) -> Callable[[Found], None]:
-    """Commands as they would be typed, one after the other."""
+def steps(*lines: str, columns: int = COLUMNS) -> Callable[[Output], None]:
+    """Return a case of commands, one after the other."""
 
-    def play(found: Found) -> None:
+    def play(output: Output) -> None:
         for line in lines:
-            step(found, line.split(" "), columns)
+            step(output, line.split(" "), columns)
 
     return play
 
 
-def both(*parts: Callable[[Found], None]) -> Callable[[Found], None]:
-    """Several parts of one case."""
+def both(*parts: Callable[[Output], None]) -> Callable[[Output], None]:
+    """Combine several parts into one case."""
 
-    def play(found: Found) -> None:
+    def play(output: Output) -> None:
         for part in parts:
-            part(found)
+            part(output)
 
     return play
 
 
-def step(found: Found, arguments: Sequence[str], columns: int = COLUMNS, *, fresh: bool = True) -> Said:
-    """One command: what it printed and every file that it left under out/."""
+def step(output: Output, arguments: Sequence[str], columns: int = COLUMNS, *, fresh: bool = True) -> Said:
+    """Run one command; record what it printed and every file it wrote under out/."""
     if fresh:
         shutil.rmtree(OUT, ignore_errors=True)
         OUT.mkdir()
-    there = set(OUT.rglob("*"))
-    done = command(arguments, columns)
-    said = Said(done.code, neutral(done.out), neutral(done.err))
+    files_before = set(OUT.rglob("*"))
+    raw_result = command(arguments, columns)
+    result = Said(raw_result.code, neutral(raw_result.out), neutral(raw_result.err))
     name = "mashq " + " ".join(arguments) + ("" if columns == COLUMNS else f"  [{columns} columns]")
-    shown = [f"exit {said.code}"]
-    if "--json" in arguments and said.out[:1] in ("{", "["):
-        found.data[name] = json.loads(said.out)
-    elif _is_csv(arguments) and said.code == 0:
-        found.data[name] = rows_of(said.out)
-    elif _is_otlp(arguments) and said.code == 0:
-        found.data[name] = [otlp(json.loads(line)) for line in said.out.splitlines()]
-    elif _is_jsonl(arguments) and said.code == 0:
-        found.data[name] = [json.loads(line) for line in said.out.splitlines()]
-    elif said.out:
-        shown.append(said.out.rstrip("\n"))
-    shown += ["! " + line for line in said.err.rstrip("\n").split("\n") if line]
-    found.texts[name] = "\n".join(shown)
-    for path in sorted(set(OUT.rglob("*")) - there):
+    transcript = [f"exit {result.code}"]
+    if "--json" in arguments and result.out[:1] in ("{", "["):
+        output.data[name] = json.loads(result.out)
+    elif _is_csv(arguments) and result.code == 0:
+        output.data[name] = rows_of(result.out)
+    elif _is_otlp(arguments) and result.code == 0:
+        output.data[name] = [otlp(json.loads(line)) for line in result.out.splitlines()]
+    elif _is_jsonl(arguments) and result.code == 0:
+        output.data[name] = [json.loads(line) for line in result.out.splitlines()]
+    elif result.out:
+        transcript.append(result.out.rstrip("\n"))
+    transcript += ["! " + line for line in result.err.rstrip("\n").split("\n") if line]
+    output.texts[name] = "\n".join(transcript)
+    for path in sorted(set(OUT.rglob("*")) - files_before):
         if path.is_file() and "run.db" not in path.name and path.name not in ("lock", "manifest.json"):
-            read(found, f"{name} → {path.as_posix()}", path)
-    return said
+            read(output, f"{name} → {path.as_posix()}", path)
+    return result
 
 
 def neutral(text: str) -> str:
-    """A text without the one thing in it that differs from run to run: where it was made."""
+    """Replace the one thing in a text that differs from run to run: the current directory."""
     return text.replace(str(Path.cwd()), "/place")
 
 
 def rows_of(text: str) -> dict[str, Any]:
-    """CSV by its cells; those with a fraction are numbers, because the last digit may depend on the order of sums."""
-    found = list(csv.reader(io.StringIO(text, newline="")))
+    """Return CSV by cells; those with a fraction are numbers, as the last digit may depend on the order of sums."""
+    rows = list(csv.reader(io.StringIO(text, newline="")))
     ends = "CR LF" if "\r\n" in text else "LF"
     return {
         "lines end with": ends,
-        "columns": found[:1],
-        "rows": [[_cell(cell) for cell in row] for row in found[1:]],
+        "columns": rows[:1],
+        "rows": [[_cell(cell) for cell in row] for row in rows[1:]],
     }
 
 
@@ -160,42 +160,42 @@ def _is_jsonl(arguments: Sequence[str]) -> bool:
     return ("jsonl" in arguments and "-o" not in arguments) or arguments[0] == "detect"
 
 
-def read(found: Found, name: str, path: Path) -> None:
-    """A file that a command wrote, as what it holds."""
-    end = path.suffix
-    text = "" if end in (".parquet", ".eval") else neutral(path.read_bytes().decode("utf-8-sig"))
-    if end == ".html":
-        found.data[name] = page(text)
-    elif end == ".json":
-        found.data[name] = json.loads(text)
-    elif end == ".jsonl":
-        found.data[name] = [json.loads(line) for line in text.splitlines()]
-    elif end == ".csv":
-        found.data[name] = rows_of(text)
-    elif end == ".parquet":
-        found.data[name] = parquet(path)
-    elif end == ".eval":
+def read(output: Output, name: str, path: Path) -> None:
+    """Record the content of a file that a command wrote."""
+    suffix = path.suffix
+    text = "" if suffix in (".parquet", ".eval") else neutral(path.read_bytes().decode("utf-8-sig"))
+    if suffix == ".html":
+        output.data[name] = page(text)
+    elif suffix == ".json":
+        output.data[name] = json.loads(text)
+    elif suffix == ".jsonl":
+        output.data[name] = [json.loads(line) for line in text.splitlines()]
+    elif suffix == ".csv":
+        output.data[name] = rows_of(text)
+    elif suffix == ".parquet":
+        output.data[name] = parquet(path)
+    elif suffix == ".eval":
         with zipfile.ZipFile(path) as packed:
-            found.data[name] = {member: json.loads(packed.read(member)) for member in sorted(packed.namelist())}
-    elif end in (".svg", ".png", ".pdf"):
-        beside = path.with_suffix(".svg")
-        if path != beside and beside.read_bytes() == path.read_bytes():
-            found.data[name] = f"as {beside.name}"
+            output.data[name] = {member: json.loads(packed.read(member)) for member in sorted(packed.namelist())}
+    elif suffix in (".svg", ".png", ".pdf"):
+        svg = path.with_suffix(".svg")
+        if path != svg and svg.read_bytes() == path.read_bytes():
+            output.data[name] = f"as {svg.name}"
             return
-        found.data[name] = spec(json.loads(text.removeprefix("<svg>").removesuffix("</svg>")))
+        output.data[name] = spec(json.loads(text.removeprefix("<svg>").removesuffix("</svg>")))
     else:
-        found.texts[name] = text
+        output.texts[name] = text
 
 
 def parquet(path: Path) -> Any:
-    """A Parquet file: its columns with their types, and its rows."""
-    found: Any = importlib.import_module("pyarrow.parquet").read_table(path)
-    fields: list[Any] = list(found.schema)
-    return {"schema": {str(one.name): str(one.type) for one in fields}, "rows": found.to_pylist()}
+    """Return a Parquet file's columns with their types, and its rows."""
+    table: Any = importlib.import_module("pyarrow.parquet").read_table(path)
+    fields: list[Any] = list(table.schema)
+    return {"schema": {str(column.name): str(column.type) for column in fields}, "rows": table.to_pylist()}
 
 
 def otlp(document: dict[str, Any]) -> Any:
-    """Spans with their attributes by name; the version of the package that exports is left out."""
+    """Return spans with their attributes by name, without the exporting package's version."""
     for resource in document["resourceSpans"]:
         for scope in resource["scopeSpans"]:
             if scope["scope"].get("version") == VERSION:
@@ -210,21 +210,21 @@ def _attributes(value: Any) -> Any:
             return {row["key"]: _attributes(row["value"]) for row in rows}
         return [_attributes(row) for row in rows]
     if isinstance(value, dict):
-        return {key: _attributes(one) for key, one in cast(Data, value).items()}
+        return {key: _attributes(entry) for key, entry in cast(Data, value).items()}
     return value
 
 
-# What each command is asked.
+# The cases of each command.
 
 
-def showing(kind: str) -> Callable[[Found], None]:
+def showing(kind: str) -> Callable[[Output], None]:
     """`mashq show`, narrow, wide and as a document."""
     return both(
         steps(f"show runs/{kind}"), steps(f"show runs/{kind}", columns=140), steps(f"show runs/{kind} --json")
     )
 
 
-def scoring(kind: str) -> Callable[[Found], None]:
+def scoring(kind: str) -> Callable[[Output], None]:
     """`mashq score` under all its options."""
     run = f"score runs/{kind}"
     plain = [run, f"{run} --json"]
@@ -251,12 +251,12 @@ def scoring(kind: str) -> Callable[[Found], None]:
     return both(steps(*plain, *more), steps(run, columns=140))
 
 
-def reporting(kind: str) -> Callable[[Found], None]:
+def reporting(kind: str) -> Callable[[Output], None]:
     """`mashq report` and its tables."""
     return steps(f"report runs/{kind} -o out/report.html --tables out/tables")
 
 
-def exporting(kind: str) -> Callable[[Found], None]:
+def exporting(kind: str) -> Callable[[Output], None]:
     """`mashq export` in every format."""
     run = f"export runs/{kind} --format"
     lines = [f"{run} csv", f"{run} latex", f"{run} latex -o out/table.tex"]
@@ -313,7 +313,7 @@ def planning() -> Iterable[Case]:
     yield Case("plan/seasons", steps(*(f"plan {line}{form}" for line in seasons for form in ("", " --json"))))
 
 
-def powering(kind: str) -> Callable[[Found], None]:
+def powering(kind: str) -> Callable[[Output], None]:
     """`mashq power`."""
     run = f"power runs/{kind}"
     lines = [run, f"{run} --json"]
@@ -328,7 +328,7 @@ def powering(kind: str) -> Callable[[Found], None]:
     return steps(*lines)
 
 
-def calibrating(kind: str) -> Callable[[Found], None]:
+def calibrating(kind: str) -> Callable[[Output], None]:
     """`mashq calibrate`."""
     run = f"calibrate runs/{kind}"
     lines = [f"{run} -o out/like.yaml --items 3", f"{run} --check --matches 3 --json"]
@@ -336,20 +336,20 @@ def calibrating(kind: str) -> Callable[[Found], None]:
         lines += [f"{run} --check --matches 3{form}" for form in ("", " --format md", " --format latex")]
         lines += [f"{run} -o out/many.yaml --more 7 --items 2"]
 
-    def play(found: Found) -> None:
-        own = Found()
-        steps(*lines)(own)
-        found.texts |= own.texts
-        found.data |= {name: value for name, value in own.data.items() if not name.endswith(".items.jsonl")}
+    def play(output: Output) -> None:
+        own_output = Output()
+        steps(*lines)(own_output)
+        output.texts |= own_output.texts
+        output.data |= {name: value for name, value in own_output.data.items() if not name.endswith(".items.jsonl")}
 
     return play
 
 
-def validating(kind: str) -> Callable[[Found], None]:
-    """`mashq validate`: a sheet, two people's ratings made from it, and the report on them."""
+def validating(kind: str) -> Callable[[Output], None]:
+    """`mashq validate`: a sheet, two people's ratings based on it, and the report on them."""
 
-    def play(found: Found) -> None:
-        if step(found, ["validate", "sample", f"runs/{kind}", "-n", "9", "--seed", "1", "-o", "out/sheet"]).code:
+    def play(output: Output) -> None:
+        if step(output, ["validate", "sample", f"runs/{kind}", "-n", "9", "--seed", "1", "-o", "out/sheet"]).code:
             return
         rows = list(csv.DictReader(io.StringIO(Path("out/sheet/sheet.csv").read_text("utf-8-sig"))))
         for person, given in (("anna", (1, 0, 0.5, 1)), ("ben", (1, 0.5, 0.5, 0, 1))):
@@ -357,41 +357,43 @@ def validating(kind: str) -> Callable[[Found], None]:
             Path(f"out/{person}.csv").write_text("\n".join(["id,rating", *lines]) + "\n")
         report = ["validate", "report", "out/sheet/key.json", "out/anna.csv", "out/ben.csv", "--resamples", "500"]
         for more in ([], ["--json"], ["--format", "md"], ["--format", "latex"], ["--positive", "0.9", "--json"]):
-            step(found, [*report, *more], fresh=False)
-        step(found, [*report, "--plot", "out/plot.html"], fresh=False)
+            step(output, [*report, *more], fresh=False)
+        step(output, [*report, "--plot", "out/plot.html"], fresh=False)
 
     return play
 
 
-def rescoring(kind: str) -> Callable[[Found], None]:
-    """`mashq rescore` and a report that scores again."""
+def rescoring(kind: str) -> Callable[[Output], None]:
+    """`mashq rescore` with every output format."""
     run = f"rescore runs/{kind} --detector " + ("exact-match" if kind == "questions" else "grounding")
     return steps(
         run, f"{run} --format md", f"{run} --format latex", f"{run} --json", f"rescore runs/{kind} --detector nothing"
     )
 
 
-def comparing(*kinds: str) -> Callable[[Found], None]:
+def comparing(*kinds: str) -> Callable[[Output], None]:
     """`mashq compare`, and the same runs in one report."""
     run = "compare " + " ".join(f"runs/{kind}" for kind in kinds)
     page = "report " + " ".join(f"runs/{kind}" for kind in kinds) + " -o out/report.html"
     forms = steps(run, f"{run} --json", f"{run} --format md", f"{run} --format latex")
 
-    def compared(found: Found) -> None:
-        own = Found()
-        steps(page)(own)
-        found.texts |= own.texts
-        for name, value in own.data.items():
-            ends = [at for at, one in enumerate(value) if str(one).startswith(("p class=kicker", "p class=banner"))]
-            found.data[name] = value[: min(ends, default=len(value))]
+    def compared(output: Output) -> None:
+        own_output = Output()
+        steps(page)(own_output)
+        output.texts |= own_output.texts
+        for name, value in own_output.data.items():
+            ends = [
+                at for at, entry in enumerate(value) if str(entry).startswith(("p class=kicker", "p class=banner"))
+            ]
+            output.data[name] = value[: min(ends, default=len(value))]
 
     return both(forms, steps(run, columns=140), compared)
 
 
-def resuming(kind: str) -> Callable[[Found], None]:
-    """`mashq resume` in a copy, and how the run then shows."""
+def resuming(kind: str) -> Callable[[Output], None]:
+    """`mashq resume` in a copy, and the output for the run afterwards."""
 
-    def play(found: Found) -> None:
+    def play(output: Output) -> None:
         shutil.rmtree(OUT, ignore_errors=True)
         stage.copied(kind, OUT / kind)
         for line in (
@@ -400,41 +402,41 @@ def resuming(kind: str) -> Callable[[Found], None]:
             f"show out/{kind} --json",
             f"verify out/{kind}",
         ):
-            step(found, line.split(" "), fresh=False)
-        step(found, ["score", f"out/{kind}", "--resamples", "500"], fresh=False)
+            step(output, line.split(" "), fresh=False)
+        step(output, ["score", f"out/{kind}", "--resamples", "500"], fresh=False)
 
     return play
 
 
-def playing(verb: str, config: str, *more: str) -> Callable[[Found], None]:
-    """A simulated match played anew, as text and as a document; then how it shows."""
+def playing(verb: str, config: str, *more: str) -> Callable[[Output], None]:
+    """A simulated match played anew, as text and as a document; then the output for it."""
 
-    def play(found: Found) -> None:
+    def play(output: Output) -> None:
         line = [verb, f"{config}.yaml", "--out", "out/fresh", *more]
-        step(found, line)
-        step(found, ["show", "out/fresh"], 140, fresh=False)
-        step(found, [*line, "--json"])
-        step(found, ["verify", "out/fresh"], fresh=False)
+        step(output, line)
+        step(output, ["show", "out/fresh"], 140, fresh=False)
+        step(output, [*line, "--json"])
+        step(output, ["verify", "out/fresh"], fresh=False)
 
     return play
 
 
-def site(found: Found) -> None:
-    """`mashq site` over all runs: its index whole, and of each report what it is called."""
-    own = Found()
+def site(output: Output) -> None:
+    """`mashq site` over some runs: its whole index, and the titles of each report."""
+    own_output = Output()
     for kind in ("match", "refusals", "questions", "tournament", "stopped", "metered", "names", "alone", "trials"):
         shutil.rmtree(Path("some") / kind, ignore_errors=True)
         stage.copied(kind, Path("some") / kind)
-    step(own, ["site", "some", "-o", "out/site"])
-    found.texts |= own.texts
-    for name, value in own.data.items():
+    step(own_output, ["site", "some", "-o", "out/site"])
+    output.texts |= own_output.texts
+    for name, value in own_output.data.items():
         index = name.endswith(("index.html", "site.json"))
-        found.data[name] = (
-            value if index else [one for one in value if str(one).startswith(("title", "h1", "p class=k"))]
+        output.data[name] = (
+            value if index else [entry for entry in value if str(entry).startswith(("title", "h1", "p class=k"))]
         )
 
 
-def detecting(found: Found) -> None:
+def detecting(output: Output) -> None:
     """`mashq detect`."""
     shutil.rmtree(OUT, ignore_errors=True)
     OUT.mkdir()
@@ -444,33 +446,33 @@ def detecting(found: Found) -> None:
     pairs.append({"source": "How many?", "answer": "about 8 of them", "reference": "8"})
     Path("pairs.jsonl").write_text("".join(json.dumps(pair) + "\n" for pair in pairs))
     for name in ("grounding", "exact-match", "simpleqa"):
-        step(found, ["detect", "pairs.jsonl", "--detector", name, "--no-cache"])
+        step(output, ["detect", "pairs.jsonl", "--detector", name, "--no-cache"])
 
 
-def importing(found: Found) -> None:
-    """`mashq import`, and what `mashq score` and `mashq power` make of files from elsewhere."""
+def importing(output: Output) -> None:
+    """`mashq import`, and `mashq score` and `mashq power` on files from other tools."""
     logs = sorted(path.as_posix() for path in Path("runs/imported/logs").glob("*.eval"))
     for end in ("csv", "jsonl", "parquet"):
-        step(found, ["import", *logs, "-o", f"out/results.{end}"])
-    step(found, ["import", *logs, "--player", "{model} {task} {solver}", "--usage", "all", "-o", "out/all.csv"])
-    step(found, ["import", *logs, "--scorer", "H", "-o", "out/h.csv"])
-    step(found, ["import", *logs, "--scorer", "nothing", "-o", "out/h.csv"])
+        step(output, ["import", *logs, "-o", f"out/results.{end}"])
+    step(output, ["import", *logs, "--player", "{model} {task} {solver}", "--usage", "all", "-o", "out/all.csv"])
+    step(output, ["import", *logs, "--scorer", "H", "-o", "out/h.csv"])
+    step(output, ["import", *logs, "--scorer", "nothing", "-o", "out/h.csv"])
     names = ["--map", "player=system", "--map", "item=question", "--map", "h=score"]
-    step(found, ["import", "runs/imported/theirs.csv", *names, "-o", "out/rows.jsonl"])
-    step(found, ["import", "runs/imported/theirs.csv", "-o", "out/rows.jsonl"])
+    step(output, ["import", "runs/imported/theirs.csv", *names, "-o", "out/rows.jsonl"])
+    step(output, ["import", "runs/imported/theirs.csv", "-o", "out/rows.jsonl"])
     for file in ("rows", "logs"):
         score = ["score", f"runs/imported/{file}.csv", "--resamples", "500"]
         for more in ([], ["--json"], ["--resources", "tokens", "--json"], ["--format", "latex"], ["--format", "md"]):
-            step(found, [*score, *more])
-        step(found, ["power", f"runs/imported/{file}.csv", "--resources", "tokens"])
+            step(output, [*score, *more])
+        step(output, ["power", f"runs/imported/{file}.csv", "--resources", "tokens"])
     theirs = ["score", "runs/imported/theirs.csv", "--resamples", "500", *names]
-    step(found, theirs)
+    step(output, theirs)
     for condition in ("q(alpha) < q(beta)", "q(beta) < q(alpha)", "p_win(alpha) < 0.999999", "h(gamma) > 2"):
-        step(found, [*theirs, "--fail-if", condition])
+        step(output, [*theirs, "--fail-if", condition])
 
 
-def failing(found: Found) -> None:
-    """Input that is wrong: a sentence and an exit code."""
+def failing(output: Output) -> None:
+    """Invalid input: a sentence and an exit code."""
     for line in (
         *("show runs/nothing", "show runs/imported", "score runs/nothing", "score runs/match --without nobody"),
         *(
@@ -522,10 +524,10 @@ def failing(found: Found) -> None:
             "gateway --config match.yaml --player nobody --out out/x",
         ),
     ):
-        step(found, line.split(" "))
+        step(output, line.split(" "))
 
 
-def damaged(found: Found) -> None:
+def damaged(output: Output) -> None:
     """`mashq verify` of a run in which single numbers were changed."""
     import sqlite3
 
@@ -541,74 +543,74 @@ def damaged(found: Found) -> None:
         with connection:
             connection.execute(change)
         connection.close()
-        step(found, ["verify", f"out/{name}"], fresh=False)
-        step(found, ["verify", f"out/{name}", "--json"], fresh=False)
-        step(found, ["show", f"out/{name}"], fresh=False)
+        step(output, ["verify", f"out/{name}"], fresh=False)
+        step(output, ["verify", f"out/{name}", "--json"], fresh=False)
+        step(output, ["show", f"out/{name}"], fresh=False)
 
 
 # The dashboard.
 
 
-class Asked:
-    """Requests to one dashboard, each put down under its address."""
+class Api:
+    """Requests to one dashboard, each recorded under its address."""
 
-    def __init__(self, found: Found, root: Path) -> None:
-        self.found, self.root, self.dashboard = found, root, Dashboard(root)
+    def __init__(self, output: Output, root: Path) -> None:
+        self.output, self.root, self.dashboard = output, root, Dashboard(root)
 
     def __call__(self, name: str, **values: object) -> Any:
-        """One question to the API; the document it was answered with."""
+        """Send one request to the API, record the reply, and return its document."""
         query = urlencode({key: str(value) for key, value in values.items()})
         aged(self.root)
         reply = self.dashboard.get(f"/api/{name}", query)
-        shown = f"/api/{name}" + (f"?{query}" if query else "")
+        address = f"/api/{name}" + (f"?{query}" if query else "")
         body = reply.body.decode()
         document: Any = json.loads(body) if "json" in reply.kind else body
-        self.found.data[shown] = document if reply.status == 200 else {"status": reply.status, "said": document}
+        self.output.data[address] = document if reply.status == 200 else {"status": reply.status, "said": document}
         return document
 
     def quietly(self, name: str, **values: object) -> Any:
-        """One question that is not pinned."""
-        kept = dict(self.found.data)
+        """Send one request without recording it."""
+        saved = dict(self.output.data)
         document = self(name, **values)
-        self.found.data = kept
+        self.output.data = saved
         return document
 
 
 def aged(root: Path) -> None:
-    """What was written to lately counts as being played: make it look old."""
+    """Make recently written files look old, as they would count as being played."""
     for path in root.rglob("run.db-wal"):
         os.utime(path, (stage.LONG_AGO, stage.LONG_AGO))
 
 
-def viewing(kind: str) -> Callable[[Found], None]:
-    """Everything the dashboard says of one run."""
+def viewing(kind: str) -> Callable[[Output], None]:
+    """Everything the dashboard shows of one run."""
 
-    def play(found: Found) -> None:
-        ask = Asked(found, Path("runs"))
+    def play(output: Output) -> None:
+        ask = Api(output, Path("runs"))
         ask.quietly("summary", run=kind)
         ask("summary", run=kind)
         pages = ask("matches", run=kind)
         if kind == "metered":
             ask("match", run=kind)
             return
-        begun = [one["id"] for one in pages["matches"]]
-        for match in begun[:1] if kind in SEASONS else []:
+        match_ids = [match_["id"] for match_ in pages["matches"]]
+        for match in match_ids[:1] if kind in SEASONS else []:
             ask("match", run=kind, match=match)
             ask("frame", run=kind, match=match, log=1)
-        _match(ask, kind, begun[-1] if kind in SEASONS else "")
+        _match(ask, kind, match_ids[-1] if kind in SEASONS else "")
 
     return play
 
 
-def _match(ask: Asked, kind: str, match: str) -> None:
+def _match(ask: Api, kind: str, match: str) -> None:
     where: dict[str, Any] = {"run": kind} | ({"match": match} if match else {})
-    about = ask("match", **where)
+    description = ask("match", **where)
     last = ask("frame", **where, log=200 if kind in SMALL else 4)
     if kind in ("many", "fixed", "tie", "names", "guided", "three"):
         return
     total = int(last["total"]) if "total" in last else 0
-    every = range(total + 1) if kind == "match" else sorted({0, 2 * total // 3})
-    for at in every:
+    positions = range(total + 1) if kind == "match" else sorted({0, 2 * total // 3})
+    for at in positions:
         ask("frame", **where, at=at, log=1)
     ask("frame", **where, at=total // 2, starts="1,0", log=3)
     for metric in ("q", "h", "p", "tokens", "calls", "reviews", "seconds", "dollars"):
@@ -616,7 +618,7 @@ def _match(ask: Asked, kind: str, match: str) -> None:
             ask("chart", **where, metric=metric, points=60 if kind in SMALL else 12)
     ask("round", **where, round=2)
     ask("story", **where)
-    items = int(about["items"]) if "items" in about else 0
+    items = int(description["items"]) if "items" in description else 0
     for position in range(items) if kind in SMALL else [items - 1]:
         document = ask("item", **where, item=position)
         if kind in ("summaries", "refusals", "faults") and "players" in document:
@@ -624,7 +626,7 @@ def _match(ask: Asked, kind: str, match: str) -> None:
     ask("text", **where, what="source", number=0)
 
 
-def _texts(ask: Asked, where: dict[str, Any], document: dict[str, Any]) -> None:
+def _texts(ask: Api, where: dict[str, Any], document: dict[str, Any]) -> None:
     for player in document["players"]:
         for version in player["versions"]:
             ask("spans", **where, seq=version["seq"])
@@ -635,9 +637,9 @@ def _texts(ask: Asked, where: dict[str, Any], document: dict[str, Any]) -> None:
             ask("prompt", run=where["run"], digest=attempt["prompt"])
 
 
-def listing(found: Found) -> None:
+def listing(output: Output) -> None:
     """The list of runs with its filters, and requests that cannot be answered."""
-    ask = Asked(found, Path("runs"))
+    ask = Api(output, Path("runs"))
     for kind in UNFINISHED:
         ask.quietly("summary", run=kind)
     ask("runs")
@@ -663,9 +665,9 @@ def listing(found: Found) -> None:
     ask("nothing")
 
 
-def side_by_side(found: Found) -> None:
+def side_by_side(output: Output) -> None:
     """Two runs compared in the dashboard."""
-    ask = Asked(found, Path("runs"))
+    ask = Api(output, Path("runs"))
     ask.quietly("summary", run="stopped")
     pairs = (("match", "match-again"), ("summaries", "refusals"), ("many", "many-again"), ("trials", "sweep"))
     for a, b in (*pairs, ("tournament", "joined"), ("match", "stopped"), ("match", "metered")):
@@ -674,13 +676,13 @@ def side_by_side(found: Found) -> None:
             ask("differences", a=a, b=b, player=player)
 
 
-def live(found: Found) -> None:
-    """The stream of a match, and a run that somebody is playing: its lock is held."""
+def live(output: Output) -> None:
+    """The stream of a match, and a run that is being played: its lock is held."""
     root = OUT / "live"
     shutil.rmtree(OUT, ignore_errors=True)
     for kind in ("stopped", "match"):
         stage.copied(kind, root / kind)
-    ask = Asked(found, root)
+    ask = Api(output, root)
     for kind in ("stopped", "match"):
         ask.quietly("summary", run=kind)
     with (root / "stopped" / "lock").open("a") as held:
@@ -695,42 +697,42 @@ def live(found: Found) -> None:
         aged(root)
         reply = ask.dashboard.get("/api/live", f"run={kind}", until=b"event: frame")
         data = [line[6:] for line in reply.body.decode().splitlines() if line.startswith("data: ")]
-        found.data[f"/api/live?run={kind}"] = [json.loads(line) for line in data[:1]]
-    found.data["one run alone"] = Asked(Found(), root / "match")("runs")
+        output.data[f"/api/live?run={kind}"] = [json.loads(line) for line in data[:1]]
+    output.data["one run alone"] = Api(Output(), root / "match")("runs")
 
 
 def cases() -> list[Case]:
-    """Every case."""
-    found = [Case(f"show/{kind}", showing(kind)) for kind in KINDS]
-    own = [kind for kind in KINDS if kind not in ("many-again", "match-again", "troubles")]
-    found += [Case(f"score/{kind}", scoring(kind)) for kind in (*own, "troubles")]
-    found += [Case(f"report/{kind}", reporting(kind)) for kind in own if kind not in ("guided", "fixed", "swiss")]
-    found += [
-        Case(f"export/{kind}", exporting(kind)) for kind in own if kind not in ("swiss", "threes", "game-policies")
+    """Return every case."""
+    cases = [Case(f"show/{kind}", showing(kind)) for kind in KINDS]
+    kinds = [kind for kind in KINDS if kind not in ("many-again", "match-again", "troubles")]
+    cases += [Case(f"score/{kind}", scoring(kind)) for kind in (*kinds, "troubles")]
+    cases += [Case(f"report/{kind}", reporting(kind)) for kind in kinds if kind not in ("guided", "fixed", "swiss")]
+    cases += [
+        Case(f"export/{kind}", exporting(kind)) for kind in kinds if kind not in ("swiss", "threes", "game-policies")
     ]
-    found += [Case(f"verify/{kind}", steps(f"verify runs/{kind}", f"verify runs/{kind} --json")) for kind in KINDS]
-    found += [Case(f"view/{kind}", viewing(kind)) for kind in own]
-    found += [Case("view/list", listing), Case("view/compared", side_by_side), Case("view/live", live)]
-    found += planning()
-    found += [Case(f"power/{kind}", powering(kind)) for kind in POWERED]
-    found += [Case(f"calibrate/{kind}", calibrating(kind)) for kind in CALIBRATED]
-    found += [Case(f"validate/{kind}", validating(kind)) for kind in ("summaries", "questions", "match", "trials")]
-    found += [Case(f"rescore/{kind}", rescoring(kind)) for kind in RESCORED]
-    found += [Case(f"resume/{kind}", resuming(kind)) for kind in RESUMED]
-    found += [Case("compare/" + "+".join(kinds), comparing(*kinds)) for kinds in COMPARED]
-    found += [Case(f"play/{name}", playing(*line)) for name, line in PLAYED.items()]
+    cases += [Case(f"verify/{kind}", steps(f"verify runs/{kind}", f"verify runs/{kind} --json")) for kind in KINDS]
+    cases += [Case(f"view/{kind}", viewing(kind)) for kind in kinds]
+    cases += [Case("view/list", listing), Case("view/compared", side_by_side), Case("view/live", live)]
+    cases += planning()
+    cases += [Case(f"power/{kind}", powering(kind)) for kind in POWERED]
+    cases += [Case(f"calibrate/{kind}", calibrating(kind)) for kind in CALIBRATED]
+    cases += [Case(f"validate/{kind}", validating(kind)) for kind in ("summaries", "questions", "match", "trials")]
+    cases += [Case(f"rescore/{kind}", rescoring(kind)) for kind in RESCORED]
+    cases += [Case(f"resume/{kind}", resuming(kind)) for kind in RESUMED]
+    cases += [Case("compare/" + "+".join(group), comparing(*group)) for group in COMPARED]
+    cases += [Case(f"play/{name}", playing(*line)) for name, line in PLAYED.items()]
     paper = steps("paper", "paper --format md", "paper --format latex", "paper --json")
     desk = steps(
         *("paper show best_of_n", "paper show all --format md", "paper show ablation_1 --json"),
         *("paper show main_results_supp --format latex", "paper config simpleqa_results"),
         *("paper plan --model local/small.gguf", "paper plan --model local/small.gguf --json"),
     )
-    found += [Case("paper-desk", desk)]
-    found += [Case("paper", paper), Case("site", site), Case("detect", detecting), Case("import", importing)]
+    cases += [Case("paper-desk", desk)]
+    cases += [Case("paper", paper), Case("site", site), Case("detect", detecting), Case("import", importing)]
     pictures = steps("report runs/tie -o page.html --figures out/figures")
     again = steps("report runs/questions -o out/report.html --detector exact-match")
-    found += [Case("report/figures", pictures), Case("report/detector", again)]
-    return [*found, Case("failing", failing), Case("verify/damaged", damaged)]
+    cases += [Case("report/figures", pictures), Case("report/detector", again)]
+    return [*cases, Case("failing", failing), Case("verify/damaged", damaged)]
 
 
 POWERED = ("match", "refusals", "questions", "three", "tie", "stopped", "trials", "sweep", "budget", "many")

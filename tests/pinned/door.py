@@ -1,6 +1,6 @@
-"""The one place where the pins touch mashq: its command, the dashboard's application, and its version.
+"""The pins' only access to mashq: its command, the dashboard's application, and its version.
 
-A redesign of the inside needs no change here; one that moves the entry points needs a change here and nowhere else.
+An internal redesign needs no change here; one that moves the entry points needs a change here and nowhere else.
 """
 
 import asyncio
@@ -26,12 +26,12 @@ from mashq.web.library import checked
 
 VERSION = __version__
 COLUMNS = 100
-HEAD = re.compile("head: [0-9a-f]{64}")  # it covers times
+HEAD = re.compile("head: [0-9a-f]{64}")  # the hash covers times
 
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What a command did: its exit code and what it wrote."""
+    """The result of a command: its exit code and output."""
 
     code: int
     out: str
@@ -40,7 +40,7 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What the dashboard answered."""
+    """A reply of the dashboard."""
 
     status: int
     kind: str
@@ -65,8 +65,8 @@ def command(arguments: Sequence[str], columns: int = COLUMNS) -> Said:
     ):
         try:
             main()
-        except SystemExit as ended:
-            code = ended.code if isinstance(ended.code, int) else 0 if ended.code is None else 1
+        except SystemExit as exit_:
+            code = exit_.code if isinstance(exit_.code, int) else 0 if exit_.code is None else 1
     return Said(code, _written(out), HEAD.sub("head: …", _written(err)))
 
 
@@ -79,7 +79,7 @@ def _written(file: io.TextIOWrapper) -> str:
 
 @contextlib.contextmanager
 def _signals() -> Generator[None]:
-    """Leave the process's signals as they were."""
+    """Restore the process's signal handlers."""
     import signal
 
     before = signal.getsignal(signal.SIGTERM)
@@ -91,7 +91,7 @@ def _signals() -> Generator[None]:
 
 @contextlib.contextmanager
 def charts() -> Generator[None]:
-    """Charts are not drawn, which would take most of the time: a picture holds the specification it was made from."""
+    """Skip drawing charts, which would take most of the time: a picture contains its specification instead."""
 
     def picture(spec: Any, *_: object, **__: object) -> str:
         return "<svg>" + json.dumps(spec) + "</svg>"
@@ -112,27 +112,27 @@ def charts() -> Generator[None]:
 
 
 class Dashboard:
-    """The dashboard over a directory of runs, asked without a network."""
+    """The dashboard over a directory of runs, called without a network."""
 
     def __init__(self, root: Path) -> None:
         self._app: ASGIApp = build(checked(root))
 
     def get(self, path: str, query: str = "", until: bytes | None = None) -> Reply:
-        """One request; `until` ends a stream once that much has been seen."""
+        """Send one request; a stream ends once its body contains `until`."""
         return asyncio.run(self._get(path, query, until))
 
     async def _get(self, path: str, query: str, until: bytes | None) -> Reply:
         started: dict[str, Any] = {}
         body = bytearray()
-        over = asyncio.Event()
-        asked = False
+        finished = asyncio.Event()
+        request_sent = False
 
         async def receive() -> Message:
-            nonlocal asked
-            if not asked:
-                asked = True
+            nonlocal request_sent
+            if not request_sent:
+                request_sent = True
                 return {"type": "http.request", "body": b"", "more_body": False}
-            await over.wait()
+            await finished.wait()
             return {"type": "http.disconnect"}
 
         async def send(message: Message) -> None:
@@ -141,7 +141,7 @@ class Dashboard:
             else:
                 body.extend(message.get("body", b""))
                 if until is not None and until in body:
-                    over.set()
+                    finished.set()
 
         scope: dict[str, Any] = {
             "type": "http",

@@ -3,8 +3,8 @@
     cd CLONE-OF-0.1.0 && PYTHONPATH=src python /path/to/tests/pinned/make_runs.py [NAME …]
 
 Run it against 0.1.0 only, never against a later version: the runs are also the proof that what 0.1.0 wrote still
-opens, shows, scores and goes on. Everything is played in /srv/mashq, for a run keeps the absolute paths of its data.
-After it: `python -m tests.pinned --update`, and read what has changed.
+opens, shows, scores and resumes. Everything is played in /srv/mashq, as a run keeps the absolute paths of its data.
+Afterwards: `python -m tests.pinned --update`, and read what has changed.
 """
 
 import gzip
@@ -49,10 +49,10 @@ mashq.cli.main()
 
 
 def command(*arguments: str, code: int = 0, start: tuple[str, ...] = ("-c", PLAIN)) -> None:
-    """Run `mashq` in a process of its own, where everything is played."""
-    done = subprocess.run([sys.executable, *start, *arguments], cwd=PLACE, env=_environment(), check=False)
-    if done.returncode != code:
-        raise SystemExit(f"{' '.join(arguments)}: ended with {done.returncode}, not {code}")
+    """Run `mashq` in a separate process, in the place where everything is played."""
+    result = subprocess.run([sys.executable, *start, *arguments], cwd=PLACE, env=_environment(), check=False)
+    if result.returncode != code:
+        raise SystemExit(f"{' '.join(arguments)}: ended with {result.returncode}, not {code}")
 
 
 def _environment() -> dict[str, str]:
@@ -85,15 +85,15 @@ class Judge(BaseHTTPRequestHandler):
     """A model that judges: the more figures a text has, the less of it is supported."""
 
     def do_POST(self) -> None:
-        """One verdict."""
+        """Reply with one verdict."""
         body: Any = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        asked = str(body["messages"][-1]["content"])
-        digits = sum(character.isdigit() for character in asked)
+        question = str(body["messages"][-1]["content"])
+        digits = sum(character.isdigit() for character in question)
         claims = [{"claim": f"statement {n}", "supported": n % 4 < 4 - digits % 3} for n in range(4)]
-        said = {"role": "assistant", "content": json.dumps({"claims": claims})}
-        usage = {"prompt_tokens": len(asked.split()), "completion_tokens": 20 + digits, "total_tokens": 0}
+        message = {"role": "assistant", "content": json.dumps({"claims": claims})}
+        usage = {"prompt_tokens": len(question.split()), "completion_tokens": 20 + digits, "total_tokens": 0}
         reply = json.dumps(
-            {"model": "judge", "choices": [{"message": said, "finish_reason": "stop"}], "usage": usage}
+            {"model": "judge", "choices": [{"message": message, "finish_reason": "stop"}], "usage": usage}
         )
         time.sleep(0.02)
         self.send_response(200)
@@ -103,11 +103,11 @@ class Judge(BaseHTTPRequestHandler):
         self.wfile.write(reply.encode())
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
-        """Say nothing."""
+        """Log nothing."""
 
 
 def referee() -> None:
-    """A model judges."""
+    """A run judged by a model."""
     server = ThreadingHTTPServer(("127.0.0.1", PORT), Judge)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     command("run", "referee.yaml", "--out", "runs/referee")
@@ -123,7 +123,7 @@ def metered() -> None:
 
 
 def unresolved() -> None:
-    """Killed while a request is under way, gone on with to the end."""
+    """Killed while a request is in flight, then resumed to the end."""
     out = PLACE / "runs/unresolved"
     with FakeProvider(
         faults={"models": {"alpha": {"script": ["ok", "ok", "ok", "hang"]}}}, port=PORT, latency=0.03
@@ -135,7 +135,7 @@ def unresolved() -> None:
 
 
 def cut_off() -> None:
-    """Killed while a request is under way, and left so."""
+    """Killed while a request is in flight, and not resumed."""
     with FakeProvider(
         faults={"models": {"beta": {"script": ["ok", "ok", "hang"]}}}, port=PORT, latency=0.03
     ) as provider:
@@ -144,15 +144,15 @@ def cut_off() -> None:
 
 def before() -> None:
     """Stopped before any attempt was made."""
-    _killed_when(["run", "silent.yaml", "--out", "runs/before"], lambda: False, signal.SIGINT, most=4.0)
+    _killed_when(["run", "silent.yaml", "--out", "runs/before"], lambda: False, signal.SIGINT, timeout=4.0)
 
 
 def _killed_when(
-    arguments: list[str], ready: Callable[[], bool], how: signal.Signals = signal.SIGKILL, most: float = 20.0
+    arguments: list[str], ready: Callable[[], bool], how: signal.Signals = signal.SIGKILL, timeout: float = 20.0
 ) -> None:
     process = subprocess.Popen([sys.executable, "-c", PLAIN, *arguments], cwd=PLACE, env=_environment())
-    until = time.monotonic() + most
-    while not ready() and time.monotonic() < until:
+    deadline = time.monotonic() + timeout
+    while not ready() and time.monotonic() < deadline:
         time.sleep(0.05)
     time.sleep(0.5)
     process.send_signal(how)
@@ -241,7 +241,7 @@ RUNS: dict[str, Callable[[], None]] = {
 
 
 def kept(name: str) -> None:
-    """Copy a run here: its log folded into its file, and that file packed."""
+    """Copy a run here: its log merged into its file, and that file compressed."""
     source, target = PLACE / "runs" / name, HERE / "runs" / name
     if target.exists():
         shutil.rmtree(target)

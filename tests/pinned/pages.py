@@ -1,4 +1,4 @@
-"""HTML pages as what they say: a flat list of headings, sentences, tables cell by cell with their marks, and data."""
+"""The content of HTML pages: a flat list of headings, sentences, tables cell by cell with their marks, and data."""
 
 import base64
 import json
@@ -15,7 +15,7 @@ LOOKS = ("config", "background", "padding", "autosize", "$schema")
 
 
 class Page(HTMLParser):
-    """Reads a page from top to bottom: every element that says something becomes an entry."""
+    """Reads a page from top to bottom: every element with content becomes an entry."""
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
@@ -26,27 +26,27 @@ class Page(HTMLParser):
         self._script: dict[str, str | None] | None = None
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Text so far ends here, except before inline elements, whose marks are written into it."""
-        said = dict(attrs)
+        """End the current text, except before inline elements, whose marks are written into it."""
+        attributes = dict(attrs)
         if tag in ("script", "style"):
             self._flush()
-            self._script = {"tag": tag, **said}
+            self._script = {"tag": tag, **attributes}
             return
         if tag in INLINE:
-            self._text.append(f"<{tag}{_marks(said)}>")
+            self._text.append(f"<{tag}{_marks(attributes)}>")
             return
         self._flush()
-        if tag == "img" and "src" in said:
-            self.found.append({"picture": said.get("alt"), "of": _drawn(said["src"] or "")})
+        if tag == "img" and "src" in attributes:
+            self.found.append({"picture": attributes.get("alt"), "of": _drawn(attributes["src"] or "")})
         elif tag in VOID:
-            self.found.append(f"<{tag}{_marks(said)}>" if tag != "meta" else f"<meta {_meta(said)}>")
+            self.found.append(f"<{tag}{_marks(attributes)}>" if tag != "meta" else f"<meta {_meta(attributes)}>")
         elif tag == "tr":
-            self._row = [f"<tr{_marks(said)}>"]
+            self._row = [f"<tr{_marks(attributes)}>"]
         if tag not in VOID:
-            self._open.append(f"{tag}{_marks(said)}")
+            self._open.append(f"{tag}{_marks(attributes)}")
 
     def handle_endtag(self, tag: str) -> None:
-        """An entry is over."""
+        """End the current entry."""
         if tag in ("script", "style"):
             self._script = None
             return
@@ -61,7 +61,7 @@ class Page(HTMLParser):
             pass
 
     def handle_data(self, data: str) -> None:
-        """Text, or the data of a script; scripts and styles themselves are not pinned."""
+        """Collect text, or the data of a script; scripts and styles themselves are not pinned."""
         if self._script is None:
             self._text.append(data)
         elif self._script.get("type") == "application/json":
@@ -70,52 +70,54 @@ class Page(HTMLParser):
             self.found.append({"data": kind, "value": spec(document) if kind == "spec" else document})
 
     def close(self) -> None:
-        """The end of the page."""
+        """Finish the page."""
         super().close()
         self._flush()
 
     def _flush(self) -> None:
         text = " ".join("".join(self._text).split())
         self._text = []
-        at = self._open[-1] if self._open else ""
-        if self._row is not None and at.split(" ")[0] in ("td", "th"):
-            if text or not self._row or not at.startswith("caption"):
-                marks = at.partition(" ")[2]
+        element = self._open[-1] if self._open else ""
+        if self._row is not None and element.split(" ")[0] in ("td", "th"):
+            if text or not self._row or not element.startswith("caption"):
+                marks = element.partition(" ")[2]
                 self._row.append(f"{text} [{marks}]" if marks else text)
         elif text:
-            self.found.append(f"{at}: {text}" if at else text)
+            self.found.append(f"{element}: {text}" if element else text)
 
 
 def page(html: str) -> list[Any]:
-    """What a page says."""
+    """Return the content of a page."""
     reader = Page()
     reader.feed(html)
     reader.close()
     return _shorter(reader.found)
 
 
-def _shorter(found: list[Any]) -> list[Any]:
-    """A picture that shows the data beside it says so instead of repeating them."""
-    entries = [cast(dict[str, Any], one) for one in found if isinstance(one, dict)]
-    specs = [one["value"] for one in entries if one.get("data") == "spec"]
-    for one in entries:
-        if "picture" in one and one["of"] in specs:
-            one["of"] = "the data below"
-    return found
+def _shorter(items: list[Any]) -> list[Any]:
+    """Refer to the data next to a picture instead of repeating them."""
+    entries = [cast(dict[str, Any], entry) for entry in items if isinstance(entry, dict)]
+    specs = [entry["value"] for entry in entries if entry.get("data") == "spec"]
+    for entry in entries:
+        if "picture" in entry and entry["of"] in specs:
+            entry["of"] = "the data below"
+    return items
 
 
-def _marks(said: dict[str, str | None]) -> str:
-    kept = [f"{name}={said[name]}" if said[name] is not None else name for name in MEANT if name in said]
-    kept += [f"{name}={value}" for name, value in said.items() if name.startswith(("data-", "aria-label"))]
-    return " " + " ".join(kept) if kept else ""
+def _marks(attributes: dict[str, str | None]) -> str:
+    marks = [
+        f"{name}={attributes[name]}" if attributes[name] is not None else name for name in MEANT if name in attributes
+    ]
+    marks += [f"{name}={value}" for name, value in attributes.items() if name.startswith(("data-", "aria-label"))]
+    return " " + " ".join(marks) if marks else ""
 
 
-def _meta(said: dict[str, str | None]) -> str:
-    return HASHES.sub("sha256-…", " ".join(f"{name}={value}" for name, value in said.items()))
+def _meta(attributes: dict[str, str | None]) -> str:
+    return HASHES.sub("sha256-…", " ".join(f"{name}={value}" for name, value in attributes.items()))
 
 
 def _drawn(source: str) -> Any:
-    """The specification that a picture was made from."""
+    """Return the specification of a picture."""
     head, _, data = source.partition("base64,")
     if not head.startswith("data:image/svg"):
         return source
@@ -123,8 +125,8 @@ def _drawn(source: str) -> Any:
 
 
 def spec(document: Any) -> Any:
-    """A chart's data and encodings, without its looks; data are named in their order, not by a digest of them."""
-    kept = json.dumps({key: value for key, value in document.items() if key not in LOOKS})
-    for number, name in enumerate(dict.fromkeys(NAMED.findall(kept)), 1):
-        kept = kept.replace(name, f"data-{number}")
-    return json.loads(kept)
+    """Return a chart's data and encodings, without its styling; data are named by their order, not by a digest."""
+    text = json.dumps({key: value for key, value in document.items() if key not in LOOKS})
+    for number, name in enumerate(dict.fromkeys(NAMED.findall(text)), 1):
+        text = text.replace(name, f"data-{number}")
+    return json.loads(text)

@@ -1,4 +1,4 @@
-"""Where the cases play: a fresh directory with the stored runs unpacked in it and nothing else from this machine."""
+"""Where the cases run: a new directory with the stored runs unpacked in it and nothing else from this machine."""
 
 import contextlib
 import gzip
@@ -15,14 +15,14 @@ LONG_AGO = 1_700_000_000
 
 
 def unpack(target: Path) -> None:
-    """Put the stored runs and the configurations into `target`."""
+    """Copy the stored runs and the configurations into `target`."""
     shutil.copytree(CONFIGS, target, dirs_exist_ok=True)
     for run in sorted(path for path in RUNS.iterdir() if path.is_dir()):
         copied(run.name, target / "runs" / run.name)
 
 
 def copied(name: str, target: Path) -> Path:
-    """One stored run at another place, to be written to."""
+    """Copy one stored run to a writable place."""
     shutil.copytree(RUNS / name, target)
     for packed in list(target.rglob("run.db.gz")):
         packed.with_suffix("").write_bytes(gzip.decompress(packed.read_bytes()))
@@ -33,7 +33,7 @@ def copied(name: str, target: Path) -> Path:
 
 @contextlib.contextmanager
 def stage() -> Generator[Path]:
-    """A directory that holds the runs, made the current one; keys and caches of this machine are out of sight."""
+    """Change to a directory with the runs; keys and caches of this machine are hidden."""
     before = Path.cwd()
     with tempfile.TemporaryDirectory(prefix="pinned-") as folder:
         place = Path(folder).resolve()

@@ -1,7 +1,7 @@
-"""Runs of every kind in which nobody did anything wrong: `mashq verify` must say so of each.
+"""Honest runs of every kind: `mashq verify` must find nothing wrong with any of them.
 
-`trial(seed, folder)` plays one, of the seed's kind, in the seed's way: whole, stopped and gone on with, killed and
-gone on with, by other processes, or gone on with after an accepted change. Tournaments are joined afterwards.
+`trial(seed, folder)` plays one, of the seed's kind, in the seed's way: whole, stopped and resumed, killed and
+resumed, by other processes, or resumed after an accepted change. Tournaments are joined afterwards.
 """
 
 import asyncio
@@ -51,7 +51,7 @@ for n in range(3):
 
 
 class StopsAfter:
-    """Someone who stops a run after so many moves."""
+    """Progress display that stops a run after so many moves."""
 
     def __init__(self, moves: int) -> None:
         self._left = moves
@@ -60,7 +60,7 @@ class StopsAfter:
         """Nothing to do."""
 
     def moved(self, fixture: object, state: object, seat: object, move: object) -> None:
-        """Count, and stop."""
+        """Count the move, and stop at the limit."""
         self._left -= 1
         if self._left < 0:
             raise Stopped("stopped")
@@ -70,7 +70,7 @@ class StopsAfter:
 
 
 def complaints(run: Path, head: str | None = None, *, rescore: bool = True) -> list[str]:
-    """What verify has to say against a run; with `rescore`, every H is worked out anew."""
+    """Return what `verify` finds wrong with a run; with `rescore`, every H is worked out anew."""
     findings = verify(run, head=head, rescore=rescore)
     return [f"{finding.check}: {finding.wrong}" for finding in findings if finding.wrong]
 
@@ -78,56 +78,56 @@ def complaints(run: Path, head: str | None = None, *, rescore: bool = True) -> l
 def edit(run: Path, *path: str, value: object) -> None:
     """Change one value of a manifest."""
     document = json.loads((run / "manifest.json").read_text())
-    here = document
+    part = document
     for key in path[:-1]:
-        here = here[key]
-    here[path[-1]] = value
+        part = part[key]
+    part[path[-1]] = value
     (run / "manifest.json").write_text(json.dumps(document))
 
 
-def _hold(run: Path, *, rescore: bool = True) -> None:
-    """A false alarm is a violation."""
-    wrong = complaints(run, read_head(run), rescore=rescore)
-    if wrong:
-        raise Violation(f"verify complains of an honest run: {wrong}")
+def _check_verified(run: Path, *, rescore: bool = True) -> None:
+    """Raise a Violation if `verify` finds anything wrong: a false alarm."""
+    problems = complaints(run, read_head(run), rescore=rescore)
+    if problems:
+        raise Violation(f"verify complains of an honest run: {problems}")
 
 
 @contextmanager
 def left_behind(after: int, run: Path, into: Path) -> Generator[None]:
-    """Copy a run directory between two commits, once so many rows are written: what a killed process leaves."""
-    commit, done = Writer._commit, [0]  # pyright: ignore[reportPrivateUsage]
+    """Copy a run directory between two commits, once `after` rows are written: what a killed process leaves."""
+    commit, rows_written = Writer._commit, [0]  # pyright: ignore[reportPrivateUsage]
 
     def committed(writer: Writer, statements: list[Statement]) -> None:
         commit(writer, statements)
-        done[0] += len(statements)
-        if done[0] >= after and not into.exists() and (run / "manifest.json").exists():
+        rows_written[0] += len(statements)
+        if rows_written[0] >= after and not into.exists() and (run / "manifest.json").exists():
             shutil.copytree(run, into)
 
     with patch.object(Writer, "_commit", committed):
         yield
 
 
-def _go(settings: Config, run: Path, season: dict[str, Any], way: str, rng: random.Random) -> Path:
-    """Play a season in some way; where it is."""
+def _play(settings: Config, run: Path, season: dict[str, Any], way: str, rng: random.Random) -> Path:
+    """Play a season in some way; return the run's folder."""
     if way == "clustered":
         asyncio.run(match.run(settings, run, season=season, executor=Processes(2)))
         return run
     if way == "killed":
-        left = run.with_name("killed")
-        with left_behind(rng.randint(10, 150), run, left):
+        copy = run.with_name("killed")
+        with left_behind(rng.randint(10, 150), run, copy):
             asyncio.run(match.run(settings, run, season=season))
-        _hold(run)
-        if not left.exists():
+        _check_verified(run)
+        if not copy.exists():
             return run
-        if complaints(left):
-            raise Violation(f"verify complains of a killed run: {complaints(left)}")
-        asyncio.run(match.resume(left))
-        return left
+        if complaints(copy):
+            raise Violation(f"verify complains of a killed run: {complaints(copy)}")
+        asyncio.run(match.resume(copy))
+        return copy
     try:
         show = None if way == "whole" else StopsAfter(rng.choice((1, 3, 9, 17, 60)))
         asyncio.run(match.run(settings, run, season=season, show=show))
     except Stopped:
-        _hold(run)
+        _check_verified(run)
         if way == "accepted":
             edit(run, "config", "score", "beta", value=0.25)
         asyncio.run(match.resume(run, accept_change=way == "accepted"))
@@ -135,7 +135,7 @@ def _go(settings: Config, run: Path, season: dict[str, Any], way: str, rng: rand
 
 
 def _season(at: int) -> Callable[[random.Random, Path, str], Path]:
-    """A season of simulated players."""
+    """Return a function that plays a season of simulated players."""
 
     def played(rng: random.Random, folder: Path, way: str) -> Path:
         season = SEASONS[at]
@@ -143,28 +143,28 @@ def _season(at: int) -> Callable[[random.Random, Path, str], Path]:
         if season["kind"] in ("tournament", "game"):
             changes["players"] = field("ABC", 0.8, 0.85, 0.9)
         settings = check(config(items=rng.randint(1, 4), seed=rng.randrange(1000), **changes))
-        run = _go(settings, folder / "run", season, way, rng)
+        run = _play(settings, folder / "run", season, way, rng)
         if season.get("system") == "round-robin":
-            _hold(run)
-            own = json.loads((run / "manifest.json").read_text())["config"]
-            asyncio.run(match.join(run, check(own | {"players": field("DE", 0.7, 0.95)})))
+            _check_verified(run)
+            current = json.loads((run / "manifest.json").read_text())["config"]
+            asyncio.run(match.join(run, check(current | {"players": field("DE", 0.7, 0.95)})))
         return run
 
     return played
 
 
 def _budgets(rng: random.Random, folder: Path, way: str) -> Path:
-    """Players that run out of something, each or together."""
+    """Play with budgets that run out, individual or shared."""
     settings = config(items=4, rules={"T": 0.95})
     if rng.random() < 0.5:
         settings["rules"]["shared_budget"] = {"calls": rng.choice((3, 10))}
     for player in settings["players"]:
         player["budget"] = {rng.choice(("calls", "tokens", "seconds")): rng.choice((1, 5, 2000))}
-    return _go(check(settings), folder / "run", ALONE, way, rng)
+    return _play(check(settings), folder / "run", ALONE, way, rng)
 
 
 def _documents(rng: random.Random, folder: Path, way: str) -> Path:
-    """Questions with passages."""
+    """Play questions with passages."""
     items = [
         {"id": f"q{n}", "question": f"How many boats has harbour {n}?", "answerable": n % 2 == 0}
         | {"passages": [f"Harbour {n} has {n + 3} boats.", "The mill burned down in 1921."], "reference": str(n + 3)}
@@ -172,23 +172,23 @@ def _documents(rng: random.Random, folder: Path, way: str) -> Path:
     ]
     (folder / "items.jsonl").write_text("".join(json.dumps(item) + "\n" for item in items))
     settings = config() | {"task": {"kind": "rag", "data": str(folder / "items.jsonl")}}
-    return _go(check(settings), folder / "run", {"kind": "match", "trials": rng.randint(1, 2)}, way, rng)
+    return _play(check(settings), folder / "run", {"kind": "match", "trials": rng.randint(1, 2)}, way, rng)
 
 
 def _program(rng: random.Random, folder: Path, way: str) -> Path:
-    """A program of anyone's beside a player of ours."""
+    """Play an external program against a built-in player."""
     settings = config(items=2)
     command = [sys.executable, str(PROGRAM)]
     settings["players"][0] = {"name": "P", "agent": "external", "model": "simulated/a", "command": command}
-    return _go(check(settings), folder / "run", ALONE, "whole" if way == "clustered" else way, rng)
+    return _play(check(settings), folder / "run", ALONE, "whole" if way == "clustered" else way, rng)
 
 
 def _ready(_variables: object) -> None:
-    """Nothing to tell."""
+    """Ignore the variables."""
 
 
 def _metered(_rng: random.Random, folder: Path, _way: str) -> Path:
-    """The ledger of a gateway."""
+    """Make the ledger of a gateway."""
     settings, command = check(config()), (sys.executable, "-c", ASKS)
     clock = RealClock()
     asyncio.run(metering.meter(settings, folder / "run", ("A",), command, _ready, clock=clock, base=folder))
@@ -196,11 +196,11 @@ def _metered(_rng: random.Random, folder: Path, _way: str) -> Path:
 
 
 def _over_http(rng: random.Random, folder: Path, _way: str) -> Path:
-    """Models over HTTP that fail in every way, on a virtual clock, cut off and gone on with."""
-    found = virtual.Trial(rng.randrange(2**31), folder / "http")
-    found.play()
+    """Play models over HTTP that fail in every way, on a virtual clock, cut off and resumed."""
+    match_trial = virtual.Trial(rng.randrange(2**31), folder / "http")
+    match_trial.play()
     if (folder / "http" / "cut").exists():
-        _hold(folder / "http" / "cut", rescore=False)
+        _check_verified(folder / "http" / "cut", rescore=False)
     return folder / "http" / "run"
 
 
@@ -220,12 +220,12 @@ KINDS: dict[str, Callable[[random.Random, Path, str], Path]] = {
 
 
 def trial(seed: int, folder: Path) -> Counter[str]:
-    """One run; what it was. Violation says what does not hold."""
+    """Play one run; return its kind and way. Raises Violation if an invariant does not hold."""
     folder.mkdir(parents=True)
     kind, way = list(KINDS)[seed % len(KINDS)], WAYS[seed // len(KINDS) % len(WAYS)]
     try:
         run = KINDS[kind](random.Random(f"honest {seed}"), folder, way)
-        _hold(run, rescore=kind != "HTTP")  # there a stand-in scores, which the run does not name
+        _check_verified(run, rescore=kind != "HTTP")  # there a stand-in scores, which the run does not name
     except Violation as violation:
         raise Violation(f"seed {seed} ({kind}, {way}): {violation}") from violation
     except Exception as error:

@@ -1,12 +1,12 @@
-"""What must hold of any run, however it came about. Each function raises Violation with what does not.
+"""What must hold of any run, however it was made. Each function raises Violation with what does not hold.
 
 law       replied <= requests arrived <= opened; without a kill, all that was opened arrived and was closed
 sums      every total is the sum of its events: the ledger's rows, the moves, the results and the table agree
-kept      nothing acknowledged is lost: what a stopped process had written is there, unchanged, at the end
+kept      nothing acknowledged is lost: what a stopped process had written is still there, unchanged, at the end
 once      nothing acknowledged is paid for again
-same      a match that was stopped and gone on with ends where the uninterrupted one ends
+same      a match that was stopped and resumed ends as the uninterrupted one ends
 apart     what happens to one player leaves the others' moves alone
-no_key    no file holds the key, nor the tell-tale end of it
+no_key    no file contains the key, nor its recognisable end
 """
 
 import json
@@ -27,12 +27,12 @@ Row = tuple[Any, ...]
 
 
 class Violation(AssertionError):
-    """What must hold does not."""
+    """An invariant does not hold."""
 
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What a run had acknowledged at some moment: its closed attempts by id, and its moves in order."""
+    """What a run had acknowledged at some time: its closed attempts by id, and its moves in order."""
 
     opened: int
     attempts: Mapping[int, Row]
@@ -40,14 +40,14 @@ class Written:
 
 
 def written(run: Path) -> Written:
-    """The run as it stands."""
+    """Return what the run has acknowledged now."""
     opened = rows(run, "SELECT count(*) FROM attempts")[0][0]
     closed = {row[0]: row for row in rows(run, "SELECT * FROM attempts WHERE outcome IS NOT NULL ORDER BY id")}
     return Written(opened, closed, rows(run, "SELECT * FROM events ORDER BY seq"))
 
 
 def law(run: Path, hits: int, *, killed: bool, lost: int = 0) -> None:
-    """The ledger's law; `lost` is how many rows somebody took away."""
+    """Check the ledger's law; `lost` is how many rows were removed."""
     opened, closed, replied, unsent = rows(
         run,
         "SELECT count(*), count(outcome), count(status), coalesce(sum(outcome = 'unreachable'), 0) FROM attempts",
@@ -59,10 +59,10 @@ def law(run: Path, hits: int, *, killed: bool, lost: int = 0) -> None:
 
 
 def sums(run: Path, *, foreign: bool = False) -> None:
-    """Every total is the sum of its events; `foreign`: of agents whose seconds are those of their turns."""
-    wrong = [finding for finding in verify(run) if finding.wrong]
-    if wrong:
-        raise Violation(f"{wrong[0].check}: {wrong[0].wrong}")
+    """Check that every total is the sum of its events; `foreign` agents' seconds are those of their turns."""
+    problems = [finding for finding in verify(run) if finding.wrong]
+    if problems:
+        raise Violation(f"{problems[0].check}: {problems[0].wrong}")
     try:
         check_sums(run, foreign=foreign)
     except (AssertionError, KeyError) as error:
@@ -80,16 +80,16 @@ def sums(run: Path, *, foreign: bool = False) -> None:
             raise Violation(
                 f"the table gives {name} {by_player[name]}, the ledger {opened} opened and {closed} closed"
             )
-        shown = next(player for player in document["players"] if player["name"] == name)
-        if not document["dropped"] and shown["calls"] != opened:
-            raise Violation(f"the table gives {name} {shown['calls']} calls, the ledger {opened}")
-        told_all = not document["dropped"] and not shown["unknown_attempts"]
-        if told_all and (shown["tokens_in"], shown["tokens_out"]) != (tokens_in, tokens_out):
+        player_row = next(player for player in document["players"] if player["name"] == name)
+        if not document["dropped"] and player_row["calls"] != opened:
+            raise Violation(f"the table gives {name} {player_row['calls']} calls, the ledger {opened}")
+        fully_reported = not document["dropped"] and not player_row["unknown_attempts"]
+        if fully_reported and (player_row["tokens_in"], player_row["tokens_out"]) != (tokens_in, tokens_out):
             raise Violation(f"the table gives {name} other tokens than the ledger")
 
 
 def kept(before: Written, run: Path) -> None:
-    """Nothing acknowledged is lost."""
+    """Check that nothing acknowledged is lost."""
     after = written(run)
     if after.opened < before.opened:
         raise Violation(f"{before.opened} attempts were opened and {after.opened} are left")
@@ -101,44 +101,46 @@ def kept(before: Written, run: Path) -> None:
 
 
 def once(run: Path) -> None:
-    """No call with an acknowledged reply was sent again."""
-    again = sent_twice(run)
-    if again:
-        raise Violation(f"an acknowledged call was sent again: {again[0]}")
+    """Check that no call with an acknowledged reply was sent again."""
+    repeated = sent_twice(run)
+    if repeated:
+        raise Violation(f"an acknowledged call was sent again: {repeated[0]}")
 
 
-def told(run: Path) -> dict[str, list[Row]]:
-    """The moves by player, without their costs."""
-    found: dict[str, list[Row]] = {}
+def moves_by_player(run: Path) -> dict[str, list[Row]]:
+    """Return the moves by player, without their costs."""
+    by_player: dict[str, list[Row]] = {}
     query = "SELECT player, round, kind, item, move, ruling FROM events ORDER BY seq"
-    for player, *where, move, ruling in rows(run, query):
+    for player, *position, move, ruling in rows(run, query):
         body = {name: value for name, value in json.loads(move).items() if name != "spend"}
-        found.setdefault(player, []).append((*where, body, ruling))
-    return found
+        by_player.setdefault(player, []).append((*position, body, ruling))
+    return by_player
 
 
 def same(run: Path, whole: Path) -> None:
-    """A match gone on with ends where the whole one ended."""
-    if told(run) != told(whole):
+    """Check that a resumed match ends as the whole one ended."""
+    if moves_by_player(run) != moves_by_player(whole):
         raise Violation("the match that was cut off ended differently")
 
 
-def apart(run: Path, other: Path, sick: str) -> None:
-    """What happened to `sick` in one of two matches left the others' moves alone."""
-    one, two = ({name: moves for name, moves in told(path).items() if name != sick} for path in (run, other))
-    if one != two:
-        raise Violation(f"a fault of {sick} changed another player's moves")
+def apart(run: Path, other: Path, faulty: str) -> None:
+    """Check that the faults of `faulty` in one of two matches did not change the others' moves."""
+    first, second = (
+        {name: moves for name, moves in moves_by_player(path).items() if name != faulty} for path in (run, other)
+    )
+    if first != second:
+        raise Violation(f"a fault of {faulty} changed another player's moves")
 
 
 def no_key(run: Path, key: str) -> None:
-    """No file holds the key, read as bytes or as SQLite's texts."""
+    """Check that no file contains the key, read as bytes or as SQLite's texts."""
     for part in (key, key[-12:]):
         for path in run.iterdir():
             if part.encode() in path.read_bytes():
                 raise Violation(f"the key is in {path.name}")
     with closing(connect(run / "run.db", readonly=True)) as connection:
         tables = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
-        for table in tables:  # a text that goes over a page's end is not whole in the file
+        for table in tables:  # a text that spans two pages is not contiguous in the file
             for row in connection.execute(f"SELECT * FROM {table}"):
                 if any(isinstance(value, str) and key[-12:] in value for value in row):
                     raise Violation(f"the key is in the table {table}")

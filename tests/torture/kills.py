@@ -1,9 +1,9 @@
-"""Real processes killed with SIGKILL while they play against the loopback provider, then gone on with.
+"""Real processes killed with SIGKILL while they play against the loopback provider, then resumed.
 
-`trial(seed, folder)` is one match, killed once or twice; which of three plans of faults it meets is the seed's:
+`trial(seed, folder)` is one match, killed once or twice; the seed chooses one of three fault plans:
 
     every     every fault there is: the ledger's law holds
-    passing   faults that go by when the request is sent again: it ends where the match without faults or kills ends
+    passing   faults that pass when the request is sent again: it ends as the match without faults or kills ends
     one       every fault, and only for A: B's moves are those of the match without
 """
 
@@ -32,48 +32,48 @@ MASHQ = (sys.executable, "-m", "mashq")
 KEY = "sk-torture-0123456789abcdef"
 SLOW = {"hang": 0.004, "endless": 0.004, "slow_drip": 0.01}
 TIMES = {"retry_after": 0.01, "drip": 0.0002, "hang": 1.5}
-FINAL = frozenset({"400"})  # sent again, it would be no better
+FINAL = frozenset({"400"})  # sending again does not help
 HOPELESS = frozenset({"401", "404", "insufficient_quota"})  # at a model's first call they end the run
 PLANS = ("every", "passing", "one")
 
 
 def trial(seed: int, folder: Path) -> Counter[str]:
-    """One match, killed and gone on with; what it met. Violation says what does not hold."""
+    """Play one match, killed and resumed; return its counts. Raises Violation if an invariant does not hold."""
     folder.mkdir(parents=True)
     try:
         with patch.dict(os.environ, TORTURE_KEY=KEY), served(seed, 0.004) as provider:
-            return _killed_and_gone_on(seed, folder, provider)
+            return _kill_and_resume(seed, folder, provider)
     except Violation as violation:
         raise Violation(f"seed {seed}: {violation}") from violation
     except Exception as error:
         raise Violation(f"seed {seed}: {type(error).__name__}: {error}") from error
 
 
-def _killed_and_gone_on(seed: int, folder: Path, provider: FakeProvider) -> Counter[str]:
+def _kill_and_resume(seed: int, folder: Path, provider: FakeProvider) -> Counter[str]:
     rng, plan = random.Random(seed), PLANS[seed % len(PLANS)]
     config = settings(provider.base_url, write_items(folder / "items.jsonl", rng.randint(2, 5)), plan)
     (folder / "match.yaml").write_text(json.dumps(config))  # JSON is YAML
     run, whole = folder / "run", folder / "whole"
     mashq.play(config, whole)
-    began = len(provider.hits())
+    hits_before = len(provider.hits())
     provider.configure(**faults(plan, rng.choice((0.1, 0.3, 0.5))))
-    met: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for command in (["run", str(folder / "match.yaml"), "--out", str(run)], ["resume", str(run)])[
         : rng.randint(1, 2)
     ]:
-        moment = len(provider.hits()) + rng.randint(0, began) if rng.random() < 0.8 else None
+        moment = len(provider.hits()) + rng.randint(0, hits_before) if rng.random() < 0.8 else None
         if not killed(command, provider, moment, rng.uniform(0, 0.03 if moment is not None else 1.0)):
             break
-        met["kills"] += 1
+        counts["kills"] += 1
         if not (run / "manifest.json").exists():
-            met["before the run began"] += 1
+            counts["before the run began"] += 1
             break
     if not (run / "manifest.json").exists():
         mashq.play(config, run)
     before = invariants.written(run)
-    met["before the end"] += not mashq.show(run)["finished"]
+    counts["before the end"] += not mashq.show(run)["finished"]
     mashq.resume(run)
-    hits = provider.hits()[began:]
+    hits = provider.hits()[hits_before:]
     invariants.law(run, len(hits), killed=True)
     invariants.kept(before, run)
     invariants.sums(run)
@@ -84,14 +84,14 @@ def _killed_and_gone_on(seed: int, folder: Path, provider: FakeProvider) -> Coun
     if plan == "one":
         invariants.apart(run, whole, "A")
     unresolved = rows(run, "SELECT count(*) FROM attempts WHERE outcome IS NULL")[0][0]
-    met.update({f"plan {plan}": 1, "attempts": len(hits), "unresolved": unresolved})
-    met.update(Counter(f"fault {hit['fault']}" for hit in hits))
-    return met
+    counts.update({f"plan {plan}": 1, "attempts": len(hits), "unresolved": unresolved})
+    counts.update(Counter(f"fault {hit['fault']}" for hit in hits))
+    return counts
 
 
 @contextmanager
 def served(seed: int, latency: float) -> Generator[FakeProvider]:
-    """The loopback provider, given time to start on a busy machine."""
+    """Start the loopback provider, with enough time for a busy machine."""
     provider = FakeProvider(seed=seed, latency=latency).start(timeout=180)
     try:
         yield provider
@@ -100,14 +100,14 @@ def served(seed: int, latency: float) -> Generator[FakeProvider]:
 
 
 def settings(base_url: str, data: Path, plan: str) -> dict[str, Any]:
-    """The match: under `every` the models decide; else the rule does, which does not see what was spent."""
+    """Return the match: under `every` the models decide; else the rule policy, which does not see what was spent."""
     config = http_config(base_url, data)
     retry = {"attempts": 50 if plan == "passing" else 4, "base": 0.005, "cap": 0.01, "retry_after_cap": 0.02}
     for name, model in config["models"].items():
-        sick = plan != "one" or name == "my/alpha"
+        has_faults = plan != "one" or name == "my/alpha"
         config["models"][name] = model | {
             "api_key_env": "TORTURE_KEY",
-            "timeout": 1.0 if sick else 60.0,
+            "timeout": 1.0 if has_faults else 60.0,
             "retry": retry,
         }
     for player in config["players"]:
@@ -117,7 +117,7 @@ def settings(base_url: str, data: Path, plan: str) -> dict[str, Any]:
 
 
 def faults(plan: str, rate: float) -> dict[str, Any]:
-    """The provider's plan: each of its faults, at a common rate; those that take long seldom."""
+    """Return the provider's fault plan: each fault at a common rate; slow ones rarely."""
     kinds = (ERRORS | BODIES | WIRE | TURNS) - HOPELESS
     common = sorted(kinds - set(SLOW) - (FINAL | TURNS if plan == "passing" else set[str]()))
     rates = SLOW | {kind: round(rate / len(common), 4) for kind in common}
@@ -127,7 +127,7 @@ def faults(plan: str, rate: float) -> dict[str, Any]:
 def killed(
     arguments: list[str], provider: FakeProvider, moment: int | None, after: float, program: Sequence[str] = MASHQ
 ) -> bool:
-    """Kill a command soon after so many requests arrived, or after its start; whether it was still at work."""
+    """Kill a command soon after `moment` requests, or after its start; return whether it was still running."""
     with subprocess.Popen([*program, *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         while process.poll() is None and moment is not None and len(provider.hits()) < moment:
             time.sleep(0.004)

@@ -1,7 +1,7 @@
-"""What happens around real processes: full disks, torn files, two at once, read-only folders, DNS, TLS, the clock.
+"""Mishaps around real processes: full disks, torn files, two at once, read-only folders, DNS, TLS, the clock.
 
-`trial(seed, folder)` is one mishap, the seed says which. A command ends with 0, or with 2 and one sentence; never
-with a traceback. What can be gone on with ends where the uninterrupted match ends.
+`trial(seed, folder)` is one mishap, chosen by the seed. A command ends with 0, or with 2 and one sentence; never
+with a traceback. A run that can be resumed ends as the uninterrupted match ends.
 """
 
 import json
@@ -60,14 +60,14 @@ class Scene:
         return ["run", str(self.folder / "match.yaml"), "--out", str(self.run), "--json"]
 
     def stopped(self) -> int:
-        """Begin the run and kill it in the middle; how many requests arrived."""
+        """Begin the run and kill it in the middle; return how many requests had arrived before it."""
         before = len(self.provider.hits())
         while not (self.run / "manifest.json").exists():
             killed(self.begin, self.provider, before + self.rng.randint(2, max(3, before - 3)), 0.0)
         return before
 
     def holds(self, before: int, *, killed: bool, lost: int = 0) -> None:
-        """All that must hold of the run, which has ended."""
+        """Check everything that must hold of the ended run."""
         hits = len(self.provider.hits()) - before
         invariants.law(self.run, hits, killed=killed, lost=lost)
         invariants.sums(self.run)
@@ -77,24 +77,26 @@ class Scene:
 
 
 def command(arguments: Sequence[str], *, before: Sequence[str] = MASHQ, **options: Any) -> int:
-    """Run mashq to its end: 0, or 2 and a sentence (verify says 1 of what is wrong); anything else is a violation."""
+    """Run mashq to its end: 0, or 2 and a sentence (or 1 from verify); anything else is a violation."""
     environment = {
         **os.environ,
         "PYTHONPATH": os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")])),
     }
     environment |= options.pop("env", {})
     line = [*before, *arguments]
-    done = subprocess.run(line, capture_output=True, text=True, timeout=300, check=False, env=environment, **options)
-    sentence = done.stderr.strip().splitlines()[-1:]
-    if "Traceback" in done.stderr or done.returncode not in ((0, 1, 2) if "verify" in arguments else (0, 2)):
-        raise Violation(f"{' '.join(arguments[:1])} ended with {done.returncode}: {done.stderr[-600:]}")
-    if done.returncode == 2 and not (sentence and sentence[0].startswith("mashq: ") and len(sentence[0]) > 30):
+    result = subprocess.run(
+        line, capture_output=True, text=True, timeout=300, check=False, env=environment, **options
+    )
+    sentence = result.stderr.strip().splitlines()[-1:]
+    if "Traceback" in result.stderr or result.returncode not in ((0, 1, 2) if "verify" in arguments else (0, 2)):
+        raise Violation(f"{' '.join(arguments[:1])} ended with {result.returncode}: {result.stderr[-600:]}")
+    if result.returncode == 2 and not (sentence and sentence[0].startswith("mashq: ") and len(sentence[0]) > 30):
         raise Violation(f"{' '.join(arguments[:1])} ended with 2 and said {sentence}")
-    return done.returncode
+    return result.returncode
 
 
 def disk_full(scene: Scene) -> Counter[str]:
-    """The disk takes no more in the middle of a match; with room it goes on."""
+    """The disk fills up in the middle of a match; with room again, the match is resumed."""
     before, size = len(scene.provider.hits()), sum(path.stat().st_size for path in scene.whole.iterdir())
     if namespaces() and scene.rng.random() < 0.5:
         (scene.folder / "small").mkdir()
@@ -108,10 +110,10 @@ def disk_full(scene: Scene) -> Counter[str]:
         code = command(scene.begin, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)))
     if not (scene.run / "manifest.json").exists():
         return Counter({"disk full at the start": 1})
-    kept = invariants.written(scene.run)
+    written = invariants.written(scene.run)
     if command(["resume", str(scene.run), "--json"]):
         raise Violation("with room again, the run cannot be gone on with")
-    invariants.kept(kept, scene.run)
+    invariants.kept(written, scene.run)
     scene.holds(before, killed=True)
     return Counter({"disk full" if code else "disk not full": 1})
 
@@ -128,8 +130,8 @@ def torn(scene: Scene) -> Counter[str]:
     size = path.stat().st_size if path.exists() else 0
     if size:
         os.truncate(path, scene.rng.randrange(size))
-    for looked in ("show", "verify"):
-        command([looked, str(scene.run), "--json"])
+    for subcommand in ("show", "verify"):
+        command([subcommand, str(scene.run), "--json"])
     if command(["resume", str(scene.run), "--json"]):
         return Counter({"torn refused": 1})
     scene.holds(before, killed=True, lost=opened)
@@ -137,7 +139,7 @@ def torn(scene: Scene) -> Counter[str]:
 
 
 def two(scene: Scene) -> Counter[str]:
-    """While one process plays, another is refused and sends nothing; who looks on may."""
+    """While one process plays, another is refused and sends nothing; `show` works."""
     before = len(scene.provider.hits())
     with subprocess.Popen([*MASHQ, *scene.begin], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as first:
         while first.poll() is None and not (scene.run / "manifest.json").exists():
@@ -145,22 +147,24 @@ def two(scene: Scene) -> Counter[str]:
         codes = [command(["resume", str(scene.run)])]
         playing = first.poll() is None
         codes.append(command(scene.begin))
-        looked = command(["show", str(scene.run), "--json"])
-    if first.returncode or looked or (playing and 0 in codes):
-        raise Violation(f"the first ended with {first.returncode}, the others with {codes} and {looked}")
+        show_code = command(["show", str(scene.run), "--json"])
+    if first.returncode or show_code or (playing and 0 in codes):
+        raise Violation(f"the first ended with {first.returncode}, the others with {codes} and {show_code}")
     scene.holds(before, killed=False)
     return Counter({"second refused": codes == [2, 2]})
 
 
 def race(scene: Scene) -> Counter[str]:
-    """Two processes begin the same run, or go on with it, at the same moment: one of them does."""
+    """Two processes begin or resume the same run at the same moment: one of them succeeds."""
     if scene.rng.random() < 0.5:
         before, arguments = len(scene.provider.hits()), scene.begin
     else:
         before, arguments = scene.stopped(), ["resume", str(scene.run), "--json"]
-    starts = [subprocess.Popen([*MASHQ, *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) for _ in "ab"]
-    errors = [process.communicate(timeout=300)[1].decode() for process in starts]
-    codes = sorted(process.returncode for process in starts)
+    processes = [
+        subprocess.Popen([*MASHQ, *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) for _ in "ab"
+    ]
+    errors = [process.communicate(timeout=300)[1].decode() for process in processes]
+    codes = sorted(process.returncode for process in processes)
     if codes not in ([0, 0], [0, 2]) or any("Traceback" in text for text in errors):
         raise Violation(f"two at once ended with {codes}: {errors}")
     scene.holds(before, killed=arguments[0] == "resume")
@@ -168,7 +172,7 @@ def race(scene: Scene) -> Counter[str]:
 
 
 def read_only(scene: Scene) -> Counter[str]:
-    """In a folder that cannot be written a run is not begun nor gone on with, and can be looked at."""
+    """In a read-only folder a run is neither begun nor resumed, but can be shown."""
     before = scene.stopped()
     (scene.folder / "sealed").mkdir()
     sealed = scene.folder / "sealed" / "run"
@@ -190,7 +194,7 @@ def read_only(scene: Scene) -> Counter[str]:
 
 
 def no_name(scene: Scene) -> Counter[str]:
-    """A name nobody knows is refused before anything is paid; one that is lost for a while is asked for again."""
+    """An unknown host name is refused before anything is paid; a temporary failure is retried."""
     nowhere = scene.folder / "nowhere.yaml"
     nowhere.write_text((scene.folder / "match.yaml").read_text().replace("127.0.0.1", "nowhere.invalid"))
     if (
@@ -198,18 +202,18 @@ def no_name(scene: Scene) -> Counter[str]:
         or (scene.folder / "nowhere").exists()
     ):
         raise Violation("a match on a server without a name was begun")
-    before, real, asked = len(scene.provider.hits()), socket.getaddrinfo, [0]
-    fails = range(2, 2 + scene.rng.randint(1, 8))  # the first two look whether the servers can be reached
+    before, real, lookups = len(scene.provider.hits()), socket.getaddrinfo, [0]
+    failing = range(2, 2 + scene.rng.randint(1, 8))  # the first two check whether the servers can be reached
 
-    def lost(host: Any, *rest: Any, **named: Any) -> Any:
+    def resolve(host: Any, *rest: Any, **named: Any) -> Any:
         if host != "model.invalid":
             return real(host, *rest, **named)
-        asked[0] += 1
-        if asked[0] - 1 in fails:
+        lookups[0] += 1
+        if lookups[0] - 1 in failing:
             raise socket.gaierror(socket.EAI_AGAIN, "Temporary failure in name resolution")
         return real("127.0.0.1", *rest, **named)
 
-    with patch.object(socket, "getaddrinfo", lost):
+    with patch.object(socket, "getaddrinfo", resolve):
         mashq.play(json.loads(json.dumps(scene.config).replace("127.0.0.1", "model.invalid")), scene.run)
     scene.holds(before, killed=False)
     unreachable = rows(scene.run, "SELECT count(*) FROM attempts WHERE outcome = 'unreachable'")[0][0]
@@ -219,25 +223,25 @@ def no_name(scene: Scene) -> Counter[str]:
 
 
 def no_trust(scene: Scene) -> Counter[str]:
-    """A certificate nobody trusts is refused before anything is paid; a tunnel that breaks is tried again."""
-    made = certificate(scene.folder)
-    if made is None:
+    """An untrusted certificate is refused before anything is paid; a broken tunnel is retried."""
+    files = certificate(scene.folder)
+    if files is None:
         return Counter({"skipped: no openssl": 1})
     before = len(scene.provider.hits())
-    with Tunnel(scene.provider.port, *made, scene.rng.randrange(2**32), calm=3) as tunnel:
+    with Tunnel(scene.provider.port, *files, scene.rng.randrange(2**32), calm=3) as tunnel:
         text = json.dumps(scene.config).replace(scene.provider.base_url, f"https://127.0.0.1:{tunnel.port}/v1")
         (scene.folder / "match.yaml").write_text(text)
         if command(scene.begin) != 2 or scene.run.exists():
             raise Violation("a match on a server nobody trusts was begun")
         tunnel.rest(2)
-        if command(scene.begin, env={"SSL_CERT_FILE": str(made[0])}):
+        if command(scene.begin, env={"SSL_CERT_FILE": str(files[0])}):
             raise Violation("a match over TLS was refused")
     scene.holds(before, killed=False)
     return tunnel.met
 
 
 def clock_set(scene: Scene) -> Counter[str]:
-    """Someone sets the wall clock, back and forth, while it plays, is killed and goes on."""
+    """The wall clock is set, back and forth, while the run plays, is killed and resumed."""
     before = len(scene.provider.hits())
     skewed = (sys.executable, "-m", "tests.torture.skewed", str(scene.rng.randrange(10**6)))
     moment = before + scene.rng.randint(2, max(3, before - 3))
@@ -264,10 +268,10 @@ MISHAPS: tuple[Mishap, ...] = (
 
 
 def trial(seed: int, folder: Path) -> Counter[str]:
-    """One mishap; what came of it. Violation says what does not hold."""
+    """Run one mishap; return its counts. Raises Violation if an invariant does not hold."""
     folder.mkdir(parents=True)
-    happens, rng = MISHAPS[seed % len(MISHAPS)], random.Random(seed)
-    latency, items = (0.4, 5) if happens is two else (0.01, rng.randint(2, 5))  # others must come while it plays
+    mishap, rng = MISHAPS[seed % len(MISHAPS)], random.Random(seed)
+    latency, items = (0.4, 5) if mishap is two else (0.01, rng.randint(2, 5))  # others must start while it plays
     try:
         with patch.dict(os.environ, TORTURE_KEY=KEY), served(seed, latency) as provider:
             config = settings(provider.base_url, write_items(folder / "items.jsonl", items), "passing")
@@ -275,22 +279,22 @@ def trial(seed: int, folder: Path) -> Counter[str]:
                 model["timeout"] = 60.0  # nothing here takes long by itself
             (folder / "match.yaml").write_text(json.dumps(config))
             mashq.play(config, folder / "whole")
-            return happens(Scene(rng, folder, provider, config)) + Counter({happens.__name__: 1})
+            return mishap(Scene(rng, folder, provider, config)) + Counter({mishap.__name__: 1})
     except Violation as violation:
-        raise Violation(f"seed {seed} ({happens.__name__}): {violation}") from violation
+        raise Violation(f"seed {seed} ({mishap.__name__}): {violation}") from violation
     except Exception as error:
-        raise Violation(f"seed {seed} ({happens.__name__}): {type(error).__name__}: {error}") from error
+        raise Violation(f"seed {seed} ({mishap.__name__}): {type(error).__name__}: {error}") from error
 
 
 def namespaces() -> bool:
-    """Whether this process may mount where nobody else sees it."""
+    """Whether this process may mount in its own namespace."""
     if os.geteuid() or shutil.which("unshare") is None:
         return False
     return subprocess.run(["unshare", "-m", "true"], capture_output=True, check=False).returncode == 0
 
 
 def readonly(folder: Path) -> list[str] | None:
-    """What to put before a command for which `folder` is read-only; None where that cannot be had."""
+    """Return a command prefix that makes `folder` read-only; None if that is not possible."""
     if os.geteuid():
         folder.chmod(0o555)
         return []

@@ -1,4 +1,4 @@
-"""One seed of each kind of torture, as a pool of processes is handed it."""
+"""One function per kind of torture that runs one seed, for a pool of processes."""
 
 import os
 import shutil
@@ -11,11 +11,11 @@ from tests.torture import honest, hostile, kills, mishaps
 from tests.torture.invariants import Violation
 from tests.torture.virtual import trial
 
-Found = tuple[Counter[str], str]
+TrialResult = tuple[Counter[str], str]
 
 
-def one(play: Callable[[int, Path], Counter[str]], seed: int, *, memory: bool = True) -> Found:
-    """A trial in a folder of its own, in memory where the system has such: what it met, and what it violated."""
+def run_trial(play: Callable[[int, Path], Counter[str]], seed: int, *, memory: bool = True) -> TrialResult:
+    """Run a trial in its own folder, in memory if possible; return its counts and its violation."""
     root = "/dev/shm" if memory and os.access("/dev/shm", os.W_OK) else None
     folder = Path(tempfile.mkdtemp(prefix="torture-", dir=root))
     try:
@@ -26,26 +26,26 @@ def one(play: Callable[[int, Path], Counter[str]], seed: int, *, memory: bool = 
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def virtual(seed: int) -> Found:
+def virtual(seed: int) -> TrialResult:
     """A match on the virtual clock."""
-    return one(trial, seed)
+    return run_trial(trial, seed)
 
 
-def killed(seed: int) -> Found:
+def killed(seed: int) -> TrialResult:
     """A match of real processes, killed."""
-    return one(kills.trial, seed)
+    return run_trial(kills.trial, seed)
 
 
-def mishap(seed: int) -> Found:
+def mishap(seed: int) -> TrialResult:
     """One of the mishaps of real processes."""
-    return one(mishaps.trial, seed)
+    return run_trial(mishaps.trial, seed)
 
 
-def cheated(seed: int) -> Found:
-    """A match with agents that cheat and break; isolated, they have a /dev of their own."""
-    return one(hostile.trial, seed, memory=False)
+def cheated(seed: int) -> TrialResult:
+    """A match with agents that cheat and break; isolated, they have their own /dev."""
+    return run_trial(hostile.trial, seed, memory=False)
 
 
-def verified(seed: int) -> Found:
-    """A run in which nobody did anything wrong."""
-    return one(honest.trial, seed)
+def verified(seed: int) -> TrialResult:
+    """An honest run."""
+    return run_trial(honest.trial, seed)

@@ -1,6 +1,6 @@
-"""`python -m tests.torture.skewed SEED ARGUMENTS`: mashq on a machine whose wall clock someone keeps setting.
+"""`python -m tests.torture.skewed SEED ARGUMENTS`: mashq on a machine whose wall clock keeps being set.
 
-Only `time.time` jumps, as on a real machine: the monotonic clocks go on.
+Only `time.time` jumps, as on a real machine: the monotonic clocks are unaffected.
 """
 
 import random
@@ -13,7 +13,7 @@ JUMPS = (-3600.0, -1.0, 86400.0, -1e7, 1e6)
 
 
 def skew(seed: int) -> None:
-    """Let the wall clock jump now and then, forwards and back."""
+    """Make the wall clock jump from time to time, forwards and back."""
     rng, real, shift = random.Random(seed), time.time, [0.0]
 
     def jumping() -> float:

@@ -1,4 +1,4 @@
-"""The torture can fail: each invariant is broken on purpose, in a run's files or in the code, and found out."""
+"""The torture can fail: each invariant is broken on purpose, in a run's files or in the code, and detected."""
 
 import shutil
 import sqlite3
@@ -31,7 +31,7 @@ GOOD = 1_000_002
 
 @pytest.fixture(scope="module")
 def good(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, int]:
-    """A match without faults, and how many requests arrived."""
+    """Play a match without faults; return its folder and how many requests arrived."""
     trial = virtual.Trial(GOOD, tmp_path_factory.mktemp("good") / "t")
     trial.faults = 0.0
     line = trial.line()
@@ -40,7 +40,7 @@ def good(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, int]:
 
 
 def holds(run: Path, good: Path, hits: int) -> None:
-    """Every invariant of a run that ended without a kill."""
+    """Check every invariant of a run that ended without a kill."""
     invariants.law(run, hits, killed=False)
     invariants.sums(run)
     invariants.kept(invariants.written(good), run)
@@ -50,7 +50,7 @@ def holds(run: Path, good: Path, hits: int) -> None:
 
 
 def broken(good: Path, folder: Path, *statements: str) -> Path:
-    """A copy of a run in which someone changed something."""
+    """Copy a run and change something in it."""
     run = folder / "broken"
     shutil.copytree(good, run)
     with closing(sqlite3.connect(run / "run.db")) as connection:
@@ -125,27 +125,27 @@ def test_another_players_moves_that_changed_are_found_out(good: tuple[Path, int]
 
 
 def unredacted(_self: Redaction, text: str) -> str:
-    """A key is left where it is."""
+    """A key is not redacted."""
     return text
 
 
 async def unwaited(_self: Writer) -> None:
-    """A request leaves before its row is written."""
+    """A request is sent before its row is written."""
 
 
 def forgetful(_self: RunLedger, _call: Call) -> Sequence[Entry]:
-    """What a crashed process had paid for is not known any more."""
+    """What a crashed process had paid for is forgotten."""
     return ()
 
 
 async def twice(self: HttpBackend, request: Request, call: Call) -> Outcome:
     """A request that fails is sent again behind the ledger's back."""
-    found = await _attempt(self, request, call)
-    return found if found.kind == "ok" else await _attempt(self, request, call)
+    first_outcome = await _attempt(self, request, call)
+    return first_outcome if first_outcome.kind == "ok" else await _attempt(self, request, call)
 
 
 def charged(self: RunLedger, attempt: int, outcome: Outcome, waited: float) -> None:
-    """A failed attempt is not written down as closed."""
+    """A failed attempt is not recorded as closed."""
     if outcome.kind not in ("dropped", "timeout"):
         _close(self, attempt, outcome, waited)
 
@@ -154,7 +154,7 @@ _attempt, _close = HttpBackend.attempt, RunLedger.close
 
 
 def trials(folder: Path) -> None:
-    """A few matches of the torture."""
+    """Play a few matches of the torture."""
     for seed in range(2_000_000, 2_000_040):
         virtual.trial(seed, folder / str(seed))
 
@@ -178,12 +178,12 @@ def test_broken_code_is_found_out(
 
 
 async def left_alone(_self: _Passing, writing: Any) -> None:
-    """A stream that its agent has left is left, too."""
+    """A stream is abandoned when its agent leaves it."""
     await writing
 
 
 def lenient(document: Any, name: str) -> int:
-    """A number in whatever form."""
+    """A number is accepted in any form."""
     try:
         return min(100, abs(int(float(str(document[name])))))
     except (ValueError, OverflowError):
@@ -191,7 +191,7 @@ def lenient(document: Any, name: str) -> int:
 
 
 def anyone(self: MeteringServer, request: web.BaseRequest) -> Seat | None:
-    """Whoever asks at a seat's address holds its token."""
+    """Any request to a seat's address counts as having its token."""
     return next((seat for place, seat in self._seats.items() if f"/{place}/" in request.path), None)  # pyright: ignore[reportPrivateUsage]
 
 
@@ -200,12 +200,12 @@ def endless(_grant: Grant) -> None:
 
 
 async def hasty(self: Grant) -> None:
-    """Nobody waits for what has left."""
+    """Requests in flight are not awaited."""
     self.stop()
 
 
 def patient(_model: object, _longest: float) -> tuple[float, None]:
-    """A turn may take for ever."""
+    """A turn has no time limit."""
     return 1e6, None
 
 

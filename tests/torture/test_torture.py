@@ -37,13 +37,13 @@ def test_mishaps(tmp_path: Path, happens: mishaps.Mishap) -> None:
 
 
 def test_hostile_agents(tmp_path: Path) -> None:
-    """Seeds that have every trick among them, but for the one that takes long."""
-    met = Counter[str]()
+    """The seeds cover every trick, except the one that takes long."""
+    counts = Counter[str]()
     for seed in range(len(hostile.TRICKS)):
         if not any("hangs" in tricks for tricks in hostile.lineup(seed)[0].values()):
-            met += hostile.trial(seed, tmp_path / str(seed))
-    lacking = {f"trick {name}" for name in hostile.TRICKS} - met.keys() - {"trick hangs"}
-    assert lacking <= (set() if hostile.isolates() else {f"trick {hostile.ELSEWHERE}"})
+            counts += hostile.trial(seed, tmp_path / str(seed))
+    missing = {f"trick {name}" for name in hostile.TRICKS} - counts.keys() - {"trick hangs"}
+    assert missing <= (set() if hostile.isolates() else {f"trick {hostile.ELSEWHERE}"})
 
 
 def test_a_run_begun_between_the_look_and_the_lock_is_left_alone(

@@ -1,4 +1,4 @@
-"""A TLS tunnel to the loopback provider that breaks: handshakes that are none, and connections cut after any byte."""
+"""A TLS tunnel to the loopback provider that breaks: invalid handshakes, and connections cut after any byte."""
 
 import contextlib
 import random
@@ -16,18 +16,18 @@ REQUEST = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -da
 
 
 def certificate(folder: Path) -> tuple[Path, Path] | None:
-    """A certificate of 127.0.0.1 that nobody trusts, and its key; None where there is no openssl."""
+    """Make an untrusted certificate for 127.0.0.1, and its key; None without openssl."""
     openssl = shutil.which("openssl")
     if openssl is None:
         return None
     cert, key = folder / "cert.pem", folder / "key.pem"
-    named = ["-addext", "subjectAltName=IP:127.0.0.1", "-keyout", str(key), "-out", str(cert)]
-    subprocess.run([openssl, *REQUEST.split(), *named], check=True, capture_output=True)
+    options = ["-addext", "subjectAltName=IP:127.0.0.1", "-keyout", str(key), "-out", str(cert)]
+    subprocess.run([openssl, *REQUEST.split(), *options], check=True, capture_output=True)
     return cert, key
 
 
 class Tunnel:
-    """Listens with TLS on 127.0.0.1 and passes on to `port`; the first `calm` connections are left alone."""
+    """Listens with TLS on 127.0.0.1 and forwards to `port`; the first `calm` connections have no faults."""
 
     def __init__(self, port: int, cert: Path, key: Path, seed: int, calm: int) -> None:
         self._to, self._rng, self._calm = port, random.Random(seed), calm
@@ -47,7 +47,7 @@ class Tunnel:
         self._listener.close()
 
     def rest(self, calm: int) -> None:
-        """Leave the next `calm` connections alone."""
+        """Let the next `calm` connections pass without faults."""
         self._calm = calm
 
     def _listen(self) -> None:
@@ -75,14 +75,14 @@ class Tunnel:
                 _pump(provider, secure, after if fault == "cut" else None)
 
 
-def _pump(source: socket.socket, target: socket.socket, most: int | None) -> None:
-    """Pass bytes on until one side ends, or `most` of them; then end both."""
+def _pump(source: socket.socket, target: socket.socket, limit: int | None) -> None:
+    """Forward bytes until one side ends, or `limit` of them; then end both."""
     with contextlib.suppress(OSError):
-        while data := source.recv(4096 if most is None else min(4096, most)):
+        while data := source.recv(4096 if limit is None else min(4096, limit)):
             target.sendall(data)
-            if most is not None:
-                most -= len(data)
-                if most <= 0:
+            if limit is not None:
+                limit -= len(data)
+                if limit <= 0:
                     break
     for side in (source, target):
         with contextlib.suppress(OSError):

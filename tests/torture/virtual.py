@@ -1,8 +1,8 @@
-"""Seeded random matches in process, on a virtual clock, over a wire that fails in every way, and cut off at will.
+"""Seeded random matches in this process, on a virtual clock, over a wire that fails in every way, cut off at random.
 
 `trial(seed, folder)` plays one and checks what must hold of any match; it raises Violation with the seed otherwise. A
-cut is a copy of the run directory taken between two commits: just what a killed process leaves behind. Some matches
-also meet a disk that fills up, and some cuts lose the end of a file.
+cut is a copy of the run directory taken between two commits: exactly what a killed process leaves behind. Some
+matches also have a disk that fills up, and some cuts lose the end of a file.
 """
 
 import asyncio
@@ -45,42 +45,42 @@ TEXTS = ("Text {n}.", "{{braces}} {0} %d", "</item> <script>", "\u202e\u0000 ün
 
 
 class Leap:
-    """A clock on which sleeping takes no time; now and then someone sets it, forwards and back."""
+    """A clock on which sleeping takes no time; from time to time it is set, forwards and back."""
 
     def __init__(self, seed: int) -> None:
         self._random, self._at, self._wall = random.Random(seed), 100.0, EPOCH
         self.jumps = 0
 
     def now(self) -> float:
-        """The wall clock, which someone sets."""
+        """Return the wall clock, which may jump."""
         if self._random.random() < 0.02:
             self.jumps += 1
             self._wall += self._random.choice((-3600.0, 86400.0, -1.0, -1e6, 1e7))
         return self._wall + self._at
 
     def tick(self) -> float:
-        """The steady one."""
+        """Return the monotonic clock."""
         self._at += 0.001
         return self._at
 
     async def sleep(self, seconds: float) -> None:
-        """Let others move, then be there."""
+        """Let other tasks run, then advance the clock."""
         await asyncio.sleep(0)
         self._at += max(0.0, min(seconds, 1e6))
 
 
 class Hashed:
-    """A detector that gives any text a score of its own."""
+    """A detector that derives a score from a hash of the texts."""
 
     name, version = "hashed", "1"
 
     def score(self, pairs: Sequence[Pair]) -> list[float]:
-        """From the text alone."""
+        """Return scores that depend on the texts alone."""
         return [round(Draws("h", pair.source, pair.answer).uniform("h"), 4) for pair in pairs]
 
 
 def configuration(seed: int, data: Path) -> dict[str, Any]:
-    """A random match."""
+    """Return a random match."""
     rng = random.Random(seed)
     with data.open("w") as file:
         for n in range(rng.randint(1, 5)):
@@ -101,7 +101,7 @@ def configuration(seed: int, data: Path) -> dict[str, Any]:
         "wire": rng.choice(("openai", "openai", "anthropic")),
         "retry": {"attempts": rng.randint(1, 4), "base": 0.1, "cap": 2.0},
         "concurrency": rng.choice((1, 2, 8)),
-        "give_up": False,  # it would stop in a storm
+        "give_up": False,  # it would stop under many faults
     }
     return {
         "task": {"data": str(data)},
@@ -125,7 +125,7 @@ def _player(rng: random.Random, n: int) -> dict[str, Any]:
 
 
 class Cut:
-    """Copies a run directory after so many commits, with how many requests had arrived by then."""
+    """Copies a run directory after so many commits, and records how many requests had arrived by then."""
 
     def __init__(self, after: int, into: Path, line: Line, checkpoint: int | None = None) -> None:
         self._after, self._into, self._line, self.checkpoint = after, into, line, checkpoint
@@ -133,7 +133,7 @@ class Cut:
         self.hits: int | None = None
 
     def committed(self, writer: Writer, statements: list[Statement]) -> None:
-        """Look on after a commit; `checkpoint` is after how few pages the log is moved into the file, if not many."""
+        """Copy the run after enough commits; `checkpoint` is a small number of pages for automatic checkpoints."""
         if not self.commits and self.checkpoint is not None:
             connection = writer._connection  # pyright: ignore[reportPrivateUsage]
             connection.execute(f"PRAGMA wal_autocheckpoint = {self.checkpoint}")
@@ -145,7 +145,7 @@ class Cut:
 
 
 class Full:
-    """From some commit on the file may not grow, or the disk no longer syncs."""
+    """From some commit on, the file may not grow, or the disk no longer syncs."""
 
     def __init__(self, after: int, how: str) -> None:
         self._after, self._how, self._commits, self._syncs = after, how, 0, 0
@@ -170,7 +170,7 @@ _commit, _attempt, _fsync = Writer._commit, HttpBackend.attempt, os.fsync  # pyr
 
 @contextmanager
 def played_over(line: Line, watcher: Cut | Full | None = None) -> Generator[None]:
-    """Every request goes over this line, and nothing else is reached for; `watcher` sees each commit."""
+    """Send every request over this line, and reach nothing else; `watcher` sees each commit."""
 
     async def reached(_urls: dict[str, str]) -> None:
         return
@@ -198,7 +198,7 @@ def played_over(line: Line, watcher: Cut | Full | None = None) -> Generator[None
         stack.enter_context(patch.object(Pool, "session", session))
         stack.enter_context(patch.object(HttpBackend, "attempt", attempt))
         stack.enter_context(patch.object(table, "reach", reached))
-        stack.enter_context(patch.object(model, "hopeless", never))  # a 401 here is a fault that goes by
+        stack.enter_context(patch.object(model, "hopeless", never))  # a 401 here is a temporary fault
         stack.enter_context(patch.object(base, "load", loaded))
         stack.enter_context(patch.object(Writer, "_commit", commit))
         stack.enter_context(patch.object(manifest, "package_digest", _digest))  # the same for all, and slow
@@ -226,11 +226,11 @@ class Trial:
         self.budgeted = self.shared or any(player.budget for player in players)
 
     def line(self, spared: str | None = None) -> Line:
-        """A wire, as new."""
+        """Return a new wire."""
         return Line(self.seed, self.faults, Leap(self.rng.randrange(2**32)), self.kinds, spared)
 
     def play(self) -> None:
-        """Play it whole, then in pieces."""
+        """Play the match whole, then in pieces."""
         line = self.line()
         cut = Cut(self.rng.randint(1, 25), self.folder / "cut", line, self.rng.choice((None, None, 3, 10, 30)))
         self._run("run", line, cut)
@@ -263,7 +263,7 @@ class Trial:
         self.met["clock jumps"] += line.clock.jumps if isinstance(line.clock, Leap) else 0
 
     def gone_on(self, name: str, hits: int) -> None:
-        """Resume a copy, perhaps cut off again; it must end where the whole one ended."""
+        """Resume a copy, perhaps cut off again; it must end as the whole one ended."""
         before = invariants.written(self.folder / name)
         invariants.law(self.folder / name, hits, killed=True)
         line = self.line()
@@ -277,7 +277,7 @@ class Trial:
             self.gone_on(f"{name}-again", hits + cut.hits)
 
     def full(self) -> None:
-        """The disk fills up, or dies; the error is a sentence, and the match can be gone on with."""
+        """The disk fills up, or fails; the error is a sentence, and the match can be resumed."""
         line, how = self.line(), self.rng.choice(("full", "full", "sync"))
         try:
             self._run("full", line, Full(self.rng.randint(1, 20), how))
@@ -287,7 +287,7 @@ class Trial:
             self.gone_on("full", line.hits)
 
     def torn(self, source: str, hits: int) -> None:
-        """A file of a run loses its end: a clear error, or a match of what is left, right in itself."""
+        """A file of a run loses its end: a clear error, or a consistent match of what remains."""
         run = self.folder / f"torn-{source}"
         shutil.copytree(self.folder / source, run)
         opened = rows(run, "SELECT count(*) FROM attempts")[0][0]
@@ -299,34 +299,34 @@ class Trial:
         os.truncate(path, cut // 4096 * 4096 if self.rng.random() < 0.3 else cut)
         line = self.line()
         try:
-            left = len(attempts_in(run))
+            remaining = len(attempts_in(run))
             self._resume(run.name, line)
         except MashqError:
             self.met["torn refused"] += 1
             return
-        invariants.law(run, hits + line.hits, killed=True, lost=opened - left)
+        invariants.law(run, hits + line.hits, killed=True, lost=opened - remaining)
         invariants.sums(run)
         self.ends_as_the_whole(run.name)
         self.met["torn resumed"] += 1
 
     def ends_as_the_whole(self, name: str) -> None:
-        """Unless an attempt without an outcome used up part of a budget."""
+        """Check that the run ends as the whole one, unless an unresolved attempt used up part of a budget."""
         unresolved = rows(self.folder / name, "SELECT count(*) FROM attempts WHERE outcome IS NULL")[0][0]
         self.met["unresolved"] += unresolved
         if not (self.budgeted and unresolved):
             invariants.same(self.folder / name, self.folder / "run")
 
     def spared(self) -> None:
-        """Another player's faults must not touch this one's result."""
+        """Check that one player's faults do not change the others' results."""
         if self.shared:
             return
-        sick = self.config.players[-1].name
-        self._run("apart", self.line(sick))
-        invariants.apart(self.folder / "run", self.folder / "apart", sick)
+        faulty = self.config.players[-1].name
+        self._run("apart", self.line(faulty))
+        invariants.apart(self.folder / "run", self.folder / "apart", faulty)
         self.met["apart"] += 1
 
     def holds(self, name: str, hits: int, *, killed: bool) -> None:
-        """All that must hold of a run that has ended."""
+        """Check everything that must hold of an ended run."""
         run = self.folder / name
         invariants.law(run, hits, killed=killed)
         invariants.sums(run)
@@ -335,18 +335,18 @@ class Trial:
 
 
 def attempts_in(run: Path) -> list[tuple[Call, Entry]]:
-    """The ledger, read as mashq reads it."""
+    """Read the ledger as mashq reads it."""
     with reading(run) as connection:
         return entries(connection)
 
 
 def trial(seed: int, folder: Path) -> Counter[str]:
-    """One match, whole and in pieces; what it met, for the summary."""
+    """Play one match, whole and in pieces; return its counts, for the summary."""
     try:
-        found = Trial(seed, folder)
-        found.play()
+        match_trial = Trial(seed, folder)
+        match_trial.play()
     except Violation as violation:
         raise Violation(f"seed {seed}: {violation}") from violation
     except Exception as error:
         raise Violation(f"seed {seed}: {type(error).__name__}: {error}") from error
-    return found.met
+    return match_trial.met

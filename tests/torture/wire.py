@@ -1,8 +1,8 @@
-"""The loopback provider without a loop: replies and faults handed to the gateway's own HTTP code, in no time.
+"""The loopback provider without a network: replies and faults go straight to the gateway's HTTP code, in no time.
 
-`Line` stands where the gateway's HTTP session stands. What an attempt meets is drawn from (seed, call, how many
-attempts of the call were closed), so that a match that was cut off meets the same again. The replies are those of
-`mashq.testing`; a fault of the connection is the very exception the HTTP client raises for it.
+`Line` replaces the gateway's HTTP session. What happens to an attempt is drawn from (seed, call, how many
+attempts of the call were closed), so that a resumed match sees the same again. The replies are those of
+`mashq.testing`; a connection fault is the same exception that the HTTP client raises for it.
 """
 
 import errno
@@ -59,7 +59,7 @@ asking: ContextVar[Call] = ContextVar("asking")
 
 @dataclass
 class Line:
-    """The session of a match; `spared` is a player that nothing happens to, `kinds` what happens to the others."""
+    """The session of a match; `spared` is a player without faults, `kinds` are the faults of the others."""
 
     seed: int
     faults: float
@@ -71,7 +71,7 @@ class Line:
     met: Counter[str] = field(default_factory=Counter[str])
 
     def post(self, url: str, *, data: bytes, headers: Mapping[str, str], **_options: object) -> "Exchange":
-        """One request of the call at hand."""
+        """Return one request of the current call."""
         call = asking.get()
         draws = Draws(
             self.seed, call.player, call.round, call.item, call.purpose, call.n, call.ask, self.closed[call]
@@ -79,21 +79,23 @@ class Line:
         rate = 0.0 if call.player == self.spared else self.faults
         kind = _pick(draws, "kind", self.kinds) if draws.uniform("fault") < rate else OK
         shape = Anthropic() if url.endswith("/messages") else OpenAI()
-        shape.prompt({name.lower(): value for name, value in headers.items()}, data)  # refuses what a service would
+        shape.prompt(
+            {name.lower(): value for name, value in headers.items()}, data
+        )  # rejects what a service would reject
         return Exchange(self, call, kind, draws, shape, URL(url), headers)
 
     def arrived(self, kind: str) -> None:
-        """Count a request the moment it arrives, and what becomes of it."""
+        """Count a request when it arrives, and its fault."""
         self.hits += kind not in NEVER_SENT
         self.met[kind] += 1
 
     async def close(self) -> None:
-        """Nothing to let go of."""
+        """Nothing to close."""
 
 
 @dataclass
 class Exchange:
-    """A request under way: entering it brings the response or the client's exception."""
+    """A request in flight: entering it gives the response or raises the client's exception."""
 
     line: Line
     call: Call
@@ -118,7 +120,7 @@ class Exchange:
         self.line.closed[self.call] += 1
 
     def _error(self) -> Exception | None:
-        """What the client raises before any response."""
+        """Return what the client raises before any response."""
         place = ConnectionKey(self.url.host or "", self.url.port, False, True, None, None, None)
         reset = aiohttp.ClientOSError(errno.ECONNRESET, "Connection reset by peer")
         sent = CIMultiDictProxy(CIMultiDict(self.headers))
@@ -152,12 +154,12 @@ class Exchange:
         return replace(reply, headers={"retry-after": waits[self.kind]})
 
     def _prompt(self) -> Prompt:
-        """A prompt of the call alone: what is said must not depend on what was spent before."""
-        wanted = "choice" if self.call.purpose == "decision" else "summary"
+        """Return a prompt of the call alone: the reply must not depend on earlier spending."""
+        key = "choice" if self.call.purpose == "decision" else "summary"
         ids = f"question_id: {self.call.item}, previous_id: item-{int(5 * self.draws.uniform('previous'))}"
-        which = f"{self.call.round} {self.call.n} {self.call.ask} {self.draws.uniform('text'):.9f}"
-        words = f'{self.call.item} {self.call.purpose} {which}. Made {which}. As "{wanted}", {ids}'
-        return Prompt("m", (Message("user", words),))
+        variant = f"{self.call.round} {self.call.n} {self.call.ask} {self.draws.uniform('text'):.9f}"
+        text = f'{self.call.item} {self.call.purpose} {variant}. Made {variant}. As "{key}", {ids}'
+        return Prompt("m", (Message("user", text),))
 
     def _own(self) -> Reply:
         good = outcome(self.shape, self._prompt(), Fault(OK, 0), KEY, Timing(), self.line.seed)
@@ -178,7 +180,7 @@ class Exchange:
 
 
 class Response:
-    """A response whose body comes in pieces, and perhaps never whole."""
+    """A response whose body comes in pieces, perhaps incomplete."""
 
     def __init__(self, exchange: Exchange, reply: Reply) -> None:
         self.status = reply.status
@@ -186,27 +188,27 @@ class Response:
         self.content = Body(exchange, reply)
 
     def close(self) -> None:
-        """Nobody reads on."""
+        """Nothing to close."""
 
 
 class Body:
-    """What the client reads."""
+    """The body that the client reads."""
 
     def __init__(self, exchange: Exchange, reply: Reply) -> None:
         self._clock, self._kind, self._pieces = exchange.line.clock, exchange.kind, [reply.body]
-        whole = reply.body
+        body = reply.body
         if self._kind == "slow_drip":
-            self._pieces = [whole[at : at + 97] for at in range(0, len(whole), 97)]
+            self._pieces = [body[at : at + 97] for at in range(0, len(body), 97)]
         if self._kind == "wrong_length":
-            self._pieces = [whole[: len(whole) // 2]]
+            self._pieces = [body[: len(body) // 2]]
         if self._kind in ("drop_body", "reset_body"):
-            self._pieces = [whole[: int(len(whole) * exchange.draws.uniform("broken"))]]
+            self._pieces = [body[: int(len(body) * exchange.draws.uniform("broken"))]]
         if self._kind == "endless":
             self._pieces = [b'{"text": "', *[ENDLESS] * 1024]
         self._at = 0
 
     def at_eof(self) -> bool:
-        """Whether all was read."""
+        """Whether everything was read."""
         return self._at > len(self._pieces) or (self._at == len(self._pieces) and self._whole)
 
     @property
@@ -214,7 +216,7 @@ class Body:
         return self._kind not in ("drop_body", "reset_body", "bad_gzip")
 
     async def readany(self) -> bytes:
-        """The next piece, or what the client raises for it."""
+        """Return the next piece, or raise what the client raises for it."""
         if self._kind == "bad_gzip":
             raise aiohttp.ClientPayloadError("400, message:\n  Can not decode content-encoding: gzip")
         if self._at == len(self._pieces) and self._kind == "drop_body":

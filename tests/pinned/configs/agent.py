@@ -1,4 +1,4 @@
-"""A small external agent: one request an item, two for every other item."""
+"""A small external agent: one request per item, two for every other item."""
 
 import json
 import os

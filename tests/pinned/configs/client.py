@@ -1,4 +1,4 @@
-"""A small program to be metered: four requests, and one that asks for something that is not there."""
+"""A small program to be metered: four requests, and one for a path that does not exist."""
 
 import json
 import os
