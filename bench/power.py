@@ -11,11 +11,11 @@ import argparse
 import sys
 
 import numpy as np
-from coverage import DATA, RULES, load, sample  # bench/coverage.py
+from coverage import DATA, RULES, Pool, seen  # bench/coverage.py
 
 from mashq.analysis.intervals import resample
-from mashq.analysis.power import Options, power
-from mashq.protocol.results import Floats, Results
+from mashq.analysis.power import Options, PowerReport, power
+from mashq.protocol.results import COST_NAMES, Cost, Floats, Results
 
 SIZES = (30, 50, 100, 200, 500)
 QUICK = Options(full=0, samples=2000)
@@ -23,28 +23,33 @@ QUICK = Options(full=0, samples=2000)
 
 def results(h: Floats, tokens: Floats, seconds: Floats, picked: np.ndarray) -> Results:
     """Return the results of some items of two systems."""
-    ones = np.ones((2, len(picked)))
-    costs = {name: np.full(ones.shape, np.nan) for name in ("tokens", "calls", "reviews", "seconds", "dollars")}
-    costs |= {"tokens": tokens[:, picked], "seconds": seconds[:, picked]}
-    items = tuple(map(str, range(len(picked))))
-    return Results(("a", "b"), items, h[:, picked], h[:, picked], ones, ones.astype(bool), costs)
+    shape, none = (2, len(picked)), np.full((2, len(picked)), np.nan)
+    measured = {"tokens": tokens[:, picked], "seconds": seconds[:, picked]}
+    costs = {name: Cost.known(measured.get(name, none)) for name in COST_NAMES}
+    items, scores = tuple(map(str, range(len(picked)))), h[:, picked]
+    status = np.zeros(shape, dtype=np.int8)
+    trial_of = ("",) * len(picked)
+    return Results(
+        ("a", "b"), items, np.arange(len(picked)), trial_of, status, scores, scores, costs, np.zeros(shape)
+    )
 
 
 def got(part: tuple[Floats, Floats, Floats], size: int, samples: int, random: np.random.Generator) -> float:
     """Return the share of real samples whose interval lies above 0; the first system is the better one."""
     significant = 0
     for _ in range(samples):
-        part_view = sample(*part, random.integers(0, part[0].shape[1], size))
+        picked = random.integers(0, part[0].shape[1], size)
+        part_view = seen(*(values[:, picked] for values in part))
         resampled = resample(part_view, RULES, [(0, 1)], 500, int(random.integers(2**31)), keep=1)
-        low = resampled.differences[0][3]
+        low = resampled.differences[0].low
         significant += low is not None and low > 0
     return significant / samples
 
 
-def predicted(document: dict, at: int) -> float:
-    """Return the power on the curve at `at` items, or 0 if the other system is better in the document."""
-    value = next(row["power"] for row in document["curve"] if row["items"] == at)
-    return value if document["players"][0] == "a" else 0.0
+def predicted(report: PowerReport, at: int) -> float:
+    """Return the power on the curve at `at` items, or 0 if the report has the other system as the better one."""
+    power_there = next(point.power for point in report.curve if point.items == at)
+    return power_there if report.players[0] == "a" else 0.0
 
 
 def main() -> None:
@@ -58,7 +63,8 @@ def main() -> None:
     options = parser.parse_args()
     if not DATA.exists():
         sys.exit(f"{DATA} is not here: the leaderboard data is needed")
-    h, tokens, seconds = load()
+    pool = Pool()
+    h, tokens, seconds = pool.h, pool.tokens, pool.seconds
     random = np.random.default_rng(options.seed)
     everything = np.arange(h.shape[1])
     actual, from_all, pilot, missed = (np.zeros((options.pairs, len(SIZES))) for _ in range(4))
@@ -67,7 +73,7 @@ def main() -> None:
         systems = random.choice(h.shape[0], 2, replace=False)
         part = h[systems], tokens[systems], seconds[systems]
         truth = power(results(*part, everything), RULES, ("a", "b"), QUICK)
-        if truth["players"][0] == "b":
+        if truth.players[0] == "b":
             part = tuple(values[::-1] for values in part)
             truth = power(results(*part, everything), RULES, ("a", "b"), QUICK)
         for at, size in enumerate(SIZES):
@@ -80,14 +86,12 @@ def main() -> None:
             pilot_power = np.array([predicted(pilot_report, size) for size in SIZES])
             pilot[number] += pilot_power / options.pilots
             missed[number] += np.abs(pilot_power - actual[number]) / options.pilots
-            if truth["needed"] is not None:
+            if truth.needed is not None:
                 ranges += 1
-                right = pilot_report["players"][0] == "a"
-                lowest = pilot_report["if_high"] if right else None
-                highest = pilot_report["if_low"] if right and pilot_report["low"] > 0 else None
-                held += (lowest is None or lowest <= truth["needed"]) and (
-                    highest is None or truth["needed"] <= highest
-                )
+                right = pilot_report.players[0] == "a"
+                lowest = pilot_report.if_high if right else None
+                highest = pilot_report.if_low if right and pilot_report.low > 0 else None
+                held += (lowest is None or lowest <= truth.needed) and (highest is None or truth.needed <= highest)
         print(f"\r{number + 1} of {options.pairs} pairs", end="", file=sys.stderr, flush=True)
     print(file=sys.stderr)
     print(

@@ -76,7 +76,7 @@ def played(folder: Path, items: int) -> str:
 def commands(folder: Path, items: int) -> dict[str, list[str]]:
     """Return the commands to measure, by their title in the table."""
     command = [sys.executable, "-m", "mashq"]
-    runs = {count: played(folder / str(count), count) for count in (SMALL, items)}
+    runs = {count: played(folder / str(count), count) for count in {SMALL, items}}
     by_title = {
         "python -c ''": [sys.executable, "-c", ""],
         TABLES: [sys.executable, "-c", "import numpy, rich.table"],

@@ -1,9 +1,13 @@
 """Do 95% intervals of Pearson, Spearman and AUC contain the truth 95% of the time? On simulated ratings."""
 
+import sys
+from pathlib import Path
+
 import numpy as np
 
-from mashq.analysis.validation import agreement
-from mashq.analysis.validation.agreement import auc, pearson, spearman
+from mashq.analysis.validation.agreement import Estimate, agreement, auc, pearson, spearman
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
 from tests.analysis.validation.test_agreement import apart, noisy, value
 
 WHOLE, SAMPLES = 100_000, 1000
@@ -23,10 +27,10 @@ def main() -> None:
                 picked = random.integers(0, WHOLE, count)
                 estimates = agreement(x[picked], y[picked], apart(count, 500))
                 for name, true in truth.items():
-                    low, high = estimates[name]["low"], estimates[name]["high"]
-                    if low is not None and high is not None:
+                    interval: Estimate = getattr(estimates, name)
+                    if interval.low is not None and interval.high is not None:
                         given[name] += 1
-                        hits[name] += low <= true <= high
+                        hits[name] += interval.low <= true <= interval.high
             for name, true in truth.items():
                 share = 100 * hits[name] / max(given[name], 1)
                 with_one = 100 * given[name] / SAMPLES

@@ -1,6 +1,10 @@
 """The release tools: the lock, lowest versions, the bill of materials and release notes."""
 
+import ast
+import importlib
+import importlib.util
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -58,3 +62,35 @@ def test_notes_are_the_part_of_a_version() -> None:
             notes(CHANGELOG, version)
     release = project()["version"].partition(".dev")[0]  # what is being worked on stands under the version to be
     assert notes((ROOT / "CHANGELOG.md").read_text(), release)
+
+
+BENCHMARKS = sorted(path for path in (ROOT / "bench").rglob("*.py"))
+
+
+def defined_in(path: Path) -> set[str]:
+    """Every name that a script assigns or defines."""
+    nodes = list(ast.walk(ast.parse(path.read_text("utf-8"))))
+    functions = {
+        node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+    }
+    return functions | {node.id for node in nodes if isinstance(node, ast.Name)}
+
+
+def lacks(module: str, name: str, script: Path) -> bool:
+    """Whether a script imports a name that its module, of the package or beside the script, does not have."""
+    beside = script.with_name(f"{module}.py")
+    if beside.is_file():
+        return name not in defined_in(beside)
+    if module.partition(".")[0] not in ("mashq", "tests"):
+        return False
+    return not hasattr(importlib.import_module(module), name) and not importlib.util.find_spec(f"{module}.{name}")
+
+
+@pytest.mark.parametrize("script", BENCHMARKS, ids=lambda path: path.stem)
+def test_every_benchmark_fits_the_package(script: Path) -> None:
+    """What it imports is there, so that it can be started; running it to its end is not the work of a test."""
+    if script.parent.name == "reader":
+        pytest.importorskip("torch")
+    nodes = [node for node in ast.walk(ast.parse(script.read_text("utf-8"))) if isinstance(node, ast.ImportFrom)]
+    names = [(node.module or "", alias.name) for node in nodes for alias in node.names]
+    assert [f"{module}.{name}" for module, name in names if lacks(module, name, script)] == []

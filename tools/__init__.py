@@ -1,4 +1,4 @@
-"""Release tools: `python -m tools.lock`, `minimum`, `pythons`, `package`, `sbom`, `audit`, `notes`.
+"""Release tools, run as `python -m tools.NAME`: `minimum`, `pythons`, `package`, `sbom`, `notes`, `docs`, `picture`.
 
-And `mutants`, which measures how many faults the tests catch.
+And `mutants`, which measures how many planted faults the tests catch.
 """
