@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from mashq.errors import MashqError
+from mashq.errors import MashqError, StoreError
 from mashq.runs.reading import read_head
 from mashq.runs.verify import verify
+from mashq.web.api.queries import opened
 from tests.pinned.door import command as cli
 from tests.runs import tamper
 
@@ -104,3 +105,13 @@ def test_a_table_that_is_none_of_a_run_is_noticed(played: Path, tmp_path: Path) 
     with closing(sqlite3.connect(run / "run.db")) as connection:
         connection.executescript("CREATE TABLE extra (h REAL)")
     assert first_wrong(run) == "file: it has a table 'extra', which mashq never writes"
+
+
+def test_a_view_without_end_takes_no_dashboard_down(played: Path, tmp_path: Path) -> None:
+    run = tamper.copied(played, tmp_path / "run")
+    endless = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT kept.*, x FROM c, kept"
+    with closing(sqlite3.connect(run / "run.db")) as connection:
+        connection.executescript(f"ALTER TABLE events RENAME TO kept; CREATE VIEW events AS {endless}")
+    for finished in (True, False):
+        with pytest.raises(StoreError, match="which mashq never writes"), opened(run, finished=finished):
+            pass

@@ -14,7 +14,7 @@ from typing import Any
 from mashq.errors import StoreError
 from mashq.protocol.items import Item
 from mashq.runs import items
-from mashq.runs.file import connect
+from mashq.runs.file import check_objects, connect
 from mashq.runs.reading import DATABASE
 from mashq.web.replay import Row
 
@@ -50,6 +50,7 @@ def opened(path: Path, *, finished: bool) -> Generator[sqlite3.Connection]:
         if immutable:
             target = f"{file.resolve().as_uri()}?immutable=1"
             connection = sqlite3.connect(target, uri=True, check_same_thread=False, isolation_level=None)
+            check_objects(connection)
         else:
             connection = connect(file, readonly=True)
         connection.text_factory = _text
