@@ -115,3 +115,13 @@ def test_a_view_without_end_takes_no_dashboard_down(played: Path, tmp_path: Path
     for finished in (True, False):
         with pytest.raises(StoreError, match="which mashq never writes"), opened(run, finished=finished):
             pass
+
+
+@pytest.mark.parametrize("statement", ["DROP TABLE chain", "DELETE FROM chain"])
+def test_a_run_without_its_chain_is_none_of_an_earlier_version(played: Path, tmp_path: Path, statement: str) -> None:
+    run = tamper.copied(played, tmp_path / "run")
+    with closing(sqlite3.connect(run / "run.db")) as connection, connection:
+        connection.execute(statement)
+    assert first_wrong(run) == "chain: it was removed: a run of this version has one from its start"
+    ended = cli(["resume", str(run)])
+    assert ended.code == 2 and "is not what was begun (chain was changed)" in ended.err

@@ -242,6 +242,7 @@ def _manifest(config: Config, players: Sequence[PlayerConfig], endpoints: Endpoi
     return {
         "format": 1,
         "kind": GATEWAY,
+        "chain": 1,
         "started": stamp(clock),
         "ended": None,
         "simulated": endpoints.simulated,

@@ -132,6 +132,11 @@ def read_match(path: Path) -> dict[str, Any]:
     return manifest
 
 
+def is_chained(manifest: Mapping[str, Any]) -> bool:
+    """Whether a run with this manifest had a hash chain from its start: those of 0.1 had none."""
+    return "rules_of_play" in manifest or "chain" in manifest
+
+
 def rules_of_play(manifest: Mapping[str, Any]) -> int:
     """The version of the rules of play that a run was begun with; 1 where the manifest does not say."""
     return manifest.get("rules_of_play", 1)

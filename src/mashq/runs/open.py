@@ -22,7 +22,7 @@ from mashq.protocol.state import MatchState
 from mashq.runs import chain
 from mashq.runs.contents import Floors, floors_of, has_texts, of_state
 from mashq.runs.contents import read as read_contents
-from mashq.runs.manifest import config_of, manifest_digest, read_match, rules_of_play
+from mashq.runs.manifest import config_of, is_chained, manifest_digest, read_match, rules_of_play
 from mashq.runs.reading import (
     check_record,
     read_attempts,
@@ -174,7 +174,7 @@ def changed_since(path: Path, manifest: Mapping[str, Any]) -> list[str]:
     with reading(path) as connection:
         told = chain.notes(connection, chain.MANIFEST)
     if not told:
-        return []
+        return ["chain"] if is_chained(manifest) else []
     same = manifest_digest(manifest) in [entry[1] for entry in told[-2:]]
     items = [] if manifest["digests"].get("items", "") in ("", digest(read_items(path))) else ["items"]
     return items if same else [*chain.differing(told, manifest), *items]

@@ -29,7 +29,7 @@ from mashq.protocol.results import PlayerResult, results_of
 from mashq.runs import chain, contents, rederive, results
 from mashq.runs.charges import Charges, worked_out
 from mashq.runs.file import AMOUNTS, added_tables, columns_of
-from mashq.runs.manifest import DIGEST, GATEWAY, manifest_digest, read_manifest
+from mashq.runs.manifest import DIGEST, GATEWAY, is_chained, manifest_digest, read_manifest
 from mashq.runs.open import Played, fold, read_season
 from mashq.runs.reading import check_record, read_items, read_matches, read_moves, read_results, reading
 from mashq.tasks import load as tasks
@@ -147,6 +147,8 @@ def _chain(
         yield Finding("chain", found.wrong)
         said_so = "the chain has a later manifest than the directory: run 'mashq resume'" if pending else ""
         yield Finding(END, said_so)
+    elif is_chained(manifest):
+        yield Finding("chain", "it was removed: a run of this version has one from its start")
     if head is not None:
         same = links and found.head == head.strip().lower()
         yield Finding("head", "" if same else f"the run's head is {found.head}, not {head.strip()[:80]}")
