@@ -1,7 +1,6 @@
 """The hash chain of a run: everything that is recorded, in the order in which it was committed.
 
-Each transaction of the writer also adds one link to the table `chain`: what the transaction wrote (`covers`), and a
-head,
+Each transaction of the writer also adds one link to the table `chain`: what was written (`covers`), and a head,
 
     head = sha256(previous head + newline + entries as JSON)
 

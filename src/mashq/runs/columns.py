@@ -25,9 +25,8 @@ from mashq.runs.results import optional_columns, read_seats
 STORED = ("", "_known", "_unknown", "_worst")
 COSTS = (*COUNTS, *AMOUNTS)
 EXACT = 2.0**53  # above it a float cannot hold the last digit of a count
-USUAL: tuple[
-    dict[str, str], ...
-] = (  # columns that are read together, or not at all where every row holds these values
+# Columns that are read together, or not at all where every row holds these values.
+USUAL: tuple[dict[str, str], ...] = (
     {"status": "'ok'"},
     {"guide": "NULL", "guide_first": "NULL"},
     {

@@ -115,9 +115,7 @@ class Writer:
         with contextlib.suppress(OSError):
             os.close(self._log)
         with contextlib.suppress(sqlite3.Error):
-            self._connection.execute(
-                "PRAGMA synchronous=FULL"
-            )  # what is copied into the main file is synced to the disk
+            self._connection.execute("PRAGMA synchronous=FULL")  # syncs what is copied into the main file
             self._connection.close()
         if self._error is not None:
             raise self._error

@@ -1,7 +1,7 @@
 """The ledger of a match: the gateway's attempts, in the run's SQLite file.
 
-An attempt is in the file before its request is sent, so it survives this process. The mark makes sure that no crash
-of the machine goes unnoticed: it is a number, synced to the disk well ahead, that no attempt's id may exceed. After a
+An attempt is in the file before its request is sent, so it survives this process. Against a crash
+of the machine there is the mark: a number, synced to the disk well ahead, that no attempt's id may exceed. After a
 power cut the ids between the last attempt and the mark are those that may have been sent without leaving a trace, and
 the run reports how many; nobody has to wait for a disk before each request. A match that reaches its mark quickly
 gets a longer lead, so that the disk is not kept busy with marks alone.
