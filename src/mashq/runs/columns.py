@@ -39,7 +39,7 @@ USUAL: tuple[dict[str, str], ...] = (
     *({f"{name}{part}": "0" for part in STORED} for name in RATED),
 )
 DEFAULTS = {name: usual for group in USUAL for name, usual in group.items()}
-CODED = "CASE status " + " ".join(f"WHEN '{status}' THEN {at}" for at, status in enumerate(STATUSES)) + " END"
+CODED = "CASE status " + " ".join(f"WHEN '{status}' THEN {code}" for code, status in enumerate(STATUSES)) + " END"
 NAMES = ("status", *SCORES, *COSTS)
 SHAPE = """SELECT seat, count(*), min(position), max(position), {unusual}
   FROM results WHERE match = ? GROUP BY seat ORDER BY seat"""
@@ -63,7 +63,7 @@ def columns_in(connection: sqlite3.Connection, match: str) -> tuple[Columns, ...
     tests = [" OR ".join(f"{name} IS NOT {usual}" for name, usual in group.items()) for group in groups]
     unusual = ", ".join(f"sum({test})" for test in tests)
     shape = connection.execute(SHAPE.format(unusual=unusual), (match,)).fetchall()
-    items = _items(connection)
+    items = _item_ids(connection)
     if items is None or [row[:4] for row in shape] != _expected_shape(len(seats), len(items)):
         return None
     unusual_names = [
@@ -83,7 +83,7 @@ def columns_in(connection: sqlite3.Connection, match: str) -> tuple[Columns, ...
     return charges.read(connection, match).on_columns(players)
 
 
-def _items(connection: sqlite3.Connection) -> tuple[str, ...] | None:
+def _item_ids(connection: sqlite3.Connection) -> tuple[str, ...] | None:
     """The ids of the items in order; None unless they are texts whose positions count up from 0."""
     ids = [row[0] for row in connection.execute("SELECT id FROM items ORDER BY position")]
     position_range = connection.execute("SELECT min(position), max(position) FROM items").fetchone()

@@ -83,7 +83,7 @@ class Writer:
         await self._wait(synced=True)
 
     def flush(self, *, synced: bool = True) -> None:
-        """The same for synchronous code: wait as `synced` does, or as `durable` does."""
+        """The same for synchronous code: wait as `synced` does or, with synced=False, as `durable` does."""
         done: Future[None] = Future()
         self._queue.append(_Wait(done, synced))
         self._work.set()

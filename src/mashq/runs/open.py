@@ -74,7 +74,7 @@ class Played:
         return first_state(self.config, read_items(self.path), self.fixture.trial, rules_of_play(self.manifest))
 
     def replay(self) -> Iterator[Delta]:
-        """Its recorded moves, one by one."""
+        """What each of its recorded moves changed, one by one."""
         return replay(self.first, read_moves(self.path, self.fixture.id))
 
     @cached_property

@@ -31,12 +31,8 @@ from mashq.protocol.rules import default_order
 from mashq.protocol.score import score
 from mashq.runs.setup import score_rules_of
 
-FORMULA = (
-    "score.alpha",
-    "score.beta",
-    "score.weights",
-    "score.normalise",
-)  # players are told it, where `rules.tell` says so
+# The formula that players are told, where `rules.tell` says so.
+FORMULA = ("score.alpha", "score.beta", "score.weights", "score.normalise")
 FREE = (*FORMULA, "score.refusals")
 TWIN = " (2)"  # appended to a player's name for its second seat, when it plays against itself
 MAX_COST = 10_000_000  # trials, seats or rounds
@@ -227,7 +223,7 @@ def _game(config: Config, vision: Sequence[str], trials: int) -> Iterator[Fixtur
 
 
 def _vision(config: Config, when: str, items: int, trials: int) -> Iterator[Fixture]:
-    """Each player alone, all together unseen, and all together with vision; every player keeps its order of items."""
+    """Each player alone, all together unseen, and all together with vision; the order of items never changes."""
     seats = range(len(config.players))
     orders = [
         (f"players.{index}.order", config.players[index].order or default_order(index, len(seats), items))

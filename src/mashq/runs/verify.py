@@ -217,22 +217,13 @@ def _check_costs(played: Played) -> str:
     path, match = played.path, played.fixture.id
     charged = {player.name: player.spend for player in played.state.players}
     ended = read_matches(path).get(match, False)
-    for player, cost_of_attempts in _attempt_totals(path, match).items():
-        cost_of_moves = charged.get(player, FREE)
-        if ended and (cost_of_moves.calls, cost_of_moves.unresolved, cost_of_moves.failed) != (
-            cost_of_attempts.calls,
-            cost_of_attempts.unresolved,
-            cost_of_attempts.failed,
-        ):
-            made = cost_of_attempts.calls + cost_of_attempts.unresolved
-            return f"{player} was charged {cost_of_moves.calls + cost_of_moves.unresolved} attempts and made {made}"
-        if ended and (cost_of_moves.tokens, cost_of_moves.unknown) != (
-            cost_of_attempts.tokens,
-            cost_of_attempts.unknown,
-        ):
-            return (
-                f"{player} was charged {cost_of_moves.tokens.total} tokens and used {cost_of_attempts.tokens.total}"
-            )
+    for player, cost in _attempt_totals(path, match).items():
+        charge = charged.get(player, FREE)
+        if ended and (charge.calls, charge.unresolved, charge.failed) != (cost.calls, cost.unresolved, cost.failed):
+            made = cost.calls + cost.unresolved
+            return f"{player} was charged {charge.calls + charge.unresolved} attempts and made {made}"
+        if ended and (charge.tokens, charge.unknown) != (cost.tokens, cost.unknown):
+            return f"{player} was charged {charge.tokens.total} tokens and used {cost.tokens.total}"
     with reading(path) as connection:
         for player, round_, calls, made in connection.execute(BY_ROUND, {"match": match}):
             return f"{player} was charged {calls} attempts in round {round_} and made only {made}"
@@ -264,30 +255,24 @@ def _attempt_totals(path: Path, match: str) -> dict[str, _AttemptTotals]:
     totals: dict[str, _AttemptTotals] = {}
     with reading(path) as connection:
         for player, outcome, way_in, way_out, worst_in, worst_out in connection.execute(ATTEMPTS, (match, REFEREE)):
-            player_totals = totals.setdefault(player, _AttemptTotals())
-            player_totals.calls += outcome is not None
-            player_totals.unresolved += outcome is None
-            player_totals.failed += outcome not in (None, "ok", "refused")
-            player_totals.unknown += way_in is None or way_out is None
+            total = totals.setdefault(player, _AttemptTotals())
+            total.calls += outcome is not None
+            total.unresolved += outcome is None
+            total.failed += outcome not in (None, "ok", "refused")
+            total.unknown += way_in is None or way_out is None
             if way_in is None:
-                player_totals.worst += math.inf if worst_in is None else worst_in
+                total.worst += math.inf if worst_in is None else worst_in
             else:
-                player_totals.way_in, player_totals.known_in = (
-                    player_totals.way_in + way_in,
-                    player_totals.known_in + 1,
-                )
+                total.way_in, total.known_in = total.way_in + way_in, total.known_in + 1
             if way_out is None:
-                player_totals.worst += math.inf if worst_out is None else worst_out
+                total.worst += math.inf if worst_out is None else worst_out
             else:
-                player_totals.way_out, player_totals.known_out = (
-                    player_totals.way_out + way_out,
-                    player_totals.known_out + 1,
-                )
+                total.way_out, total.known_out = total.way_out + way_out, total.known_out + 1
     return totals
 
 
 def _check_counts(path: Path, match: str) -> str:
-    """Check that the stored counts of a match's attempts, if there are any, match its attempts."""
+    """Check that the stored counts of a match's attempts, if there are any, agree with its attempts."""
     with reading(path) as connection:
         if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'spent'").fetchone():
             return ""
