@@ -1,16 +1,16 @@
 """The hash chain of a run: everything that is recorded, in the order in which it was committed.
 
-Each transaction of the writer adds one link to the table `chain`, within itself: what it covers, and a head,
+Each transaction of the writer also adds one link to the table `chain`: what was written (`covers`), and a head,
 
-    head = sha256(head before + newline + entries as JSON)
+    head = sha256(previous head + newline + entries as JSON)
 
-Of a row the entries are its name in `covers` ("o5": attempt 5 was opened, "c5": it was closed, "e7": move 7, "r2":
-refusal 2, "p…": a prompt, which is stored under its own digest) and the values that were written, read from the row
-when the chain is checked. Other entries stand in `covers` word for word: a match begun or ended, what was learnt of a
-model, what the floors have, what the answers of a match carry by a digest, the manifest by digests of its parts,
-what a run of an earlier version held when it was gone on with, and which columns the entries of rows are made of: in
-those that a later version added, older rows are empty, and a value there is noticed too. Items are covered by the
-manifest's digest; everything else in the file follows from these.
+The entries for a row are its name in `covers` ("o5": attempt 5 was opened, "c5": it was closed, "e7": move 7, "r2":
+refusal 2, "p…": a prompt, which is stored under its own digest) and the values that were written, which are read from
+the row when the chain is checked. Other entries are stored verbatim in `covers`: the start or the end of a match,
+what was learnt about a model, the values of the floors, a digest of what the answers of a match contain, the manifest
+as digests of its parts, what a run of an earlier version held when it was resumed, and the columns that the entries
+for rows consist of. Columns that a later version added are empty in older rows, so a value there is detected too.
+Items are covered by the manifest's digest; everything else in the file can be derived from these.
 """
 
 import hashlib
@@ -25,23 +25,23 @@ from mashq.protocol.resources import RATED
 GENESIS = hashlib.sha256(b"mashq chain 1").hexdigest()
 TABLE = "CREATE TABLE IF NOT EXISTS chain (n INTEGER PRIMARY KEY, covers TEXT NOT NULL, head TEXT NOT NULL);"
 LINK = "INSERT INTO chain VALUES (?,?,?)"
-NOTE = ""  # the statement of an entry that is nowhere else: its values are the entry
+NOTE = ""  # the statement of an entry that has no row: its values are the entry
 MANIFEST, HELD, COLUMNS, ACCEPTED, CONTENTS = "manifest", "held", "columns", "accepted", "contents"
 PLAIN = json.JSONEncoder(separators=(",", ":")).encode
 Entry = Sequence[object]
 
-_ASKED = ("id", "match", "round", "player", "item", "purpose", "n", "ask", "model", "prompt", "opened")
-OPENED = (*_ASKED, "worst_in", "worst_out", "worst_seconds", *(f"worst_{name}" for name in RATED))
-_USED = ("tokens_in", "tokens_out", "cached", "reasoning", "usage", "seconds", "waited", *RATED)
-_SAID = ("reply", "stop", "h", "retry_after", "error", "body", "wire", "first_byte")
-CLOSED = ("closed", "outcome", "status", *_USED, *_SAID)
+_REQUEST = ("id", "match", "round", "player", "item", "purpose", "n", "ask", "model", "prompt", "opened")
+OPENED = (*_REQUEST, "worst_in", "worst_out", "worst_seconds", *(f"worst_{name}" for name in RATED))
+_USAGE = ("tokens_in", "tokens_out", "cached", "reasoning", "usage", "seconds", "waited", *RATED)
+_REPLY = ("reply", "stop", "h", "retry_after", "error", "body", "wire", "first_byte")
+CLOSED = ("closed", "outcome", "status", *_USAGE, *_REPLY)
 MOVED = ("match", "round", "player", "kind", "item", "move", "ruling", "time")
 REFUSED = ("time", "player", "method", "path", "status", "reason")
 
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Entries that are rows: of which table, by which key, and the columns of their values."""
+    """Where the entries for rows of one kind are: the table, its key column, and the columns of their values."""
 
     table: str
     key: str
@@ -55,7 +55,7 @@ ROWS: Mapping[str, Rows] = {
     "e": Rows("events", "seq", MOVED),
     "r": Rows("refusals", "id", REFUSED),
 }
-TOLD = {"p": "prompt", "o": "attempt", "c": "the end of attempt", "e": "move", "r": "refusal"}
+LABELS = {"p": "prompt", "o": "attempt", "c": "the end of attempt", "e": "move", "r": "refusal"}
 
 
 def _insert(table: str, columns: Sequence[str]) -> str:
@@ -85,34 +85,34 @@ BY_WORD = {BEGUN: "match", ENDED: "ended", LEARN: "learnt", LOSE: "lost", FLOOR:
 
 
 class Chain:
-    """The chain as a writer goes on with it: where it stood, unless another connection wrote in between."""
+    """The end of the chain, to which a writer appends; read again if another connection has written in between."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
         self._columns = {kind: list(rows.columns) for kind, rows in ROWS.items()}
-        self._seen = self._version()
-        self._read()
+        self._seen_version = self._data_version()
+        self._read_end()
 
-    def _version(self) -> object:
-        """Changes when another connection has changed the file."""
+    def _data_version(self) -> object:
+        """A value that changes when another connection changes the file."""
         return self._connection.execute("PRAGMA data_version").fetchone()[0]
 
-    def _read(self) -> None:
+    def _read_end(self) -> None:
         self.n, self.head = self._next = last(self._connection)
-        self._told = _last_columns(self._connection) == self._columns
+        self._columns_noted = _last_columns(self._connection) == self._columns
 
     def begin(self, cursor: sqlite3.Cursor) -> None:
-        """Begin a transaction that no other writer can come between, at the end of the chain as it is now."""
+        """Begin a transaction that excludes other writers, at the current end of the chain."""
         cursor.execute("BEGIN IMMEDIATE")
-        version = self._version()
-        if version != self._seen:
-            self._read()
-            self._seen = version
+        version = self._data_version()
+        if version != self._seen_version:
+            self._read_end()
+            self._seen_version = version
 
     def write(self, cursor: sqlite3.Cursor, statements: Sequence[tuple[str, Sequence[object]]]) -> None:
-        """Execute statements and the link that covers them; `advance` once they are committed."""
+        """Execute statements and add the link that covers them; call `advance` once they are committed."""
         execute, covers = cursor.execute, list[object]()
-        if not self._told:
+        if not self._columns_noted:
             covers.append((COLUMNS, self._columns))
         entries, before = covers.copy(), len(covers)
         for statement, values in statements:
@@ -121,9 +121,9 @@ class Chain:
                 entries.append(values)
                 continue
             execute(statement, values)
-            named = BY_NAME.get(statement)
-            if named is not None:
-                name = named(cursor, values)
+            name_of = BY_NAME.get(statement)
+            if name_of is not None:
+                name = name_of(cursor, values)
                 covers.append(name)
                 entries += (name, values)
             elif statement == PROMPT:
@@ -138,60 +138,62 @@ class Chain:
             execute(LINK, (self._next[0], PLAIN(covers), self._next[1]))
 
     def advance(self) -> None:
-        """What was written is committed."""
+        """Move on to the new end, once what was written is committed."""
         if self._next[0] != self.n:
             self.n, self.head = self._next
-            self._told = True
+            self._columns_noted = True
 
 
 def following(head: str, entries: Sequence[object]) -> str:
-    """The head after more entries: of a row its name and then its values, others as they are."""
+    """The head after more entries: for a row its name and then its values, other entries verbatim."""
     return hashlib.sha256(f"{head}\n{PLAIN(entries)}".encode()).hexdigest()
 
 
 def last(connection: sqlite3.Connection) -> tuple[int, str]:
-    """The number and head of the last link; 0 and the beginning of all chains where there is none."""
+    """The number and head of the last link; 0 and GENESIS if there is none."""
     if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'chain'").fetchone():
         return 0, GENESIS
     return connection.execute("SELECT n, head FROM chain ORDER BY n DESC LIMIT 1").fetchone() or (0, GENESIS)
 
 
 def parts(manifest: Mapping[str, Any]) -> dict[str, str]:
-    """A digest of each part of a manifest, so that a change can be named: its keys, and the keys below them."""
-    found: dict[str, str] = {}
+    """A digest per part of a manifest (its keys, or the keys nested in them), so that a change can be named."""
+    digests: dict[str, str] = {}
     for name, value in manifest.items():
-        below = cast(Mapping[str, Any], value) if isinstance(value, Mapping) and value else None
-        those: dict[str, Any] = {name: value}
-        if below is not None:
-            those = {f"{name}.{key}": part for key, part in below.items()}
-        for path, part in those.items():
-            found[path] = hashlib.sha256(json.dumps(part, sort_keys=True).encode()).hexdigest()[:16]
-    return found
+        nested = cast(Mapping[str, Any], value) if isinstance(value, Mapping) and value else None
+        flat: dict[str, Any] = {name: value}
+        if nested is not None:
+            flat = {f"{name}.{key}": part for key, part in nested.items()}
+        for path, part in flat.items():
+            digests[path] = hashlib.sha256(json.dumps(part, sort_keys=True).encode()).hexdigest()[:16]
+    return digests
 
 
 def differing(manifests: Sequence[Entry], manifest: Mapping[str, Any]) -> list[str]:
-    """The parts of a manifest that are not what the chain says of it; the last of the `manifests` told counts."""
-    told, there = (cast(dict[str, str], manifests[-1][2]) if manifests else {}), parts(manifest)
-    return sorted(name for name in {**told, **there} if name != "digest" and told.get(name) != there.get(name))
+    """The parts of a manifest that differ from the last of `manifests`, its entries in the chain."""
+    recorded, current = (cast(dict[str, str], manifests[-1][2]) if manifests else {}), parts(manifest)
+    return sorted(
+        name for name in {**recorded, **current} if name != "digest" and recorded.get(name) != current.get(name)
+    )
 
 
 def notes(connection: sqlite3.Connection, kind: str) -> list[Entry]:
-    """The entries of one kind that stand in the chain word for word, oldest first."""
+    """The entries of one kind that are stored verbatim in the chain, oldest first."""
     if not last(connection)[0]:
         return []
     query = "SELECT covers FROM chain WHERE instr(covers, ?) ORDER BY n"
-    found = connection.execute(query, (f'["{kind}",',)).fetchall()
-    return [entry for (covers,) in found for entry in json.loads(covers) if entry[0] == kind]
+    rows = connection.execute(query, (f'["{kind}",',)).fetchall()
+    return [entry for (covers,) in rows for entry in json.loads(covers) if entry[0] == kind]
 
 
 def _last_columns(connection: sqlite3.Connection) -> object:
-    told = notes(connection, COLUMNS)
-    return told[-1][1] if told else None
+    entries = notes(connection, COLUMNS)
+    return entries[-1][1] if entries else None
 
 
 @dataclass(slots=True)
 class Check:
-    """What a walk along the chain has found; `wrong` is the first thing that differs."""
+    """The result of checking the chain; `wrong` describes the first difference."""
 
     head: str = GENESIS
     links: int = 0
@@ -203,22 +205,22 @@ class Check:
 
 
 def check(connection: sqlite3.Connection, progress: Callable[[int, int], None] | None = None) -> Check:
-    """Walk along the chain, working out every head anew from the rows."""
-    found, walk = Check(), _Walk(connection)
+    """Walk along the chain and recompute every head from the rows."""
+    result, walk = Check(), _Walk(connection)
     total, _ = last(connection)
     for n, covers, head in connection.execute("SELECT n, covers, head FROM chain ORDER BY n"):
         if progress is not None and n % 256 == 0:
             progress(n, total)
-        found.wrong = walk.link(found, n, covers, head)
-        if found.wrong:
-            return found
-        found.links, found.head = n, head
-    found.wrong = walk.uncovered()
-    return found
+        result.wrong = walk.link(result, n, covers, head)
+        if result.wrong:
+            return result
+        result.links, result.head = n, head
+    result.wrong = walk.uncovered()
+    return result
 
 
 class _Walk:
-    """Reads what the links cover, and keeps what they say word for word."""
+    """Reads the rows that the links cover, and collects the entries that are stored verbatim."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._cursor = connection.cursor()
@@ -233,47 +235,47 @@ class _Walk:
         self._lost = list[list[Any]]()
         self._floors = list[list[Any]]()
 
-    def link(self, found: Check, n: int, covers: str, head: str) -> str:
-        """Take one link in; what is wrong with it, or nothing."""
-        if n != found.links + 1:
-            return f"link {found.links + 1} of the chain is missing"
+    def link(self, result: Check, n: int, covers: str, head: str) -> str:
+        """Check one link; returns what is wrong with it, or an empty string."""
+        if n != result.links + 1:
+            return f"link {result.links + 1} of the chain is missing"
         entries, covered = list[object](), list[Any]()
         try:
             covered = cast(list[Any], json.loads(covers))
             if PLAIN(covered) != covers:
                 return f"link {n} of the chain is not written as it was"
-            for told in covered:
-                if not isinstance(told, str):
-                    self._word(found, told)
-                    entries.append(told)
+            for entry in covered:
+                if not isinstance(entry, str):
+                    self._take_verbatim(result, entry)
+                    entries.append(entry)
                     continue
-                row = self._row(told)
+                row = self._read_row(entry)
                 if row is None:
-                    return f"{named(told)} is in the chain and not in the record"
-                entries += (told, row)
-                found.last = told
+                    return f"{named(entry)} is in the chain and not in the record"
+                entries += (entry, row)
+                result.last = entry
         except (LookupError, TypeError, ValueError, sqlite3.Error) as error:
             return f"link {n} of the chain cannot be read ({error})"
-        if following(found.head, entries) != head:
-            return f"something in link {n} of the chain is not what was recorded: {_range(covered)}"
+        if following(result.head, entries) != head:
+            return f"something in link {n} of the chain is not what was recorded: {_describe(covered)}"
         return ""
 
-    def _word(self, found: Check, entry: list[Any]) -> None:
+    def _take_verbatim(self, result: Check, entry: list[Any]) -> None:
         kind, values = entry[0], entry[1:]
-        found.last = kind
+        result.last = kind
         if kind == COLUMNS:
             self._columns = values[0]
             self._queries = {
-                kind: f"SELECT {', '.join(_every(self._cursor, kind, columns)) or '1'} FROM {ROWS[kind].table} "
+                kind: f"SELECT {', '.join(_all_columns(self._cursor, kind, columns)) or '1'} FROM {ROWS[kind].table} "
                 f"WHERE {ROWS[kind].key} = ?"
                 for kind, columns in self._columns.items()
             }
         elif kind == MANIFEST:
-            found.manifests.append(entry)
+            result.manifests.append(entry)
         elif kind == CONTENTS:
-            found.contents[values[0]] = values[1]
+            result.contents[values[0]] = values[1]
         elif kind == ACCEPTED:
-            found.accepted += 1
+            result.accepted += 1
         elif kind == "match":
             self._matches[values[0]] = [*values, None]
         elif kind == "ended":
@@ -291,48 +293,48 @@ class _Walk:
             self._learnt |= {(row[0], row[1]): row for row in values[2]}
             self._lost += values[3]
 
-    def _row(self, told: str) -> tuple[Any, ...] | None:
-        kind, key = told[0], told[1:] if told[0] == "p" else int(told[1:])
+    def _read_row(self, name: str) -> tuple[Any, ...] | None:
+        kind, key = name[0], name[1:] if name[0] == "p" else int(name[1:])
         if self._covered is not None:
             self._covered[kind].add(key)
         self._counts[kind] += 1
         row = self._cursor.execute(self._queries[kind], (key,)).fetchone()
-        return row and (() if kind == "p" else _entered(row, len(self._columns[kind])))
+        return row and (() if kind == "p" else _entry_values(row, len(self._columns[kind])))
 
     def uncovered(self) -> str:
-        """What is in the record and not in the chain, or not as it has it."""
+        """What is in the record but not in the chain, or differs from it; an empty string if nothing does."""
         tables = {
             "matches": sorted(self._matches.values(), key=PLAIN),
             "learnt": sorted(self._learnt.values(), key=PLAIN),
             "lost": sorted(self._lost, key=PLAIN),
             "floors": sorted(self._floors, key=PLAIN),
         }
-        for table, told in tables.items():
-            if told != sorted(_all(self._cursor, table), key=PLAIN):
+        for table, recorded in tables.items():
+            if recorded != sorted(_all_rows(self._cursor, table), key=PLAIN):
                 return f"the rows of {table!r} are not those of the chain"
         if self._held is not None and self._covered is not None:
             same = self._held == _digests(self._cursor, self._held_columns, self._covered)
             return "" if same else "what the run held when its chain began is not what it was"
-        names = _every(self._cursor, "c", self._columns.get("c", ()))
+        names = _all_columns(self._cursor, "c", self._columns.get("c", ()))
         closed = " OR ".join(f"{name} IS NOT NULL" for name in names if name != "id")
         for kind, rows in ROWS.items():
             where = f" WHERE {closed}" if kind == "c" else ""
-            (there,) = self._cursor.execute(f"SELECT count(*) FROM {rows.table}{where}").fetchone()
-            if there != self._counts[kind]:
-                return f"the rows of {rows.table!r} are {there}, and in the chain {self._counts[kind]}"
+            (count,) = self._cursor.execute(f"SELECT count(*) FROM {rows.table}{where}").fetchone()
+            if count != self._counts[kind]:
+                return f"the rows of {rows.table!r} are {count}, and in the chain {self._counts[kind]}"
         return ""
 
 
 def held(connection: sqlite3.Connection) -> Entry:
-    """The entry of what a file holds: with it begins the chain of a run of an earlier version."""
+    """An entry with all that a file holds, with which the chain of a run of an earlier version begins."""
     columns = {kind: list(rows.columns) for kind, rows in ROWS.items()}
     cursor = connection.cursor()
-    tables = [_all(cursor, table) for table in ("matches", "learnt", "lost")]
+    tables = [_all_rows(cursor, table) for table in ("matches", "learnt", "lost")]
     return HELD, _digests(cursor, columns, {kind: set() for kind in ROWS}), *tables
 
 
-def _all(cursor: sqlite3.Cursor, table: str) -> list[list[Any]]:
-    """Every row of a table, which a file of an earlier version may lack."""
+def _all_rows(cursor: sqlite3.Cursor, table: str) -> list[list[Any]]:
+    """Every row of a table; none if the table is missing, as in a file of an earlier version."""
     if not cursor.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (table,)).fetchone():
         return []
     return [list(row) for row in cursor.execute(f"SELECT * FROM {table}")]
@@ -341,39 +343,39 @@ def _all(cursor: sqlite3.Cursor, table: str) -> list[list[Any]]:
 def _digests(
     cursor: sqlite3.Cursor, columns: Mapping[str, Sequence[str]], without: Mapping[str, set[Any]]
 ) -> list[str]:
-    """A digest of the rows of each kind, but for some."""
-    found: list[str] = []
+    """A digest of the rows of each kind, except for those whose keys are in `without`."""
+    digests: list[str] = []
     for kind, rows in ROWS.items():
-        whole = hashlib.sha256()
-        names = ", ".join((rows.key, *_every(cursor, kind, columns[kind])))
+        hasher = hashlib.sha256()
+        names = ", ".join((rows.key, *_all_columns(cursor, kind, columns[kind])))
         for row in cursor.execute(f"SELECT {names} FROM {rows.table} ORDER BY {rows.key}"):
             if row[0] not in without[kind]:
-                whole.update(PLAIN(_entered(row, 1 + len(columns[kind]))).encode() + b"\n")
-        found.append(whole.hexdigest())
-    return found
+                hasher.update(PLAIN(_entry_values(row, 1 + len(columns[kind]))).encode() + b"\n")
+        digests.append(hasher.hexdigest())
+    return digests
 
 
-def _every(cursor: sqlite3.Cursor, kind: str, told: Sequence[str]) -> list[str]:
-    """The columns that the entries of a chain are made of, and after them those of the file that came later."""
-    there = {column[0] for column in cursor.execute(f"SELECT * FROM {ROWS[kind].table} LIMIT 0").description}
-    return [*told, *(name for name in ROWS[kind].columns if name in there and name not in told)]
+def _all_columns(cursor: sqlite3.Cursor, kind: str, listed: Sequence[str]) -> list[str]:
+    """The columns listed in the chain, followed by the columns of the file that were added later."""
+    existing = {column[0] for column in cursor.execute(f"SELECT * FROM {ROWS[kind].table} LIMIT 0").description}
+    return [*listed, *(name for name in ROWS[kind].columns if name in existing and name not in listed)]
 
 
-def _entered(row: tuple[Any, ...], told: int) -> tuple[Any, ...]:
-    """A row as an entry of so many columns. Those that came later were empty: what was put there since counts."""
-    return row[:told] + tuple(value for value in row[told:] if value is not None)
+def _entry_values(row: tuple[Any, ...], count: int) -> tuple[Any, ...]:
+    """The first `count` values of a row. Columns added later were empty, so a value put there since is included."""
+    return row[:count] + tuple(value for value in row[count:] if value is not None)
 
 
-def named(told: str) -> str:
-    """The entry of a row in words."""
-    return f"{TOLD[told[0]]} {told[1:]}"
+def named(name: str) -> str:
+    """The name of a row's entry in words: 'attempt 5' for 'o5'."""
+    return f"{LABELS[name[0]]} {name[1:]}"
 
 
-def _range(covered: Sequence[str | Entry]) -> str:
-    """What a link covers, in words."""
+def _describe(covered: Sequence[str | Entry]) -> str:
+    """The entries that a link covers, in words."""
     words = [f"the entry {entry[0]!r}" for entry in covered if not isinstance(entry, str)]
     for kind in ("o", "c", "e", "r"):
-        own = [name for name in covered if isinstance(name, str) and name[0] == kind]
-        if own:
-            words.append(named(own[0]) + (f" to {own[-1][1:]}" if len(own) > 1 else ""))
+        names = [name for name in covered if isinstance(name, str) and name[0] == kind]
+        if names:
+            words.append(named(names[0]) + (f" to {names[-1][1:]}" if len(names) > 1 else ""))
     return ", ".join(words)

@@ -1,11 +1,11 @@
-"""The SQLite file of a run, written in groups, with a thread that writes what nobody waits for and one that syncs.
+"""The SQLite file of a run, written in groups: one thread writes what nobody waits for, another one syncs.
 
 `put` queues a statement and returns; `durable` waits until everything queued before it is in the file, where it
-outlives this process however it dies; `synced` waits until it also outlives the machine. What someone on an event
-loop waits for is committed there, at the end of the loop's turn: that is a write into the system's memory, quicker
-than handing it to a thread. The syncing goes on behind the commits all the time, so that nobody waits for a disk
-before each request. Statements are committed in the order they were queued, so whatever is in the file is a prefix of
-what happened. A write that fails (a full disk) fails every later one with the same clear error.
+survives however this process dies; `synced` waits until it also survives a crash of the machine. What a caller on an
+event loop waits for is committed on that loop, at the end of its turn: that is a write into the operating system's
+memory, faster than handing it to a thread. Syncing continues behind the commits all the time, so that nobody waits
+for a disk before each request. Statements are committed in the order they were queued, so the file always holds a
+prefix of what happened. After a write fails (a full disk), every later one fails with the same clear error.
 """
 
 import asyncio
@@ -25,19 +25,19 @@ from mashq.runs.file import SCHEMA, Statement, add_columns, connect
 
 GROUP = 512
 IDLE, PAUSE, SOON = 1.0, 0.25, 0.005
-SOME, LARGE = 4096, 64 * 2**20  # statements between checkpoints, bytes of a log that is cut
+SOME, LARGE = 4096, 64 * 2**20  # statements between checkpoints, bytes above which the log is truncated
 
 
 @dataclass(frozen=True, slots=True)
 class _Wait:
-    """Someone who waits for a commit or, when `synced`, for the sync after it; on a loop, or in a thread."""
+    """A caller that waits for a commit or, if `synced`, for the sync after it; on an event loop or in a thread."""
 
     done: "asyncio.Future[None] | Future[None]"
     synced: bool
 
 
 class Writer:
-    """The one writer of a run's file."""
+    """The only writer of a run's file."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -46,7 +46,7 @@ class Writer:
         self._work, self._to_sync = threading.Event(), threading.Event()
         self._urgent = threading.Event()
         self._closing = False
-        self._poking = self._awaited = self._late = False
+        self._scheduled = self._awaited = self._deferred = False
         self._committing = threading.Lock()
         self._error: StoreError | None = None
         self._written = 0
@@ -61,29 +61,29 @@ class Writer:
             self._inode = path.stat().st_ino
         except (sqlite3.Error, UnicodeDecodeError, OSError) as error:
             self._connection.close()
-            raise self._told(error) from None
+            raise self._store_error(error) from None
         self._writing = threading.Thread(target=self._write, name="mashq-writer", daemon=True)
         self._syncing = threading.Thread(target=self._sync, name="mashq-sync", daemon=True)
         self._writing.start()
         self._syncing.start()
 
     def put(self, statement: str, values: Sequence[object]) -> None:
-        """Queue a statement."""
+        """Queue a statement; raises StoreError if an earlier write has failed."""
         if self._error is not None:
             raise self._error
         self._queue.append((statement, values))
-        self._poke()
+        self._schedule()
 
     async def durable(self) -> None:
-        """Wait until all that was queued is in the file: it outlives this process."""
+        """Wait until everything queued is in the file: it survives this process."""
         await self._wait(synced=False)
 
     async def synced(self) -> None:
-        """Wait until all that was queued is on the disk: it outlives the machine."""
+        """Wait until everything queued is on the disk: it survives a crash of the machine."""
         await self._wait(synced=True)
 
     def flush(self, *, synced: bool = True) -> None:
-        """The same for code that is not asynchronous."""
+        """The same for synchronous code: wait as `synced` does or, with synced=False, as `durable` does."""
         done: Future[None] = Future()
         self._queue.append(_Wait(done, synced))
         self._work.set()
@@ -91,7 +91,7 @@ class Writer:
 
     @property
     def backlog(self) -> int:
-        """How much is queued and not yet written."""
+        """The number of queue entries that are not yet written."""
         return len(self._queue)
 
     @property
@@ -101,11 +101,11 @@ class Writer:
 
     @property
     def chained(self) -> bool:
-        """Whether the file has a chain: one of an earlier version has none yet."""
+        """Whether the file has a chain; one of an earlier version has none yet."""
         return self._chain.n > 0
 
     def close(self) -> None:
-        """Write what is queued and close the file; raises what the writing met."""
+        """Write what is queued and close the file; raises StoreError if a write has failed."""
         self._closing = True
         self._work.set()
         self._writing.join()
@@ -115,7 +115,7 @@ class Writer:
         with contextlib.suppress(OSError):
             os.close(self._log)
         with contextlib.suppress(sqlite3.Error):
-            self._connection.execute("PRAGMA synchronous=FULL")  # what goes into the main file goes to the disk
+            self._connection.execute("PRAGMA synchronous=FULL")  # syncs what is copied into the main file
             self._connection.close()
         if self._error is not None:
             raise self._error
@@ -124,12 +124,12 @@ class Writer:
         done = asyncio.get_running_loop().create_future()
         self._queue.append(_Wait(done, synced))
         self._awaited = True
-        self._poke()
+        self._schedule()
         return done
 
-    def _poke(self) -> None:
-        """See to what was queued; once for all that one turn of an event loop queues."""
-        if self._poking:
+    def _schedule(self) -> None:
+        """Have the queue committed; on an event loop once for everything that is queued in one turn."""
+        if self._scheduled:
             return
         try:
             loop = asyncio.get_running_loop()
@@ -137,29 +137,29 @@ class Writer:
             if not self._work.is_set():
                 self._work.set()
             return
-        self._poking = True
-        loop.call_soon(self._poked)
+        self._scheduled = True
+        loop.call_soon(self._commit_or_defer)
 
-    def _poked(self) -> None:
-        """Commit here what is waited for, with all before it; leave much to the thread, and a little for the next."""
-        self._poking = False
+    def _commit_or_defer(self) -> None:
+        """Commit the queue here if a caller waits; otherwise leave a long one to the thread and defer a short one."""
+        self._scheduled = False
         if self._awaited or not self._queue:
-            self._here()
+            self._commit_here()
         elif len(self._queue) > GROUP:
             self._work.set()
-        elif not self._late:
-            self._late = True
-            asyncio.get_running_loop().call_later(SOON, self._here)
+        elif not self._deferred:
+            self._deferred = True
+            asyncio.get_running_loop().call_later(SOON, self._commit_here)
 
-    def _here(self) -> None:
-        self._awaited = self._late = False
+    def _commit_here(self) -> None:
+        self._awaited = self._deferred = False
         if self._committing.acquire(blocking=False):
             try:
                 self._drain(asyncio.get_running_loop())
             finally:
                 self._committing.release()
         else:
-            self._work.set()  # the thread is at it, and goes on
+            self._work.set()  # the thread is committing, and will continue
 
     def _write(self) -> None:
         while not (self._closing and not self._queue):
@@ -168,13 +168,13 @@ class Writer:
             with self._committing:
                 self._drain()
 
-    def _drain(self, here: asyncio.AbstractEventLoop | None = None) -> None:
-        """Commit all that is queued, group by group; `here` is the event loop this is called on."""
+    def _drain(self, current_loop: asyncio.AbstractEventLoop | None = None) -> None:
+        """Commit all that is queued, group by group; `current_loop` is the event loop this is called on, if any."""
         while self._queue:
             group = [self._queue.popleft() for _ in range(min(GROUP, len(self._queue)))]
             waits = [entry for entry in group if isinstance(entry, _Wait)]
             self._commit([entry for entry in group if isinstance(entry, tuple)])
-            self._tell([wait for wait in waits if not wait.synced], here)
+            self._wake([wait for wait in waits if not wait.synced], current_loop)
             self._syncs.extend(wait for wait in waits if wait.synced)
             if self._syncs:
                 self._urgent.set()
@@ -182,7 +182,7 @@ class Writer:
                 self._to_sync.set()
 
     def _sync(self) -> None:
-        """Sync behind the commits: at once for those who wait, else now and then."""
+        """Sync behind the commits: at once if a caller waits, otherwise at intervals."""
         while not (self._closing and not self._writing.is_alive() and not self._syncs):
             self._to_sync.wait(IDLE)
             self._urgent.wait(PAUSE)
@@ -194,11 +194,11 @@ class Writer:
                     os.fsync(self._log)
                     self._checkpoint()
             except (OSError, sqlite3.Error) as error:
-                self._error = self._told(error)
-            self._tell(group)
+                self._error = self._store_error(error)
+            self._wake(group)
 
     def _checkpoint(self) -> None:
-        """Bring the log into the file now and then, while commits go on; they wait only when it is to be cut."""
+        """Copy the log into the file at intervals, while commits continue; they wait only when it is truncated."""
         if self._written < SOME:
             return
         self._written = 0
@@ -209,8 +209,8 @@ class Writer:
                 with self._committing:
                     connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
-    def _tell(self, waits: list[_Wait], here: asyncio.AbstractEventLoop | None = None) -> None:
-        """Let those who wait go on; one wake-up for all on the same loop, none on the one this is called on."""
+    def _wake(self, waits: list[_Wait], current_loop: asyncio.AbstractEventLoop | None = None) -> None:
+        """Wake waiting callers: with one call per event loop, and directly on the loop that this is called on."""
         by_loop: dict[asyncio.AbstractEventLoop, list[asyncio.Future[None]]] = {}
         for wait in waits:
             if isinstance(wait.done, asyncio.Future):
@@ -220,10 +220,10 @@ class Writer:
             else:
                 wait.done.set_exception(self._error)
         for loop, futures in by_loop.items():
-            if loop is here:
+            if loop is current_loop:
                 _resolve(futures, self._error)
                 continue
-            with contextlib.suppress(RuntimeError):  # the loop has ended, and with it those who waited
+            with contextlib.suppress(RuntimeError):  # the loop has ended, and with it its waiting callers
                 loop.call_soon_threadsafe(_resolve, futures, self._error)
 
     def _commit(self, statements: list[Statement]) -> None:
@@ -237,12 +237,12 @@ class Writer:
             self._cursor.execute("COMMIT")
             self._chain.advance()
             self._written += len(statements)
-        except Exception as error:  # noqa: BLE001 - whatever it is, those who wait must be told
-            self._error = self._told(error)
+        except Exception as error:  # noqa: BLE001 - whatever it is, waiting callers must get it
+            self._error = self._store_error(error)
             with contextlib.suppress(sqlite3.Error):
                 self._connection.execute("ROLLBACK")
 
-    def _told(self, error: Exception) -> StoreError:
+    def _store_error(self, error: Exception) -> StoreError:
         return StoreError(
             f"{self._path} cannot be written ({error}): free some disk space or fix its permissions, then run "
             f"'mashq resume {self._path.parent}'; what was paid for so far is kept"

@@ -1,4 +1,4 @@
-"""The SQLite file of a run: its tables, opened to be written or only read."""
+"""The SQLite file of a run: its tables, and opening it for writing or for reading only."""
 
 import os
 import re
@@ -83,22 +83,22 @@ SCHEMA = TABLES.format(
 
 
 def connect(path: Path, *, readonly: bool = False) -> sqlite3.Connection:
-    """Open the file; a reader never changes it, and can be anyone who may read it."""
+    """Open the file; a reader never changes it, and needs permission to read only."""
     try:
         if not readonly:
-            return _opened(path, "mode=rwc", "PRAGMA journal_mode=WAL", "PRAGMA synchronous=NORMAL")
+            return _open(path, "mode=rwc", "PRAGMA journal_mode=WAL", "PRAGMA synchronous=NORMAL")
         log = path.with_name(path.name + "-wal")
         if not os.access(path.parent, os.W_OK) and not (log.exists() and log.stat().st_size):
-            return _opened(path, "immutable=1")
-        return _opened(path, "mode=ro")
-    except (sqlite3.Error, UnicodeDecodeError) as error:  # of a damaged file, the error's own words can be damaged
+            return _open(path, "immutable=1")
+        return _open(path, "mode=ro")
+    except (sqlite3.Error, UnicodeDecodeError) as error:  # the error message of a damaged file can be damaged too
         raise StoreError(
             f"{path} cannot be opened ({error}): is it a run of mashq, and is the disk writable?"
         ) from None
 
 
-def _opened(path: Path, how: str, *pragmas: str) -> sqlite3.Connection:
-    target = f"{path.resolve().as_uri()}?{how}"
+def _open(path: Path, mode: str, *pragmas: str) -> sqlite3.Connection:
+    target = f"{path.resolve().as_uri()}?{mode}"
     connection = sqlite3.connect(target, uri=True, timeout=30, check_same_thread=False, isolation_level=None)
     connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, CELL)
     try:
@@ -112,10 +112,10 @@ def _opened(path: Path, how: str, *pragmas: str) -> sqlite3.Connection:
 
 
 def check_objects(connection: sqlite3.Connection) -> None:
-    """Refuse a file that holds anything but plain tables and indices.
+    """Raise sqlite3.DatabaseError if the file holds anything but plain tables and indices.
 
-    A view, a trigger, a virtual table or a computed column can give other values at each reading, whatever was
-    recorded and verified."""
+    A view, a trigger, a virtual table or a computed column can give different values each time it is read,
+    whatever was recorded and verified."""
     for kind, name, sql in connection.execute("SELECT type, name, sql FROM sqlite_master"):
         computed = kind == "table" and COMPUTED.search(sql or "")
         if kind not in ("table", "index") or computed:
@@ -124,22 +124,22 @@ def check_objects(connection: sqlite3.Connection) -> None:
 
 
 def added_tables(connection: sqlite3.Connection) -> list[str]:
-    """The tables of a file that are none of a run's."""
+    """The tables of a file that do not belong to a run."""
     known = set(re.findall(r"CREATE TABLE IF NOT EXISTS (\w+)", SCHEMA))
     names = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
     return sorted(name for name in names if name not in known and not name.startswith("sqlite_"))
 
 
 def columns_of(connection: sqlite3.Connection, table: str) -> set[str]:
-    """The columns that a table of this file has: one of an earlier version may have fewer."""
+    """The columns that a table of this file has; a file of an earlier version may have fewer."""
     return {name for (name,) in connection.execute("SELECT name FROM pragma_table_info(?)", (table,))}
 
 
 def add_columns(connection: sqlite3.Connection) -> None:
-    """Make room for what the tables of a file of an earlier version did not know."""
+    """Add the columns that the tables of a file of an earlier version lack."""
     for table, columns in ADDED.items():
-        there = columns_of(connection, table)
-        lacking = columns.keys() - there if there else ()
+        existing = columns_of(connection, table)
+        missing = columns.keys() - existing if existing else ()
         for name, kind in columns.items():
-            if name in lacking:
+            if name in missing:
                 connection.execute(f"ALTER TABLE {table} ADD COLUMN {name} {kind}")

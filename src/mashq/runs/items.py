@@ -1,4 +1,4 @@
-"""The items of a run as rows of its file; those of an earlier version have no passages."""
+"""The items of a run as rows of its file; in a file of an earlier version they have no passages."""
 
 import json
 import sqlite3
@@ -13,28 +13,35 @@ INSERT = f"INSERT INTO items (position, {', '.join(COLUMNS)}) VALUES ({','.join(
 
 
 def statement(position: int, item: Item) -> Statement:
-    """The row of an item."""
+    """The statement that inserts an item."""
     passages = json.dumps([astuple(passage) for passage in item.passages]) if item.passages else None
     evidence = json.dumps(item.evidence) if item.evidence else None
     return INSERT, (position, item.id, item.text, item.reference, passages, item.answerable, evidence)
 
 
 def read(connection: sqlite3.Connection, where: str = "1", values: tuple[object, ...] = ()) -> tuple[Item, ...]:
-    """The items in their order; a ValueError when one of them cannot be."""
-    there = columns_of(connection, "items")
-    columns = ", ".join(name if name in there else f"NULL AS {name}" for name in COLUMNS)
+    """The items in order; raises ValueError if a row is not a valid item."""
+    existing = columns_of(connection, "items")
+    columns = ", ".join(name if name in existing else f"NULL AS {name}" for name in COLUMNS)
     rows = connection.execute(f"SELECT {columns} FROM items WHERE {where} ORDER BY position", values).fetchall()
     return tuple(
-        Item(name, text, reference, _passages(passages), None if known is None else bool(known), _ids(evidence))
-        for name, text, reference, passages, known, evidence in rows
+        Item(
+            name,
+            text,
+            reference,
+            _passages(passages),
+            None if answerable is None else bool(answerable),
+            _ids(evidence),
+        )
+        for name, text, reference, passages, answerable, evidence in rows
     )
 
 
 def _passages(body: str | None) -> tuple[Passage, ...]:
     if body is None:
         return ()
-    found: object = json.loads(body)
-    rows = cast(list[object], found) if isinstance(found, list) else []
+    document: object = json.loads(body)
+    rows = cast(list[object], document) if isinstance(document, list) else []
     parts = [cast(list[object], row) for row in rows if isinstance(row, list)]
     if not rows or len(parts) < len(rows):
         raise ValueError("the passages of an item are not a list of passages")
@@ -42,10 +49,10 @@ def _passages(body: str | None) -> tuple[Passage, ...]:
 
 
 def _ids(body: str | None) -> tuple[str, ...]:
-    found: object = [] if body is None else json.loads(body)
-    if not isinstance(found, list):
+    document: object = [] if body is None else json.loads(body)
+    if not isinstance(document, list):
         raise ValueError("the evidence of an item is not a list of ids")
-    return _texts(cast(list[object], found))
+    return _texts(cast(list[object], document))
 
 
 def _texts(values: list[object], count: int | None = None) -> tuple[str, ...]:

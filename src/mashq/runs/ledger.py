@@ -1,10 +1,10 @@
 """The ledger of a match: the gateway's attempts, in the run's SQLite file.
 
-An attempt is in the file before its request leaves, so it outlives this process. That it outlives the machine too is
-the work of the mark: a number, synced to the disk well ahead, that no attempt's id may pass. After a power cut the
-ids between the last attempt and the mark are those that may have been sent without leaving a trace, and the run says
-how many; nobody has to wait for a disk before each request. A match that is quick to reach its mark gets a longer
-lead, so that the disk is not kept busy with marks alone.
+An attempt is in the file before its request is sent, so it survives this process. Against a crash
+of the machine there is the mark: a number, synced to the disk well ahead, that no attempt's id may exceed. After a
+power cut the ids between the last attempt and the mark are those that may have been sent without leaving a trace, and
+the run reports how many; nobody has to wait for a disk before each request. A match that reaches its mark quickly
+gets a longer lead, so that the disk is not kept busy with marks alone.
 """
 
 import asyncio
@@ -25,29 +25,29 @@ from mashq.runs.file import RATED_COLUMNS
 MARK = "INSERT OR REPLACE INTO marks VALUES (?,?,?,?)"
 PLAIN = json.JSONEncoder(ensure_ascii=False).encode
 AHEAD, MAX_AHEAD, OFTEN = 128, 4096, 2.0  # attempts; seconds between marks
-LATELY = 256  # prompts
+LATELY = 256  # prompts that are remembered as written
 
 
 class Sink(Protocol):
-    """Where statements go; the store's Writer, or the way to it from another process."""
+    """Where statements go: the run's Writer, or the way to it from another process."""
 
     def put(self, statement: str, values: Sequence[object]) -> None:
         """Queue a statement."""
         ...
 
     async def durable(self) -> None:
-        """Wait until it outlives this process."""
+        """Wait until what was queued survives this process."""
         ...
 
     async def synced(self) -> None:
-        """Wait until it outlives the machine."""
+        """Wait until what was queued survives a crash of the machine."""
         ...
 
 
 class RunLedger:
-    """Writes the attempts of a match; remembers those a crashed process left from the round at hand on.
+    """Writes the attempts of a match; remembers those that a crashed process left, from the current round on.
 
-    `base` is where the ids of the match begin, `last` the last one given.
+    `base` is where the ids of the match begin, `last` is the last id that was used.
     """
 
     def __init__(
@@ -65,15 +65,15 @@ class RunLedger:
         for call, entry in left:
             self._left[call].append(entry)
         self._marking: asyncio.Task[None] | None = None
-        self._prompts: dict[str, None] = {}  # those written lately: retries and repeats need not write theirs again
+        self._prompts: dict[str, None] = {}  # written recently: retries and repeats need not write them again
         self._lead, self._advanced = AHEAD, -OFTEN
 
     def history(self, call: Call) -> Sequence[Entry]:
-        """The attempts a crashed process made for this call; told once."""
+        """The attempts a crashed process made for this call; returned only once."""
         return self._left.pop(call, ())
 
     async def open(self, call: Call, request: Request, model: str, worst: Worst, *, durable: bool) -> int:
-        """Write the attempt down before it leaves."""
+        """Record an attempt before it is sent, and return its id."""
         self._last = attempt = self._last + 1
         messages = whole(PLAIN([[m.role, m.content] for m in request.messages]))
         digest = hashlib.blake2b(messages.encode(), digest_size=16).hexdigest()
@@ -82,9 +82,9 @@ class RunLedger:
             self._prompts[digest] = None
             if len(self._prompts) > LATELY:
                 del self._prompts[next(iter(self._prompts))]
-        who = (call.match, call.round, call.player, call.item, call.purpose, call.n, call.ask)
+        call_values = (call.match, call.round, call.player, call.item, call.purpose, call.n, call.ask)
         reserved = (worst.tokens_in, worst.tokens_out, _real(worst.seconds), *_rated(worst.rated))
-        self._sink.put(OPEN, (attempt, *who, model, digest, self._clock.now(), *reserved))
+        self._sink.put(OPEN, (attempt, *call_values, model, digest, self._clock.now(), *reserved))
         if durable:
             await self._sink.durable()
             if attempt > self._marked - self._lead // 2:
@@ -92,7 +92,7 @@ class RunLedger:
         return attempt
 
     async def _mark(self, attempt: int) -> None:
-        """See to it that the mark stays well ahead; wait only when it does not."""
+        """Keep the mark well ahead of the attempts; wait only if this attempt is beyond it."""
         while attempt > self._marked - self._lead // 2:
             if self._marking is None:
                 now = self._clock.tick()
@@ -113,10 +113,10 @@ class RunLedger:
             self._marking = None
 
     def close(self, attempt: int, outcome: Outcome, waited: float) -> None:
-        """Write down what came of it."""
+        """Record the outcome of an attempt."""
         usage, reply = outcome.usage, outcome.completion
         tokens = (_null(usage.tokens_in), _null(usage.tokens_out), _null(usage.cached), _null(usage.reasoning))
-        said = (None, None, None) if reply is None else (whole(reply.text), whole(reply.stop), _real(reply.h))
+        reply_values = (None, None, None) if reply is None else (whole(reply.text), whole(reply.stop), _real(reply.h))
         self._sink.put(
             CLOSE,
             (
@@ -128,7 +128,7 @@ class RunLedger:
                 _real(outcome.seconds),
                 _real(waited),
                 *_rated(outcome.rated),
-                *said,
+                *reply_values,
                 _real(outcome.retry_after),
                 whole(outcome.error),
                 outcome.body and whole(outcome.body),
@@ -139,12 +139,12 @@ class RunLedger:
         )
 
     def learn(self, model: str, field: str, limit: int | None, why: str) -> None:
-        """Write down what a model does not take."""
+        """Record that a model does not accept a field, or only up to a limit."""
         self._sink.put(LEARN, (model, field, limit, whole(why), self._clock.now()))
 
 
 def boot_id() -> str:
-    """What tells one start of the machine from the next; nothing where the system does not say."""
+    """An id of the machine's current boot; an empty string if the system does not provide one."""
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()
     except OSError:
@@ -161,18 +161,17 @@ def entries(
 def each_entry(
     connection: sqlite3.Connection, where: str = "1", values: Sequence[object] = ()
 ) -> Iterator[tuple[Call, Entry]]:
-    """The same one by one."""
+    """The same, one by one."""
     cursor = connection.execute(f"SELECT * FROM attempts WHERE {where} ORDER BY id", values)
     names = [column[0] for column in cursor.description]
-    lacking = dict.fromkeys(
-        (*RATED_COLUMNS, "first_byte")
-    )  # a file of an earlier version may have fewer: what it lacks is unknown
+    # A file of an earlier version may have fewer columns: what it lacks is unknown.
+    defaults = dict.fromkeys((*RATED_COLUMNS, "first_byte"))
     for row in cursor:
-        yield _entry(lacking | dict(zip(names, row, strict=True)))
+        yield _entry(defaults | dict(zip(names, row, strict=True)))
 
 
 def _entry(row: dict[str, Any]) -> tuple[Call, Entry]:
-    """A row as an attempt."""
+    """A row as an attempt: its call and its entry."""
     call = Call(row["match"], row["round"], row["player"], row["item"], row["purpose"], row["n"], row["ask"])
     reserved = {name: cost for name in RATED if (cost := row[f"worst_{name}"]) is not None}
     worst = Worst(row["worst_in"], row["worst_out"], row["worst_seconds"], reserved)
@@ -201,7 +200,7 @@ def _rated(costs: Costs) -> tuple[float | None, ...]:
 
 
 def _real(value: float | Unknown | None) -> float | None:
-    """A number as the file gives it back: a float, and no negative zero."""
+    """A number as it is read back from the file: a float, and no negative zero."""
     return None if value is None or isinstance(value, Unknown) else float(value) + 0.0
 
 

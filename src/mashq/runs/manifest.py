@@ -1,4 +1,4 @@
-"""What a run's manifest says: all that is needed to cite it, to go on with it and to repeat it."""
+"""The manifest of a run: everything needed to cite it, to resume it and to repeat it."""
 
 import hashlib
 import json
@@ -36,9 +36,13 @@ def manifest(
     guide: str,
     clock: Clock,
 ) -> dict[str, Any]:
-    """The manifest of a run that begins. `configs` are those of all its matches."""
-    said = config.model_dump(mode="json")
-    texts = {player.prompts or BUILTIN: prompts_of(one, player) for one in configs for player in one.players}
+    """The manifest of a new run. `configs` are the configurations of all its matches."""
+    settings = config.model_dump(mode="json")
+    texts = {
+        player.prompts or BUILTIN: prompts_of(match_config, player)
+        for match_config in configs
+        for player in match_config.players
+    }
     return {
         "format": 1,
         "rules_of_play": RULES_OF_PLAY,
@@ -52,80 +56,80 @@ def manifest(
         "guide": guide,
         "models": models,
         "digests": {
-            "config": hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest(),
+            "config": hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest(),
             "items": tasks.digest(items),
             "prompts": {player.name: texts[player.prompts or BUILTIN].digest for player in config.players},
             "package": package_digest(),
         },
         "versions": _versions(),
-        "config": said,
+        "config": settings,
         "prompts": {name: dict(text.texts) for name, text in texts.items()},
     }
 
 
 def _versions() -> dict[str, str]:
-    import platform  # reading a run needs neither
+    import platform  # imported here, because reading a run needs neither
     from importlib.metadata import PackageNotFoundError, version
 
-    found = {"python": sys.version.split()[0], "platform": platform.platform(), "mashq": __version__}
+    versions = {"python": sys.version.split()[0], "platform": platform.platform(), "mashq": __version__}
     for name in PACKAGES:
         try:
-            found[name] = version(name)
+            versions[name] = version(name)
         except PackageNotFoundError:
             continue
-    return found
+    return versions
 
 
 def package_digest() -> str:
-    """A fingerprint of the code that plays: every module of this package."""
-    whole = hashlib.sha256()
+    """A digest of the code that plays: every module of this package."""
+    hasher = hashlib.sha256()
     root = Path(str(files("mashq")))
     for path in sorted(root.rglob("*.py")):
-        whole.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes())
-    return whole.hexdigest()
+        hasher.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes())
+    return hasher.hexdigest()
 
 
 def stamp(clock: Clock) -> str:
-    """The time, as a manifest writes it."""
+    """The current time in the format of a manifest."""
     return datetime.fromtimestamp(clock.now(), UTC).isoformat(timespec="seconds")
 
 
 def default_out(clock: Clock, root: Path | None = None) -> Path:
-    """A fresh directory name under runs/: the time, and a number when that is taken."""
+    """An unused directory name under runs/: the time, and a number if that is taken."""
     root = root or Path("runs")
-    at = datetime.fromtimestamp(clock.now()).strftime("%Y%m%d-%H%M%S")
-    path, number = root / at, 1
+    timestamp = datetime.fromtimestamp(clock.now()).strftime("%Y%m%d-%H%M%S")
+    path, number = root / timestamp, 1
     while path.exists():
         number += 1
-        path = root / f"{at}-{number}"
+        path = root / f"{timestamp}-{number}"
     return path
 
 
 def read_manifest(path: Path) -> dict[str, Any]:
-    """The manifest of a run, or a clear error when `path` is none."""
+    """Read the manifest of a run; raises StoreError if `path` is not a run, or not one that this version can read."""
     try:
         document: Any = read_json(path / MANIFEST)
-        json.dumps(document, ensure_ascii=False).encode()  # half a surrogate pair could not be written again
+        json.dumps(document, ensure_ascii=False).encode()  # a lone surrogate could not be written again
     except (FileNotFoundError, NotADirectoryError):
         raise StoreError(f"{path} is not a run of mashq: it has no {MANIFEST}") from None
     except (OSError, ValueError, TooMuch) as error:
         raise StoreError(f"{path / MANIFEST} cannot be read ({error}): restore it from a copy") from None
     if not isinstance(document, dict) or "ended" not in document:
         raise StoreError(f"{path / MANIFEST} is not the manifest of a run: restore it from a copy")
-    known = cast(dict[str, Any], document)
-    if known.get("format", FORMAT) != FORMAT:
-        raise StoreError(f"{path} has the format {known['format']}, this version reads {FORMAT}: update mashq")
-    check_manifest(known, path / MANIFEST)
-    if rules_of_play(known) > RULES_OF_PLAY:
+    manifest = cast(dict[str, Any], document)
+    if manifest.get("format", FORMAT) != FORMAT:
+        raise StoreError(f"{path} has the format {manifest['format']}, this version reads {FORMAT}: update mashq")
+    check_manifest(manifest, path / MANIFEST)
+    if rules_of_play(manifest) > RULES_OF_PLAY:
         raise StoreError(
-            f"{path} is played by the rules of play {known['rules_of_play']}, this version has {RULES_OF_PLAY}: "
+            f"{path} is played by the rules of play {manifest['rules_of_play']}, this version has {RULES_OF_PLAY}: "
             "update mashq"
         )
-    return known
+    return manifest
 
 
 def read_match(path: Path) -> dict[str, Any]:
-    """The manifest of a run that is a match."""
+    """Read the manifest of a run of matches; raises StoreError if it is the ledger of a gateway."""
     manifest = read_manifest(path)
     if manifest.get("kind") == GATEWAY:
         raise StoreError(f"{path} is the ledger of a gateway, not a match: 'mashq show {path}' says what was spent")
@@ -138,24 +142,24 @@ def is_chained(manifest: Mapping[str, Any]) -> bool:
 
 
 def rules_of_play(manifest: Mapping[str, Any]) -> int:
-    """The version of the rules of play that a run was begun with; 1 where the manifest does not say."""
+    """The version of the rules of play that a run began with; 1 if the manifest does not say."""
     return manifest.get("rules_of_play", 1)
 
 
 def config_of(manifest: Mapping[str, Any], run: str) -> Config:
-    """The configuration of a run; players of one that was begun before they were told the score are not told it."""
-    said: dict[str, Any] = manifest["config"]
-    rules: object = said.get("rules", {})
+    """The configuration of a run; under version 1 of the rules of play, players are not told the score."""
+    settings: dict[str, Any] = manifest["config"]
+    rules: object = settings.get("rules", {})
     if rules_of_play(manifest) == 1 and isinstance(rules, dict):
-        said = said | {"rules": {**rules, "tell": []}}
-    return check(said, f"{run}/{MANIFEST}")
+        settings = settings | {"rules": {**rules, "tell": []}}
+    return check(settings, f"{run}/{MANIFEST}")
 
 
 def manifest_digest(manifest: Mapping[str, Any]) -> str:
-    """A fingerprint of all that a manifest says, but for the fingerprint itself."""
+    """The digest of a manifest, computed without the digest that it contains."""
     return hashlib.sha256(json.dumps(without_digest(manifest), sort_keys=True).encode()).hexdigest()
 
 
 def without_digest(manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """What a manifest says, but for the fingerprint of it."""
+    """A manifest without its own digest."""
     return {name: value for name, value in manifest.items() if name != DIGEST}

@@ -6,5 +6,5 @@ from mashq.runs.manifest import GATEWAY, read_manifest
 
 
 def is_metered(out: Path) -> bool:
-    """Whether a run is the ledger of a gateway, not a match."""
+    """Whether a run is the ledger of a gateway rather than a match."""
     return read_manifest(out).get("kind") == GATEWAY

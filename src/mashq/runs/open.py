@@ -1,4 +1,4 @@
-"""A run as it stands: its manifest, the matches it is made of, and each of them.
+"""A stored run: its manifest, its matches, and the record of each of them.
 
 season = load_season(path)           the whole run
 played = load(path)                  one match of it
@@ -41,7 +41,7 @@ from mashq.tasks.load import digest
 
 @dataclass(frozen=True)
 class Played:
-    """One match as it stands in its run directory."""
+    """One match as stored in its run directory."""
 
     path: Path
     manifest: dict[str, Any]
@@ -63,7 +63,7 @@ class Played:
 
     @cached_property
     def state(self) -> MatchState:
-        """The state, from a fold of its moves."""
+        """The state after all its recorded moves."""
         if self.changed is not None:
             return self.changed
         return fold(self.first, read_moves(self.path, self.fixture.id))
@@ -74,28 +74,28 @@ class Played:
         return first_state(self.config, read_items(self.path), self.fixture.trial, rules_of_play(self.manifest))
 
     def replay(self) -> Iterator[Delta]:
-        """Its recorded moves, one by one."""
+        """What each of its recorded moves changed, one by one."""
         return replay(self.first, read_moves(self.path, self.fixture.id))
 
     @cached_property
     def results(self) -> tuple[PlayerResult, ...]:
-        """The results by item: the rows written when it ended, or as the state has them."""
-        found = None if self.changed is not None else read_results(self.path, self.fixture.id)
-        if found is None:
+        """The results by item: the rows written when it ended or, without them, computed from the state."""
+        stored = None if self.changed is not None else read_results(self.path, self.fixture.id)
+        if stored is None:
             return read_charges(self.path, self.fixture.id).on(results_of(self.state))
-        return fitted(self.path, self.fixture, found)
+        return fitted(self.path, self.fixture, stored)
 
     @cached_property
     def contents(self) -> list[Contents] | None:
-        """What the answers carry, by seat: as stored, or measured from their texts; None where nobody's are texts."""
+        """What the answers contain, by seat: as stored, or measured from their texts; None if nobody writes texts."""
         seats = len(self.config.players)
         if not any(has_texts(self.config, seat) for seat in range(seats)):
             return None
         if self.changed is None:
             with reading(self.path) as connection:
-                found = read_contents(connection, self.fixture.id, seats, self.manifest["items"])
-            if found is not None:
-                return found
+                stored = read_contents(connection, self.fixture.id, seats, self.manifest["items"])
+            if stored is not None:
+                return stored
         floors = self.floors or floors_of(self.config.task.kind, self.state.items)
         return of_state(self.config, self.state, floors)
 
@@ -107,7 +107,7 @@ class Played:
 
 @dataclass(frozen=True, slots=True)
 class Season:
-    """A run directory: its manifest and the matches it is made of."""
+    """A run directory: its manifest and its matches."""
 
     path: Path
     manifest: dict[str, Any]
@@ -115,7 +115,7 @@ class Season:
 
     @property
     def kind(self) -> str:
-        """What it is: a match (with its trials), a sweep, a tournament or a game."""
+        """The kind of run: a match (with its trials), a sweep, a tournament or a game."""
         return self.manifest.get("season", {}).get("kind", "match")
 
     @property
@@ -125,31 +125,31 @@ class Season:
 
     def fixtures(self) -> Iterator[Fixture]:
         """The matches that are known so far, in order."""
-        there = read_matches(self.path)
+        ended = read_matches(self.path)
         season = self.manifest.get("season", {})
         for batch in batches(self.config, season, self.results):
             yield from batch
-            if not all(there.get(fixture.id, self.finished) for fixture in batch):
+            if not all(ended.get(fixture.id, self.finished) for fixture in batch):
                 return
 
     def fixtures_played(self) -> Iterator[Played]:
-        """The same, as they stand."""
+        """The same matches, as stored."""
         return (self.played(fixture) for fixture in self.fixtures())
 
     def played(self, fixture: Fixture) -> Played:
-        """One of the matches."""
+        """One of the matches, as stored."""
         return Played(self.path, self.manifest, fixture)
 
     def results(self, match: str) -> Sequence[PlayerResult]:
-        """The results of a match that has ended."""
-        found = read_results(self.path, match)
-        if found is None:
+        """The results of a match that has ended; raises StoreError if there are none."""
+        stored = read_results(self.path, match)
+        if stored is None:
             raise StoreError(f"{self.path} has no results of match {match!r}: run 'mashq resume {self.path}'")
-        return found
+        return stored
 
 
 def items_in(path: Path, manifest: Mapping[str, Any]) -> tuple[Item, ...]:
-    """The items of a run, seen to be those it was begun with: a file that lost its end may have lost some."""
+    """The items of a run; raises StoreError unless they are those it began with (a truncated file may lack some)."""
     items = read_items(path)
     if manifest["digests"].get("items", "") not in ("", digest(items)):
         raise StoreError(f"{path} is damaged (its items are not those it was begun with): restore it from a copy")
@@ -157,45 +157,45 @@ def items_in(path: Path, manifest: Mapping[str, Any]) -> tuple[Item, ...]:
 
 
 def sound(path: Path, progress: Callable[[int, int], None] | None = None) -> None:
-    """See that a run that was not closed agrees with itself: its files may be torn, or of two moments."""
-    from mashq.runs.verify import END, verify  # it is made of what is here
+    """Raise StoreError if a run that was not closed contradicts itself: its files may be torn, or of two moments."""
+    from mashq.runs.verify import END, verify  # imported here, because it imports this module
 
-    found = verify(path, progress=progress)
-    wrong = next((finding for finding in found if finding.wrong and finding.check != END), None)
+    findings = verify(path, progress=progress)
+    wrong = next((finding for finding in findings if finding.wrong and finding.check != END), None)
     if wrong is not None:
         raise StoreError(f"{path} is damaged ({wrong.check}: {wrong.wrong}): restore it from a copy")
 
 
 def changed_since(path: Path, manifest: Mapping[str, Any]) -> list[str]:
-    """The parts of a run's manifest that are not those it was begun, or openly changed, with.
+    """The parts of a run's manifest that differ from what it began with, or was openly changed to.
 
-    A process that died while it wrote a new manifest has left the one before it: that is no change.
+    A process that died while writing a new manifest has left the previous one: that is not a change.
     """
     with reading(path) as connection:
-        told = chain.notes(connection, chain.MANIFEST)
-    if not told:
+        recorded = chain.notes(connection, chain.MANIFEST)
+    if not recorded:
         return ["chain"] if is_chained(manifest) else []
-    same = manifest_digest(manifest) in [entry[1] for entry in told[-2:]]
+    same = manifest_digest(manifest) in [entry[1] for entry in recorded[-2:]]
     items = [] if manifest["digests"].get("items", "") in ("", digest(read_items(path))) else ["items"]
-    return items if same else [*chain.differing(told, manifest), *items]
+    return items if same else [*chain.differing(recorded, manifest), *items]
 
 
-def fitted(path: Path, fixture: Fixture, found: Sequence[PlayerResult]) -> tuple[PlayerResult, ...]:
-    """Stored results, seen to be those of this match: its players, each with the same items."""
+def fitted(path: Path, fixture: Fixture, stored: Sequence[PlayerResult]) -> tuple[PlayerResult, ...]:
+    """The stored results; raises StoreError unless they are of this match's players, each with the same items."""
     names = [player.name for player in fixture.config.players]
-    if [player.name for player in found] != names or len({len(player.items) for player in found}) != 1:
+    if [player.name for player in stored] != names or len({len(player.items) for player in stored}) != 1:
         raise StoreError(
             f"{path} is damaged (its results are not of {', '.join(names)} on the same items): restore it from a copy"
         )
-    return tuple(found)
+    return tuple(stored)
 
 
 def load_season(out: Path, progress: Callable[[int, int], None] | None = None) -> Season:
-    """A run as it stands, finished or not; a finished one is seen to have its end, which may take a while."""
+    """Load a run, finished or not; a finished one is checked to be complete, which may take a while."""
     season = read_season(out)
     if season.finished:
-        there, said = read_matches(out), season.manifest.get("matches")  # none in a run of an earlier version
-        if not all(there.values()) or (isinstance(said, int) and len(there) < said):
+        ended, expected = read_matches(out), season.manifest.get("matches")  # missing in a run of an earlier version
+        if not all(ended.values()) or (isinstance(expected, int) and len(ended) < expected):
             raise StoreError(f"{out} is damaged (it ended, and its record has no end): restore it from a copy")
         if unclosed(out):
             sound(out, progress)
@@ -203,7 +203,7 @@ def load_season(out: Path, progress: Callable[[int, int], None] | None = None) -
 
 
 def read_season(out: Path) -> Season:
-    """A run as its manifest has it, whatever its record says."""
+    """Load a run as its manifest describes it, without checking that its record is complete."""
     manifest = read_match(out)
     checked(manifest.get("season", {}))
     check_record(out)
@@ -211,7 +211,7 @@ def read_season(out: Path) -> Season:
 
 
 def load(out: Path, match: str | None = None) -> Played:
-    """One match of a run as it stands: the one named, or the first."""
+    """Load one match of a run: the given one, or the first."""
     season = load_season(out)
     for fixture in season.fixtures():
         if match is None or fixture.id == match:
@@ -219,21 +219,21 @@ def load(out: Path, match: str | None = None) -> Played:
     raise StoreError(f"{out} has no match {match!r}: 'mashq show {out}' lists them")
 
 
-def fold(state: MatchState, played: Iterable[tuple[str, Move]]) -> MatchState:
-    """The state after recorded moves; StoreError at one that the match as it stood does not allow."""
+def fold(state: MatchState, moves: Iterable[tuple[str, Move]]) -> MatchState:
+    """The state after recorded moves; raises StoreError at a move that is not allowed in the match at that point."""
     try:
-        return replaying.fold(state, played)
-    except BadMove as bad:
-        raise _damaged(bad) from None
+        return replaying.fold(state, moves)
+    except BadMove as error:
+        raise _damaged(error) from None
 
 
-def replay(state: MatchState, played: Iterable[tuple[str, Move]]) -> Iterator[Delta]:
-    """What each recorded move changed; StoreError at one that the match as it stood does not allow."""
+def replay(state: MatchState, moves: Iterable[tuple[str, Move]]) -> Iterator[Delta]:
+    """What each recorded move changed; raises StoreError at a move that is not allowed at that point."""
     try:
-        yield from replaying.replay(state, played)
-    except BadMove as bad:
-        raise _damaged(bad) from None
+        yield from replaying.replay(state, moves)
+    except BadMove as error:
+        raise _damaged(error) from None
 
 
-def _damaged(bad: BadMove) -> StoreError:
-    return StoreError(f"the record is damaged: {bad}; restore the run from a copy")
+def _damaged(error: BadMove) -> StoreError:
+    return StoreError(f"the record is damaged: {error}; restore the run from a copy")

@@ -1,9 +1,9 @@
-"""What `mashq verify` works out anew: replies from their bodies, dollars from tokens, answers from replies, H from
+"""What `mashq verify` derives again: replies from their bodies, dollars from tokens, answers from replies, H from
 answers.
 
-Each function says what is wrong, or nothing. What cannot be worked out again is left alone: a reply without a body
-(simulated, recorded and local models, and runs of earlier versions), a price with tiers, the answer of a program of
-anyone's, and, of a judge that is a model, a verdict that is not in the ledger.
+Each function returns what is wrong, or an empty string. What cannot be derived again is left alone: a reply without a
+body (simulated, recorded and local models, and runs of earlier versions), a price with tiers, and the answer of an
+external program. If the judge is a model, every score needs a verdict in the ledger.
 """
 
 import json
@@ -40,7 +40,7 @@ KEYS = ("summary", "answer")
 BODIES = """SELECT id, outcome, reply, stop, tokens_in, tokens_out, cached, reasoning, usage, body, wire FROM attempts
   WHERE body IS NOT NULL AND outcome IN ('ok', 'refused') ORDER BY id"""
 PRICED = """SELECT id, model, tokens_in, tokens_out, cached, usage, dollars FROM attempts
-  WHERE dollars IS NOT NULL AND tokens_in IS NOT NULL ORDER BY id"""
+  WHERE dollars IS NOT NULL AND tokens_in IS NOT NULL AND tokens_out IS NOT NULL ORDER BY id"""
 TEXTS = """SELECT e.seq, e.match, e.round, e.player, e.item, e.kind, e.move FROM events e
   WHERE e.kind IN ('answer', 'rewrite') AND e.match = ? ORDER BY e.seq"""
 WRITTEN = """SELECT seq, match, round, player, item, kind, coalesce(json_extract(move, '$.text'), '') FROM events
@@ -50,52 +50,53 @@ REPLIES = """SELECT reply FROM attempts WHERE match = ? AND round = ? AND player
 
 
 def replies(path: Path) -> str:
-    """Every reply is what its body says, with the usage that its body states."""
+    """Check that every reply is what its body says, with the usage that its body states."""
     wires = _wires()
     with reading(path) as connection:
         if "body" not in columns_of(connection, "attempts"):
             return ""
         for id_, outcome, *stored, body, wire in connection.execute(BODIES):
-            read = _read(wires, wire or "", body)
-            if read is None:
+            decoded = _decode(wires, wire or "", body)
+            if decoded is None:
                 continue
-            told, usage = read
-            said = (
-                whole(told.text), whole(told.stop), *map(_null, (usage.tokens_in, usage.tokens_out, usage.cached)),
+            completion, usage = decoded
+            derived_values = (
+                whole(completion.text), whole(completion.stop),
+                *map(_null, (usage.tokens_in, usage.tokens_out, usage.cached)),
                 _null(usage.reasoning), whole(usage.raw),
             )  # fmt: skip
             names = ("reply", "stop", "tokens in", "tokens out", "cached", "reasoning", "usage")
-            for name, one, other in zip(names, stored, said, strict=True):
-                if one != other:
-                    return f"attempt {id_}: the {name} is {one!r:.60}, and its body says {other!r:.60}"
-            if told.refused != (outcome == "refused"):
+            for name, value, derived in zip(names, stored, derived_values, strict=True):
+                if value != derived:
+                    return f"attempt {id_}: the {name} is {value!r:.60}, and its body says {derived!r:.60}"
+            if completion.refused != (outcome == "refused"):
                 return f"attempt {id_} is {outcome}, and its body does not say so"
     return ""
 
 
 def _wires() -> Mapping[str, Wire]:
-    found: dict[str, Wire] = {}
+    wires: dict[str, Wire] = {}
     for name in WIRES.names():
         try:
             wire = WIRES.create(name)
-        except MashqError:  # an installed one that cannot be loaded: its replies cannot be read here
+        except MashqError:  # an installed wire format that cannot be loaded: its replies cannot be read here
             continue
         if wire.served is not None:
-            found[wire.served.format] = wire
-    return found
+            wires[wire.served.format] = wire
+    return wires
 
 
-def _read(wires: Mapping[str, Wire], named: str, body: str) -> tuple[Completion, Usage] | None:
-    """A body read again as it was read first; None where that cannot be done here."""
-    if named.endswith(DIGESTED):
+def _decode(wires: Mapping[str, Wire], wire_name: str, body: str) -> tuple[Completion, Usage] | None:
+    """Decode a body again as it was decoded first; None if that is not possible here."""
+    if wire_name.endswith(DIGESTED):
         return None
-    name = named.removesuffix(PASSED).removesuffix(STREAMED)
-    wire = wires.get(name)
+    format_name = wire_name.removesuffix(PASSED).removesuffix(STREAMED)
+    wire = wires.get(format_name)
     if wire is None or wire.served is None:
         return None
-    asked = Asked("chat", {}, None)
-    if named.endswith(STREAMED):
-        reader, cutter = wire.served.reader(replace(asked, stream=True)), Cutter()
+    request = Asked("chat", {}, None)
+    if wire_name.endswith(STREAMED):
+        reader, cutter = wire.served.reader(replace(request, stream=True)), Cutter()
         for event in (*cutter.feed(body.encode()), cutter.rest):
             if event.strip():
                 reader.take(event)
@@ -105,22 +106,24 @@ def _read(wires: Mapping[str, Wire], named: str, body: str) -> tuple[Completion,
         document: object = json.loads(body)
     except (ValueError, RecursionError):
         return Completion(""), Usage()
-    decoded = wire.served.decode(asked, document) if named.endswith(PASSED) else wire.decode(document)
+    decoded = wire.served.decode(request, document) if wire_name.endswith(PASSED) else wire.decode(document)
     return (Completion(""), Usage()) if isinstance(decoded, str) else decoded
 
 
 def dollars(path: Path, manifest: Mapping[str, Any]) -> str:
-    """Every cost in dollars is what its tokens come to by the prices that the manifest keeps."""
-    rows = {name: said["price_row"] for name, said in manifest.get("models", {}).items() if said.get("price_row")}
+    """Check that every cost in dollars follows from its tokens and the prices in the manifest."""
+    rows = {name: entry["price_row"] for name, entry in manifest.get("models", {}).items() if entry.get("price_row")}
     if not rows:
         return ""
     with reading(path) as connection:
         for id_, model, tokens_in, tokens_out, cached, usage, cost in connection.execute(PRICED):
             row = rows.get(model)
             if row is None or any(word in (usage or "") for word in APART):
-                continue  # as billed, or with parts that have prices of their own
-            read = min(cached or 0, tokens_in)
-            due = ((tokens_in - read) * row["input"] + read * row["cached"] + tokens_out * row["output"]) / 1e6
+                continue  # as billed by the provider, or with parts that are priced separately
+            cached_in = min(cached or 0, tokens_in)
+            due = (
+                (tokens_in - cached_in) * row["input"] + cached_in * row["cached"] + tokens_out * row["output"]
+            ) / 1e6
             if not math.isclose(due, cost, rel_tol=1e-9, abs_tol=1e-12):
                 return (
                     f"attempt {id_}: {tokens_in} tokens in and {tokens_out} out come to ${due:.6g}, not ${cost:.6g}"
@@ -129,31 +132,31 @@ def dollars(path: Path, manifest: Mapping[str, Any]) -> str:
 
 
 def answers(path: Path, match: str, config: Config) -> str:
-    """Every answer of a player of ours is in a reply that it got for that item in that round."""
+    """Check that every answer of a built-in player is in a reply that it got for that item in that round."""
     ours = {player.name for player in config.players if player.agent in PLAYERS.built_in}
     with reading(path) as connection:
-        for seq, *place, kind, written in connection.execute(WRITTEN, (match,)):
+        for seq, *place, kind, answer in connection.execute(WRITTEN, (match,)):
             if place[2] not in ours:
                 continue
-            got = [reply for (reply,) in connection.execute(REPLIES, place)]
-            if got and not any(written == text for reply in got for text in _texts(reply or "")):
+            received = [reply for (reply,) in connection.execute(REPLIES, place)]
+            if received and not any(answer == text for reply in received for text in _possible_answers(reply or "")):
                 return f"move {seq}: the {kind} of {place[2]} is in none of the replies that it got for it"
     return ""
 
 
-def _texts(reply: str) -> Iterator[str]:
-    """What an agent can have made of a reply."""
+def _possible_answers(reply: str) -> Iterator[str]:
+    """The answers that an agent may have taken from a reply."""
     yield reply.strip()
     for key in KEYS:
-        found = json_object(reply, key)
-        if found is not None:
-            yield from (value.strip() for value in found.values() if isinstance(value, str))
+        document = json_object(reply, key)
+        if document is not None:
+            yield from (value.strip() for value in document.values() if isinstance(value, str))
         yield (cut_string(reply, key) or "").strip()
 
 
 @dataclass(frozen=True, slots=True)
 class _Claim:
-    """A recorded score to check: by which detector, of which pair."""
+    """A recorded score to check, with its detector and its pair."""
 
     seq: int
     kind: str
@@ -163,8 +166,8 @@ class _Claim:
 
 
 def scores(path: Path, match: str, config: Config) -> str:
-    """Every H is what its detector says of the answer, or what the rules say where none is asked; of a model that
-    judges, what its verdicts say."""
+    """Check that every H is what its detector gives for the answer, what the verdicts of a judge model say, or what
+    the rules say where no detector is asked."""
     items = {item.id: item for item in read_items(path)}
     by_reference = model_of(config.judge) is None and bool(
         getattr(detectors.load(config.judge), "needs_reference", False)
@@ -176,22 +179,24 @@ def scores(path: Path, match: str, config: Config) -> str:
             if not isinstance(move, Answer | Rewrite) or move.status != "ok" or move.simulated or item not in items:
                 continue
             for draft in _drafts(move):
-                for detector, asked, h in draft.claims(items[item], config, by_reference=by_reference):
-                    if isinstance(asked, Pair):
-                        claims.append(_Claim(seq, kind, detector, asked, h))
-                    elif abs(asked - h) > EXACT:
-                        return f"move {seq}: the {kind} has H {h:.6f}, and by the rules of the task it is {asked:.6f}"
+                for detector, expected, h in draft.claims(items[item], config, by_reference=by_reference):
+                    if isinstance(expected, Pair):
+                        claims.append(_Claim(seq, kind, detector, expected, h))
+                    elif abs(expected - h) > EXACT:
+                        return (
+                            f"move {seq}: the {kind} has H {h:.6f}, and by the rules of the task it is {expected:.6f}"
+                        )
             if len(claims) >= AT_ONCE:
-                wrong = _scored(connection, match, claims)
-                if wrong:
-                    return wrong
+                problem = _check_claims(connection, match, claims)
+                if problem:
+                    return problem
                 claims = []
-        return _scored(connection, match, claims)
+        return _check_claims(connection, match, claims)
 
 
 @dataclass(frozen=True, slots=True)
 class _Draft:
-    """An answer with the scores that were recorded of it; `judged` is None where the guide's counts for both."""
+    """An answer with its recorded scores; `judged` is None where the guide's score counts for both."""
 
     text: str
     h: float | None
@@ -200,7 +205,7 @@ class _Draft:
     confidence: float | None
 
     def claims(self, item: Item, config: Config, *, by_reference: bool) -> Iterator[tuple[str, Pair | float, float]]:
-        """Each recorded score with the detector and the pair it comes from, or with what it must be."""
+        """Each recorded score, with its detector and either the pair it was given for or the value it must have."""
         scoring = scoring_of(
             item,
             self.text,
@@ -228,27 +233,29 @@ def _drafts(move: Answer | Rewrite) -> Iterator[_Draft]:
         yield _Draft(move.text_first, move.h_first, move.judged_first, move.abstained_first, move.confidence)
 
 
-def _scored(connection: sqlite3.Connection, match: str, claims: Sequence[_Claim]) -> str:
+def _check_claims(connection: sqlite3.Connection, match: str, claims: Sequence[_Claim]) -> str:
     for name in dict.fromkeys(claim.detector for claim in claims):
-        own = [claim for claim in claims if claim.detector == name]
+        group = [claim for claim in claims if claim.detector == name]
         if model_of(name) is not None:
-            scores = [_verdict(connection, match, claim.pair, claim.h) for claim in own]
+            scores = [_verdict(connection, match, claim.pair, claim.h) for claim in group]
             tolerance = EXACT
         else:
             detector = detectors.load(name)
             try:
-                scores: list[float] = detector.score([claim.pair for claim in own])
+                scores: list[float] = detector.score([claim.pair for claim in group])
             except DetectorError as error:
                 return f"{name} cannot score the answers: {error}"
             tolerance = NEURAL if ".neural." in type(detector).__module__ else EXACT
-        for claim, h in zip(own, scores, strict=True):
+        for claim, h in zip(group, scores, strict=True):
             if abs(h - claim.h) > tolerance:
-                return f"move {claim.seq}: the {claim.kind} has H {claim.h:.6f}, and {name} says {h:.6f}"
+                says = f"{name} says {h:.6f}" if math.isfinite(h) else f"no verdict of {name} on it is in the ledger"
+                return f"move {claim.seq}: the {claim.kind} has H {claim.h:.6f}, and {says}"
     return ""
 
 
 def _verdict(connection: sqlite3.Connection, match: str, pair: Pair, h: float) -> float:
-    """The verdict on a pair that is in the ledger: the one that was taken, where there are several."""
+    """The verdict on a pair in the ledger, infinity if there is none; of several, the one closest to `h`, which was
+    used."""
     if not pair.answer.strip():
         return 0.0
     query = "SELECT reply FROM attempts WHERE match = ? AND player = ? AND purpose = ? AND outcome = 'ok'"

@@ -1,4 +1,4 @@
-"""A stored run under another judge: the same answers, scored anew, with no calls of any player."""
+"""A stored run under another judge: the same answers, scored again, without any calls by players."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -15,9 +15,9 @@ from mashq.runs.open import Played
 
 
 def rescored(played: Played, detector: Detector) -> Played:
-    """The run as if `detector` had been the judge; its players were guided as they were."""
-    compares = bool(getattr(detector, "needs_reference", False))
-    if compares and any(item.reference is None and item.answerable is not False for item in played.state.items):
+    """The run as if `detector` had been the judge; the scores that guided its players stay as they were."""
+    by_reference = bool(getattr(detector, "needs_reference", False))
+    if by_reference and any(item.reference is None and item.answerable is not False for item in played.state.items):
         raise ConfigError(
             f"the detector {detector.name!r} needs reference answers, and the run's items have none: choose another"
         )
@@ -27,40 +27,43 @@ def rescored(played: Played, detector: Detector) -> Played:
     scores: list[float | None] = []
     abstention = played.config.task.abstention
     for player in played.state.players:
-        for at, work in zip(player.order, player.items, strict=True):
-            item = played.state.items[at]
+        for index, work in zip(player.order, player.items, strict=True):
+            item = played.state.items[index]
             if work.status == "ok":
                 for text, abstained in ((work.text, work.abstained), (work.text_first, work.abstained_first)):
                     judge = scoring_of(
-                        item, text, "judge", abstained=abstained, abstention=abstention, by_reference=compares
+                        item, text, "judge", abstained=abstained, abstention=abstention, by_reference=by_reference
                     ).judge
                     scores.append(None if isinstance(judge, Pair) else judge)
                     pairs += [judge] if isinstance(judge, Pair) else []
     floors = floor_pairs(played.state.items) if played.config.task.kind == SUMMARISE else {}
-    fresh = detector.score([*pairs, *(pair for own in floors.values() for pair in own)])
-    rest = iter(fresh[len(pairs) :])
-    if not all(0 <= h <= 1 for h in fresh):
+    new_scores = detector.score([*pairs, *(pair for group in floors.values() for pair in group)])
+    floor_scores = iter(new_scores[len(pairs) :])
+    if not all(0 <= h <= 1 for h in new_scores):
         raise DetectorError(f"the detector {detector.name!r} gave a score outside of [0, 1]")
-    read = iter(fresh)
-    judged_h = iter([next(read) if h is None else h for h in scores])
+    answer_scores = iter(new_scores)
+    judged_h = iter([next(answer_scores) if h is None else h for h in scores])
     players = tuple(
-        _judged(player, [next(judged_h) for _ in range(2 * _answers(player))]) for player in played.state.players
+        _with_scores(player, [next(judged_h) for _ in range(2 * _answer_count(player))])
+        for player in played.state.players
     )
     state: MatchState = replace(played.state, players=players)
-    named = {"name": detector.name, "version": detector.version}
-    h = {name: [next(rest) for _ in own] for name, own in floors.items()}
-    judged = floors_of(played.config.task.kind, played.state.items, h)
-    return replace(played, changed=state, floors=judged, manifest=played.manifest | {"detector": named})
+    detector_info = {"name": detector.name, "version": detector.version}
+    h = {name: [next(floor_scores) for _ in group] for name, group in floors.items()}
+    floors_judged = floors_of(played.config.task.kind, played.state.items, h)
+    return replace(
+        played, changed=state, floors=floors_judged, manifest=played.manifest | {"detector": detector_info}
+    )
 
 
-def _answers(player: PlayerState) -> int:
+def _answer_count(player: PlayerState) -> int:
     return sum(work.status == "ok" for work in player.items)
 
 
-def _judged(player: PlayerState, scores: list[float]) -> PlayerState:
-    each = iter(scores)
+def _with_scores(player: PlayerState, scores: list[float]) -> PlayerState:
+    remaining = iter(scores)
     items = persistent_list(
-        replace(work, judged=next(each), judged_first=next(each)) if work.status == "ok" else work
+        replace(work, judged=next(remaining), judged_first=next(remaining)) if work.status == "ok" else work
         for work in player.items
     )
     answered = [work for work in items if work.status == "ok"]
@@ -73,5 +76,5 @@ def _judged(player: PlayerState, scores: list[float]) -> PlayerState:
 
 
 def cache_file(folder: Path) -> Path:
-    """Where scores are remembered."""
+    """The path of the score cache in a folder."""
     return folder / "scores.db"

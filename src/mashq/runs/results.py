@@ -1,4 +1,4 @@
-"""The results of a match by item, as rows: written when it ends, so that a table needs no fold of its events."""
+"""The results of a match by item, as rows: written when it ends, so that a table needs no replay of its events."""
 
 import json
 import sqlite3
@@ -19,7 +19,7 @@ RESULT = f"INSERT OR REPLACE INTO results ({', '.join(WRITTEN)}) VALUES ({','.jo
 
 
 def statements(match: str, results: Sequence[PlayerResult]) -> Iterator[Statement]:
-    """The rows of a match that has ended."""
+    """The statements that write the rows of a match that has ended."""
     for seat, player in enumerate(results):
         shared = json.dumps(player.shared.to_json())
         yield SEAT, (match, seat, player.name, player.threshold, player.max_reviews, player.stopped, shared)
@@ -32,11 +32,11 @@ def statements(match: str, results: Sequence[PlayerResult]) -> Iterator[Statemen
 
 
 def read(connection: sqlite3.Connection, match: str) -> tuple[PlayerResult, ...] | None:
-    """The results of a match from its rows; None when it has none, because it has not ended."""
+    """The results of a match from its rows; None if it has none, because it has not ended."""
     seats = read_seats(connection, match)
     if not seats:
         return None
-    columns = (*COLUMNS, *there(connection))
+    columns = (*COLUMNS, *optional_columns(connection))
     rows = connection.execute(
         f"SELECT seat, i.id, {', '.join(columns)} FROM results r JOIN items i USING (position)"
         " WHERE match = ? ORDER BY seat, position",
@@ -48,30 +48,30 @@ def read(connection: sqlite3.Connection, match: str) -> tuple[PlayerResult, ...]
         if seat not in range(len(seats)):
             raise ValueError(f"there is no seat {seat!r:.40}")
         items[seat].append(_item(row[1], dict(zip(columns, row[2:], strict=True))))
-    return tuple(replace(seat, items=tuple(own)) for seat, own in zip(seats, items, strict=True))
+    return tuple(replace(seat, items=tuple(player_items)) for seat, player_items in zip(seats, items, strict=True))
 
 
-def there(connection: sqlite3.Connection) -> list[str]:
-    """The amounts that the results of this file have: one of an earlier version may lack some, which are unknown."""
-    known = columns_of(connection, "results")
-    return [name for name in (*AMOUNTS, "abstained") if name in known]
+def optional_columns(connection: sqlite3.Connection) -> list[str]:
+    """The columns of AMOUNTS, and `abstained`, that this file has: one of an earlier version may lack some."""
+    existing = columns_of(connection, "results")
+    return [name for name in (*AMOUNTS, "abstained") if name in existing]
 
 
 def read_seats(connection: sqlite3.Connection, match: str) -> list[PlayerResult]:
-    """The players of a match that has ended, without their items; none when it has not."""
+    """The players of a match that has ended, without their items; none if it has not."""
     if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'seats'").fetchone():
         return []
     query = "SELECT player, threshold, max_reviews, stopped, shared FROM seats WHERE match = ? ORDER BY seat"
     return [_player(seat) for seat in connection.execute(query, (match,)).fetchall()]
 
 
-def _player(seat: tuple[Any, ...]) -> PlayerResult:
-    player, threshold, most, stopped, shared = seat
-    return PlayerResult(player, (), Spend.from_json(json.loads(shared)), threshold, most, stopped)
+def _player(row: tuple[Any, ...]) -> PlayerResult:
+    player, threshold, max_reviews, stopped, shared = row
+    return PlayerResult(player, (), Spend.from_json(json.loads(shared)), threshold, max_reviews, stopped)
 
 
 def _item(item: str, row: Mapping[str, Any]) -> ItemResult:
-    """A row as a result."""
+    """A row as the result of an item."""
     h, h_first, guide, guide_first = (row[name] for name in SCORES)
     spend = spend_in({name: row[name] for name in COUNTS}, row)
     abstained = bool(row.get("abstained", 0))
@@ -79,7 +79,7 @@ def _item(item: str, row: Mapping[str, Any]) -> ItemResult:
 
 
 def spend_in(counts: Mapping[str, Any], amounts: Mapping[str, Any]) -> Spend:
-    """A cost from the columns that hold it; those that are not there were not measured."""
+    """A cost from the columns that hold it; amounts without columns were not measured."""
     measured = {
         name: Amount(*(amounts[name + part] for part in ("", "_known", "_unknown", "_worst")))
         for name in MEASURES

@@ -1,8 +1,8 @@
-"""What the cells of a run can hold: a row of cells for each table of the file, and a pydantic model for the manifest.
+"""What the cells of a run can hold: a `Cell` per column for each table, and a pydantic model for the manifest.
 
-A file may be torn, edited or of another program. `check_file` looks at every cell once, in SQLite, by conditions that
-the cells give; `check_manifest` validates the manifest. What they let through can be read without further checks; the
-first thing they find is told as one sentence.
+A file may be torn, edited or written by another program. `check_file` checks every cell once, in SQLite, with the
+conditions that the cells give; `check_manifest` validates the manifest. What passes can be read without further
+checks; the first problem is reported in one sentence.
 """
 
 import sqlite3
@@ -27,7 +27,7 @@ TYPES = {"integer": "= 'integer'", "number": "IN ('integer', 'real')", "text": "
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """What a column can hold: a type, the least and the most of a number, the only words or the JSON of a text."""
+    """What a column can hold: a type, the range of a number, the allowed words or the JSON of a text, and null."""
 
     type: Literal["integer", "number", "text"]
     low: float | None = None
@@ -38,11 +38,11 @@ class Cell:
 
     @property
     def maybe(self) -> "Cell":
-        """The same, or nothing."""
+        """The same, or null."""
         return replace(self, null=True)
 
     def condition(self, name: str) -> str:
-        """What must hold of it, in SQL."""
+        """The condition that a column's values must meet, in SQL."""
         parts = [f"typeof({name}) {TYPES[self.type]}"]
         if self.low is not None:
             parts.append(f"{name} >= {self.low!r}")
@@ -56,7 +56,7 @@ class Cell:
 
 
 def one_of(*words: str) -> Cell:
-    """One of some words."""
+    """A text that is one of the words."""
     return Cell("text", words=words)
 
 
@@ -64,7 +64,7 @@ Row = Mapping[str, Cell]
 TEXT, JSON, INTEGER, NUMBER = Cell("text"), Cell("text", json=True), Cell("integer"), Cell("number")
 PLACE, FLAG = Cell("integer", 0), Cell("integer", 0, 1)
 COUNT, MEASURE = Cell("number", 0, MAX_COST), Cell("number", -MAX_COST, MAX_COST)
-BOUND, SHARE = Cell("number", 0), Cell("number", 0, 1)  # a bound on what is spent may be infinite
+BOUND, SHARE = Cell("number", 0), Cell("number", 0, 1)  # a bound on a cost may be infinite
 AMOUNT: Row = {"": COUNT, "_known": PLACE, "_unknown": PLACE, "_worst": BOUND}
 ROWS: Mapping[str, Row] = {
     # An item, as it was when the run began.
@@ -119,7 +119,7 @@ ROWS: Mapping[str, Row] = {
         **dict.fromkeys(RATED, COUNT.maybe),
         **dict.fromkeys((f"worst_{name}" for name in RATED), BOUND.maybe),
     },
-    # A move, with what it was ruled to mean.
+    # A move, with the ruling on what it means.
     "events": {
         "seq": PLACE,
         "match": TEXT,
@@ -141,7 +141,7 @@ ROWS: Mapping[str, Row] = {
         "status": PLACE,
         "reason": TEXT,
     },
-    # A match that was begun.
+    # A match that has begun.
     "matches": {
         "id": TEXT,
         "position": PLACE,
@@ -158,7 +158,7 @@ ROWS: Mapping[str, Row] = {
         "stopped": TEXT.maybe,
         "shared": JSON,
     },
-    # What a player made of an item in a match that has ended.
+    # The result of a player on an item, in a match that has ended.
     "results": {
         "match": TEXT,
         "seat": PLACE,
@@ -174,7 +174,7 @@ ROWS: Mapping[str, Row] = {
         **dict.fromkeys(COUNTS, PLACE),
         **{f"{name}{part}": cell for name in MEASURES for part, cell in AMOUNT.items()},
     },
-    # What an answer carries, in a match that has ended; null where its text is not known.
+    # What an answer contains, in a match that has ended; null where its text is not known.
     "contents": {
         "match": TEXT,
         "seat": PLACE,
@@ -185,7 +185,7 @@ ROWS: Mapping[str, Row] = {
         "coverage_first": SHARE.maybe,
         "copied": SHARE.maybe,
     },
-    # What a text that takes no model would have on an item; `h` is null where no free detector judges.
+    # The scores of a text made without a model on an item; `h` is null where no free detector judges.
     "floors": {
         "name": one_of(*LEADS),
         "position": PLACE,
@@ -206,7 +206,7 @@ ROWS: Mapping[str, Row] = {
         "seconds": COUNT,
         "waited": COUNT,
     },
-    # What the attempts of unknown cost are charged, by player, item and measure, in a match that has ended.
+    # What is charged for attempts of unknown cost, by player, item and measure, in a match that has ended.
     "charges": {
         "match": TEXT,
         "player": TEXT,
@@ -215,14 +215,14 @@ ROWS: Mapping[str, Row] = {
         "charged": COUNT,
         "attempts": PLACE,
     },
-    # The id that no attempt of a match may pass.
+    # The id that no attempt of a match may exceed.
     "marks": {
         "match": TEXT,
         "base": PLACE,
         "upto": PLACE,
         "boot": TEXT,
     },
-    # That a model does not take an optional field; or, of an output limit, only up to `most`.
+    # A model does not accept an optional field; or, for an output limit, only values up to `most`.
     "learnt": {
         "model": TEXT,
         "field": one_of(*get_args(OptionalField)),
@@ -246,16 +246,18 @@ ROWS: Mapping[str, Row] = {
 
 
 def check_file(connection: sqlite3.Connection, path: Path) -> None:
-    """A StoreError that names the first cell that holds what its column cannot."""
+    """Raise StoreError, naming the first cell whose value its column cannot hold."""
     for table, row in ROWS.items():
-        there = columns_of(connection, table)
-        columns = {name: cell.condition(name) for name, cell in row.items() if name in there}
-        names, possible = ", ".join(columns), " AND ".join(f"({condition})" for condition in columns.values())
-        if not columns or not connection.execute(f"SELECT 1 FROM {table} WHERE NOT ({possible}) LIMIT 1").fetchone():
+        existing = columns_of(connection, table)
+        columns = {name: cell.condition(name) for name, cell in row.items() if name in existing}
+        names, valid = ", ".join(columns), " AND ".join(f"({condition})" for condition in columns.values())
+        if not columns or not connection.execute(f"SELECT 1 FROM {table} WHERE NOT ({valid}) LIMIT 1").fetchone():
             continue
-        each = ", ".join(columns.values())
-        found = connection.execute(f"SELECT {each}, {names} FROM {table} WHERE NOT ({possible}) LIMIT 1").fetchone()
-        name, value = next((n, v) for n, holds, v in zip(columns, found, found[len(columns) :]) if not holds)
+        conditions = ", ".join(columns.values())
+        bad_row = connection.execute(
+            f"SELECT {conditions}, {names} FROM {table} WHERE NOT ({valid}) LIMIT 1"
+        ).fetchone()
+        name, value = next((n, v) for n, holds, v in zip(columns, bad_row, bad_row[len(columns) :]) if not holds)
         raise StoreError(f"{path} is damaged ({name!r} of {table!r} is {value!r:.60}): restore it from a copy")
 
 
@@ -263,7 +265,7 @@ Place = Annotated[int, Field(ge=0)]
 
 
 class Part(BaseModel):
-    """A part of a manifest. Keys that this version does not know are left alone."""
+    """A part of a manifest. Keys that this version does not know are ignored."""
 
     model_config: ClassVar[ConfigDict] = ConfigDict(
         extra="allow", strict=True, frozen=True, allow_inf_nan=False, defer_build=True
@@ -278,7 +280,7 @@ class Detector(Part):
 
 
 class Digests(Part):
-    """Fingerprints of what the run was begun with."""
+    """Digests of what the run began with."""
 
     config: str
     items: str
@@ -287,7 +289,7 @@ class Digests(Part):
 
 
 class PriceRow(Part):
-    """Dollars a million tokens."""
+    """Prices in dollars per million tokens."""
 
     input: float
     output: float
@@ -306,14 +308,14 @@ class Model(Part):
 
 
 class Accepted(Part):
-    """A change of the manifest that was gone on with openly: when, and of which parts."""
+    """A change of the manifest that was accepted openly: when, and of which parts."""
 
     time: float
     changed: list[str]
 
 
 class Played(Part):
-    """What the manifest of any run says."""
+    """The keys that the manifest of any run has."""
 
     format: Literal[1] = 1
     rules_of_play: Place = 1
@@ -348,7 +350,7 @@ class GatewayManifest(Played):
 
 
 def check_manifest(manifest: Mapping[str, Any], path: Path) -> None:
-    """A StoreError that names the first key that holds what it cannot."""
+    """Raise StoreError, naming the first key that is missing or whose value is not allowed."""
     model = GatewayManifest if manifest.get("kind") == "gateway" else MatchManifest
     try:
         model.model_validate(manifest)

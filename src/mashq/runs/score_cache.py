@@ -1,7 +1,7 @@
 """Scores remembered by content and detector version, so that nothing is scored twice.
 
 A small SQLite file in the cache directory. It is an aid, not a record: a file that is damaged or cannot be written is
-left aside, and the scores are computed again.
+ignored, and the scores are computed again.
 """
 
 import hashlib
@@ -17,7 +17,7 @@ SCHEMA = "CREATE TABLE IF NOT EXISTS scores (key TEXT PRIMARY KEY, h REAL NOT NU
 
 
 class Cached:
-    """A detector that looks its scores up first."""
+    """A detector that looks up its scores in the cache first."""
 
     hits: int
 
@@ -41,35 +41,37 @@ class Cached:
         return getattr(self._detector, "needs_reference", False)
 
     def score(self, pairs: Sequence[Pair]) -> list[float]:
-        """H of each pair, from the cache where it is there."""
+        """H of each pair, from the cache if it is there."""
         keys = [_key(self.name, self.version, pair) for pair in pairs]
         known = self._read(keys)
         self.hits += sum(key in known for key in keys)
-        missing = [at for at, key in enumerate(keys) if key not in known]
+        missing = [index for index, key in enumerate(keys) if key not in known]
         if missing:
-            fresh = dict(zip(missing, self._detector.score([pairs[at] for at in missing]), strict=True))
-            known |= {keys[at]: h for at, h in fresh.items()}
-            self._write([(keys[at], h) for at, h in fresh.items()])
+            new_scores = dict(zip(missing, self._detector.score([pairs[index] for index in missing]), strict=True))
+            known |= {keys[index]: h for index, h in new_scores.items()}
+            self._write([(keys[index], h) for index, h in new_scores.items()])
         return [known[key] for key in keys]
 
     def _read(self, keys: list[str]) -> dict[str, float]:
-        found: dict[str, float] = {}
+        scores: dict[str, float] = {}
         try:
             with closing(self._open()) as connection:
                 for start in range(0, len(keys), 500):
-                    part = keys[start : start + 500]
-                    marks = ",".join("?" * len(part))
-                    found |= dict(connection.execute(f"SELECT key, h FROM scores WHERE key IN ({marks})", part))
+                    chunk = keys[start : start + 500]
+                    placeholders = ",".join("?" * len(chunk))
+                    scores |= dict(
+                        connection.execute(f"SELECT key, h FROM scores WHERE key IN ({placeholders})", chunk)
+                    )
         except (sqlite3.Error, OSError):
             return {}
-        return found
+        return scores
 
     def _write(self, rows: list[tuple[str, float]]) -> None:
         try:
             with closing(self._open()) as connection, connection:
                 connection.executemany("INSERT OR REPLACE INTO scores VALUES (?, ?)", rows)
         except (sqlite3.Error, OSError):
-            return  # the next time they are computed again
+            return  # they are computed again the next time
 
     def _open(self) -> sqlite3.Connection:
         self._path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,8 +1,8 @@
-"""Which matches a season is made of.
+"""The matches of a season.
 
-A season is written down as a small document (`kind` and its settings) beside the configuration, and its matches
-follow from the two: a run that stopped knows what is left. Matches come in batches; a later batch may depend on the
-results of the earlier ones, as in a Swiss tournament.
+A season is stored as a small document (`kind` and its settings) beside the configuration, and its matches follow from
+the two, so a run that stopped knows what is left. Matches come in batches; a later batch may depend on the results of
+earlier ones, as in a Swiss tournament.
 
     {"kind": "match", "trials": 100}
     {"kind": "sweep", "trials": 3, "over": [["rules.T", [0.8, 0.85]], ["rules.R", [2, 3]]]}
@@ -12,7 +12,7 @@ results of the earlier ones, as in a Swiss tournament.
     {"kind": "game", "trials": 5, "vision": ["never", "review"]}
     {"kind": "vision", "trials": 5, "when": "review", "items": 800}
 
-Positions number the matches for good: a player who joins a tournament later adds matches behind the others.
+The position of a match never changes: a player who joins a tournament later adds matches after the others.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -31,9 +31,10 @@ from mashq.protocol.rules import default_order
 from mashq.protocol.score import score
 from mashq.runs.setup import score_rules_of
 
-FORMULA = ("score.alpha", "score.beta", "score.weights", "score.normalise")  # told, where `rules.tell` says so
+# The formula that players are told, where `rules.tell` says so.
+FORMULA = ("score.alpha", "score.beta", "score.weights", "score.normalise")
 FREE = (*FORMULA, "score.refusals")
-TWIN = " (2)"  # the name of a player's second self, when it plays against itself
+TWIN = " (2)"  # appended to a player's name for its second seat, when it plays against itself
 MAX_COST = 10_000_000  # trials, seats or rounds
 Results = Callable[[str], Sequence[PlayerResult]]
 Cell = tuple[tuple[str, Any], ...]
@@ -41,7 +42,7 @@ Cell = tuple[tuple[str, Any], ...]
 
 @dataclass(frozen=True, slots=True)
 class Fixture:
-    """One match of a season. `cell` says what sets it apart from its siblings, beside the trial."""
+    """One match of a season. `cell` holds the settings that set it apart from the others, besides the trial."""
 
     id: str
     position: int
@@ -51,12 +52,12 @@ class Fixture:
 
     @property
     def number(self) -> int:
-        """The same for matches that differ in nothing but the trial, and for no others."""
+        """A number shared by the matches that differ in the trial only, and by no others."""
         return self.position - self.trial
 
 
 def batches(config: Config, season: Mapping[str, Any], results: Results) -> Iterator[list[Fixture]]:
-    """The matches of a season, those that can be played at the same time together."""
+    """The matches of a season, in batches of those that can be played at the same time."""
     kind = season.get("kind", "match")
     trials: int = season.get("trials", 1)
     if kind == "match":
@@ -76,42 +77,43 @@ def batches(config: Config, season: Mapping[str, Any], results: Results) -> Iter
 
 
 def checked(season: object) -> Mapping[str, Any]:
-    """What a manifest says of its season, seen to be what `batches` needs."""
-    said = cast(Mapping[str, Any], season) if isinstance(season, Mapping) else {"kind": season}
-    kind = said.get("kind", "match")
+    """The season of a manifest; raises ConfigError unless it is what `batches` needs."""
+    settings = cast(Mapping[str, Any], season) if isinstance(season, Mapping) else {"kind": season}
+    kind = settings.get("kind", "match")
     if not isinstance(kind, str) or kind not in NEEDS:
         raise ConfigError(f"the run is a {kind!r}, which this version does not know: update mashq")
-    for name, right in {"trials": _count, "items": _count, **NEEDS[kind]}.items():
-        optional = name in ("trials", "rounds") or (name == "items" and name not in NEEDS[kind])
-        if not right(said.get(name, 1 if optional else None)):
+    for name, is_valid in {"trials": _is_count, "items": _is_count, **NEEDS[kind]}.items():
+        optional = name == "trials" or (name == "items" and name not in NEEDS[kind])
+        optional = optional or (name == "rounds" and settings.get("system") != "swiss")
+        if not is_valid(settings.get(name, 1 if optional else None)):
             raise ConfigError(f"the run is a {kind} and its {name!r} is wrong: restore its manifest from a copy")
-    return said
+    return settings
 
 
-def _count(value: object) -> bool:
+def _is_count(value: object) -> bool:
     return type(value) is int and 1 <= value <= MAX_COST
 
 
-def _word(value: object) -> bool:
+def _is_text(value: object) -> bool:
     return isinstance(value, str)
 
 
-def _words(value: object) -> bool:
+def _is_list_of_texts(value: object) -> bool:
     return isinstance(value, list) and all(isinstance(word, str) for word in cast(list[object], value))
 
 
-def _settings(value: object) -> bool:
-    """A list of [name, values]."""
+def _is_list_of_settings(value: object) -> bool:
+    """Whether a value is a list of [name, values]."""
     pairs = cast(list[Any], value) if isinstance(value, list) else [None]
     return all(isinstance(p, list | tuple) and len(cast(Any, p)) == 2 and isinstance(p[1], list) for p in pairs)
 
 
 NEEDS: dict[str, dict[str, Callable[[object], bool]]] = {
     "match": {},
-    "sweep": {"over": _settings},
-    "tournament": {"system": _word, "seats": _count, "rounds": _count},
-    "game": {"vision": _words},
-    "vision": {"when": _word, "items": _count},
+    "sweep": {"over": _is_list_of_settings},
+    "tournament": {"system": _is_text, "seats": _is_count, "rounds": _is_count},
+    "game": {"vision": _is_list_of_texts},
+    "vision": {"when": _is_text, "items": _is_count},
 }
 
 
@@ -120,43 +122,43 @@ def _sweep(config: Config, over: Sequence[tuple[str, Sequence[Any]]], trials: in
     free = free_settings(config, over)
     played = [(name, values) for name, values in over if name not in free]
     for number, cell in enumerate(cells(played)):
-        yield from _each(changed(config, each_setting(cell)), str(number), number, trials, cell)
+        yield from _trials(changed(config, each_setting(cell)), str(number), number, trials, cell)
 
 
 def cells(over: Sequence[tuple[str, Sequence[Any]]]) -> list[Cell]:
-    """Every combination of the values of some settings; those that change together have one name and one value."""
-    single = [name for together, _ in over for name in together.split(",")]
-    if len(set(single)) < len(single):
-        twice = max(single, key=single.count)
-        raise ConfigError(f"--over and --with name {twice!r} twice: give all its values in one of them")
+    """Every combination of the settings' values; settings that change together share one joined name and value."""
+    all_names = [name for joined, _ in over for name in joined.split(",")]
+    if len(set(all_names)) < len(all_names):
+        repeated = max(all_names, key=all_names.count)
+        raise ConfigError(f"--over and --with name {repeated!r} twice: give all its values in one of them")
     names = [name for name, _ in over]
     choices = [[tuple(value) if "," in name else value for value in values] for name, values in over]
     return [tuple(zip(names, values, strict=True)) for values in product(*choices)]
 
 
 def each_setting(cell: Cell) -> list[tuple[str, Any]]:
-    """A combination setting by setting."""
-    found: list[tuple[str, Any]] = []
-    for together, value in cell:
-        names = together.split(",")
-        found += zip(names, value, strict=True) if len(names) > 1 else [(together, value)]
-    return found
+    """The settings of a combination one by one, with joined ones split."""
+    settings: list[tuple[str, Any]] = []
+    for joined, value in cell:
+        names = joined.split(",")
+        settings += zip(names, value, strict=True) if len(names) > 1 else [(joined, value)]
+    return settings
 
 
 def free_settings(config: Config, over: Sequence[tuple[str, Sequence[Any]]]) -> set[str]:
-    """The settings that only change how a match is scored, so that sweeping them plays nothing.
+    """The settings that only change how a match is scored, so that sweeping them needs no further matches.
 
-    Where some player is told the formula and may act on it, that is `score.refusals` alone.
+    If some player is told the formula and may act on it, only `score.refusals` is one.
     """
     free = {key for key, _ in over if _all_start_with(FREE, key)}
-    rest = [(key, values) for key, values in over if key not in free]
-    if not any(_acts_on_formula(changed(config, each_setting(cell))) for cell in cells(rest)):
+    remaining = [(key, values) for key, values in over if key not in free]
+    if not any(_acts_on_formula(changed(config, each_setting(cell))) for cell in cells(remaining)):
         return free
     return {key for key in free if _all_start_with(FREE[len(FORMULA) :], key)}
 
 
-def _all_start_with(prefixes: tuple[str, ...], together: str) -> bool:
-    return all(name.startswith(prefixes) for name in together.split(","))
+def _all_start_with(prefixes: tuple[str, ...], joined: str) -> bool:
+    return all(name.startswith(prefixes) for name in joined.split(","))
 
 
 def _acts_on_formula(config: Config) -> bool:
@@ -165,7 +167,7 @@ def _acts_on_formula(config: Config) -> bool:
 
 
 def _round_robin(config: Config, seats: int, trials: int) -> Iterator[Fixture]:
-    """All groups of `seats` players, each in every rotation of its seats; those of the last player come last."""
+    """All groups of `seats` players, each in every rotation of its seats; groups with the last player come last."""
     players = range(len(config.players))
     if not 2 <= seats <= len(players):
         raise ConfigError(
@@ -175,36 +177,38 @@ def _round_robin(config: Config, seats: int, trials: int) -> Iterator[Fixture]:
     for number, group in enumerate(groups):
         for turn in range(seats):
             seated = group[turn:] + group[:turn]
-            yield from _seated(config, seated, number * seats + turn, trials)
+            yield from _seated_trials(config, seated, number * seats + turn, trials)
 
 
 def _swiss(config: Config, rounds: int, trials: int, results: Results) -> Iterator[list[Fixture]]:
-    """Round after round, players with like points; each pair in both orders."""
+    """Round after round, pair players with similar points; each pair plays in both orders."""
     points = [0.0] * len(config.players)
-    met: list[tuple[int, int]] = []
+    pairs_so_far: list[tuple[int, int]] = []
     byes: list[int] = []
     for number in range(rounds):
-        chance = np.random.default_rng([config.seed, number])
-        found = swiss(points, met, chance, byes)
+        rng = np.random.default_rng([config.seed, number])
+        pairing = swiss(points, pairs_so_far, rng, byes)
         batch: list[Fixture] = []
-        for first, second in found.pairs:
+        for first, second in pairing.pairs:
             for seated in ((first, second), (second, first)):
-                batch += _seated(config, seated, 2 * len(met) + (seated[0] != first), trials, f"r{number}:")
-            met.append((first, second))
+                batch += _seated_trials(
+                    config, seated, 2 * len(pairs_so_far) + (seated[0] != first), trials, f"r{number}:"
+                )
+            pairs_so_far.append((first, second))
         yield batch
-        if found.bye is not None:
-            byes.append(found.bye)
-            points[found.bye] += 2 * trials
+        if pairing.bye is not None:
+            byes.append(pairing.bye)
+            points[pairing.bye] += 2 * trials
         for fixture in batch:
             _add_points(points, fixture, results(fixture.id))
 
 
 def _add_points(points: list[float], fixture: Fixture, results: Sequence[PlayerResult]) -> None:
-    """A point for a win, half for a tie."""
-    found = score(results, score_rules_of(fixture.config))
+    """Add one point for a win, half a point for a tie."""
+    outcome = score(results, score_rules_of(fixture.config))
     seats = dict(fixture.cell)["seats"]
-    for seat, row in zip(seats, found.players, strict=True):
-        points[seat] += 1.0 if row.name == found.winner else 0.5 if row.name in found.tied else 0.0
+    for seat, row in zip(seats, outcome.players, strict=True):
+        points[seat] += 1.0 if row.name == outcome.winner else 0.5 if row.name in outcome.tied else 0.0
 
 
 def _game(config: Config, vision: Sequence[str], trials: int) -> Iterator[Fixture]:
@@ -212,39 +216,42 @@ def _game(config: Config, vision: Sequence[str], trials: int) -> Iterator[Fixtur
     pairs = [(i, j) for j in range(len(config.players)) for i in range(j + 1)]
     number = 0
     for when in vision:
-        seen = changed(config, [("rules.vision.when", when)])
+        match_config = changed(config, [("rules.vision.when", when)])
         for i, j in pairs:
             for seated in ((i, j), (j, i)) if i != j else ((i, i),):
-                yield from _seated(seen, seated, number, trials, f"{when}:", (("vision", when),))
+                yield from _seated_trials(match_config, seated, number, trials, f"{when}:", (("vision", when),))
                 number += 1
 
 
 def _vision(config: Config, when: str, items: int, trials: int) -> Iterator[Fixture]:
-    """Each player alone, all together unseen, and all together with vision; everyone in the same order throughout."""
+    """Each player alone, all together unseen, and all together with vision; the order of items never changes."""
     seats = range(len(config.players))
     orders = [
-        (f"players.{at}.order", config.players[at].order or default_order(at, len(seats), items)) for at in seats
+        (f"players.{index}.order", config.players[index].order or default_order(index, len(seats), items))
+        for index in seats
     ]
-    for at in seats:
-        yield from _seated(changed(config, orders), (at,), at, trials, "alone:", (("condition", "alone"),))
-    for number, (name, seen) in enumerate((("unseen", "never"), ("seen", when)), start=len(seats)):
-        one = changed(config, [*orders, ("rules.vision.when", seen)])
-        yield from _seated(one, tuple(seats), number, trials, f"{name}:", (("condition", name),))
+    for index in seats:
+        yield from _seated_trials(
+            changed(config, orders), (index,), index, trials, "alone:", (("condition", "alone"),)
+        )
+    for number, (name, vision) in enumerate((("unseen", "never"), ("seen", when)), start=len(seats)):
+        match_config = changed(config, [*orders, ("rules.vision.when", vision)])
+        yield from _seated_trials(match_config, tuple(seats), number, trials, f"{name}:", (("condition", name),))
 
 
-def _seated(
-    config: Config, seats: Sequence[int], number: int, trials: int, mark: str = "", cell: Cell = ()
+def _seated_trials(
+    config: Config, seats: Sequence[int], number: int, trials: int, prefix: str = "", cell: Cell = ()
 ) -> Iterator[Fixture]:
     """The trials of a match between some of the players."""
-    players = [config.players[at] for at in seats]
-    for at in range(1, len(players)):
-        if any(players[at].name == other.name for other in players[:at]):
-            players[at] = players[at].model_copy(update={"name": players[at].name + TWIN})
-    one = config.model_copy(update={"players": players})
-    name = mark + "-".join(map(str, seats))
-    yield from _each(one, name, number, trials, (*cell, ("seats", tuple(seats))))
+    players = [config.players[index] for index in seats]
+    for index in range(1, len(players)):
+        if any(players[index].name == other.name for other in players[:index]):
+            players[index] = players[index].model_copy(update={"name": players[index].name + TWIN})
+    match_config = config.model_copy(update={"players": players})
+    name = prefix + "-".join(map(str, seats))
+    yield from _trials(match_config, name, number, trials, (*cell, ("seats", tuple(seats))))
 
 
-def _each(config: Config, name: str, number: int, trials: int, cell: Cell) -> Iterator[Fixture]:
+def _trials(config: Config, name: str, number: int, trials: int, cell: Cell) -> Iterator[Fixture]:
     for trial in range(trials):
         yield Fixture(f"{name}.{trial}", number * trials + trial, config, trial, cell)

@@ -1,4 +1,4 @@
-"""What the protocol plays with, from the configuration: rules, score rules, items, prompts and the first state."""
+"""What the protocol needs, from the configuration: rules, score rules, items, prompts and the first state."""
 
 import random
 from collections.abc import Mapping
@@ -23,26 +23,26 @@ BUILTIN = "builtin"
 
 
 def rules_of(config: Config, version: int = RULES_OF_PLAY) -> Rules:
-    """The protocol's rules from the configuration, in a version of the rules of play."""
-    said, scored = config.rules, score_rules_of(config)
+    """The protocol's rules from the configuration, for a version of the rules of play."""
+    rules, score_rules = config.rules, score_rules_of(config)
     return Rules(
-        turn=said.turn,
-        threshold=said.T,
-        max_reviews=said.R,
-        keep=said.keep,
-        review_cost=said.review_cost,
-        vision=Vision(said.vision.when, tuple(said.vision.show), said.vision.keep),
-        budget=Budget.of(**said.budget.limits()),
-        shared_budget=Budget.of(**said.shared_budget.limits()),
+        turn=rules.turn,
+        threshold=rules.T,
+        max_reviews=rules.R,
+        keep=rules.keep,
+        review_cost=rules.review_cost,
+        vision=Vision(rules.vision.when, tuple(rules.vision.show), rules.vision.keep),
+        budget=Budget.of(**rules.budget.limits()),
+        shared_budget=Budget.of(**rules.shared_budget.limits()),
         resources=tuple(config.score.resources),
-        show_seconds=said.show_seconds,
-        tell=tuple(said.tell),
+        show_seconds=rules.show_seconds,
+        tell=tuple(rules.tell),
         payoff=Payoff(
-            scored.alpha,
-            scored.beta,
-            tuple(scored.weights.items()),
-            tuple((scored.reference or {}).items()),
-            scored.per_item,
+            score_rules.alpha,
+            score_rules.beta,
+            tuple(score_rules.weights.items()),
+            tuple((score_rules.reference or {}).items()),
+            score_rules.per_item,
         ),
         confidence=config.guided_by == "confidence",
         version=version,
@@ -51,25 +51,25 @@ def rules_of(config: Config, version: int = RULES_OF_PLAY) -> Rules:
 
 def score_rules_of(config: Config) -> ScoreRules:
     """The rules of scoring from the configuration."""
-    said = config.score
+    settings = config.score
     return ScoreRules(
-        alpha=said.alpha,
+        alpha=settings.alpha,
         beta=config.beta,
-        weights={name: said.weights.get(name, TABLE[name].weight or 1.0) for name in said.resources},
-        reference=said.reference,
-        per_item=isinstance(said.normalise, PerItem),
-        refusals=said.refusals,
-        h=said.h,
-        target=None if said.target == TARGET else said.target,
-        longest=said.longest,
+        weights={name: settings.weights.get(name, TABLE[name].weight or 1.0) for name in settings.resources},
+        reference=settings.reference,
+        per_item=isinstance(settings.normalise, PerItem),
+        refusals=settings.refusals,
+        h=settings.h,
+        target=None if settings.target == TARGET else settings.target,
+        longest=settings.longest,
     )
 
 
 def first_state(config: Config, items: tuple[Item, ...], trial: int = 0, version: int = RULES_OF_PLAY) -> MatchState:
-    """A match before its first move, in a version of the rules of play."""
+    """A match before its first move, for a version of the rules of play."""
     seats: list[Seat] = []
-    for at, player in enumerate(config.players):
-        kind = player.order or default_order(at, len(config.players), len(items))
+    for index, player in enumerate(config.players):
+        kind = player.order or default_order(index, len(config.players), len(items))
         shuffled = list(range(len(items)))
         random.Random(f"{trial_seed(config.seed, trial)}/{player.name}").shuffle(shuffled)
         budget = None if player.budget is None else Budget.of(**player.budget.limits())
@@ -80,16 +80,16 @@ def first_state(config: Config, items: tuple[Item, ...], trial: int = 0, version
 
 def items_of(config: Config) -> tuple[Item, ...]:
     """The items that a configuration names."""
-    said = config.task
-    renames = {str(ours): theirs for ours, theirs in said.map.items()}
-    fields = tasks.fields_of(said.kind, said.text, said.id, said.answer, renames)
-    return tasks.load(said.data, fields, said.limit, sample=said.sample, seed=config.seed)
+    task = config.task
+    renames = {str(field): column for field, column in task.map.items()}
+    fields = tasks.fields_of(task.kind, task.text, task.id, task.answer, renames)
+    return tasks.load(task.data, fields, task.limit, sample=task.sample, seed=config.seed)
 
 
 def selection_of(config: Config, player: PlayerConfig) -> Selection:
-    """Which passages a player is shown: as it says, or as the task does."""
-    said = config.task.passages if player.passages is None else player.passages
-    return Selection(said.limit, said.length, said.order)
+    """Which passages a player is shown: by its own setting, or by the task's."""
+    passages = config.task.passages if player.passages is None else player.passages
+    return Selection(passages.limit, passages.length, passages.order)
 
 
 def prompts_of(config: Config, player: PlayerConfig) -> prompts.Prompts:
@@ -99,9 +99,9 @@ def prompts_of(config: Config, player: PlayerConfig) -> prompts.Prompts:
 
 
 def wanted_length(config: Config) -> tuple[int, int] | None:
-    """The fewest and the most words that an answer is asked to have."""
-    said = config.task.words
-    return None if said is None else (said[0], said[1])
+    """The minimum and maximum number of words that an answer is asked to have; None if there is no such setting."""
+    words = config.task.words
+    return None if words is None else (words[0], words[1])
 
 
 def stored_prompts(config: Config, player: PlayerConfig, saved: Mapping[str, Any]) -> prompts.Prompts:

@@ -1,7 +1,7 @@
 """Writing a run directory: `manifest.json` (what was played, with digests) and `run.db` (items, matches and, for each
 match, its attempts, moves and results).
 
-One process writes a run at a time, held by a lock; any number may read it, also while it is played.
+One process at a time, holding a lock, writes a run; any number may read it, even while it is played.
 """
 
 import contextlib
@@ -55,22 +55,22 @@ class Run:
 
     @classmethod
     def create(cls, path: Path, clock: Clock, manifest: dict[str, Any], items: Sequence[Item]) -> "Run":
-        """Make a new run; the directory must be new or empty."""
+        """Create a run; the directory must be new, empty, or left by a run that died before it began."""
         try:
             path.mkdir(parents=True, exist_ok=True)
-            found = {entry.name for entry in path.iterdir()}
+            names = {entry.name for entry in path.iterdir()}
         except OSError as error:
             raise StoreError(f"{path} cannot be made ({error.strerror}): choose another --out") from None
-        if MANIFEST in found or not found <= LEFTOVERS:
+        if MANIFEST in names or not names <= LEFTOVERS:
             raise StoreError(f"{path} is already used: choose another --out, or run 'mashq resume {path}'")
         lock = _locked(path)
-        if (path / MANIFEST).exists():  # another process began it between the look and the lock
+        if (path / MANIFEST).exists():  # another process created it between the check and the lock
             lock.close()
             raise StoreError(f"{path} is already used: choose another --out, or run 'mashq resume {path}'")
-        if not _begun_by_us(path / DATABASE):
+        if not _is_unused(path / DATABASE):
             lock.close()
             raise StoreError(f"{path} is already used: choose another --out, or run 'mashq resume {path}'")
-        for name in LEFTOVERS - {LOCK}:  # of a run that died before it began: nothing was asked, nothing is lost
+        for name in LEFTOVERS - {LOCK}:  # of a run that died before it began: no request was sent, nothing is lost
             (path / name).unlink(missing_ok=True)
         run = cls(path, clock, lock)
         try:
@@ -79,21 +79,21 @@ class Run:
             run.writer.flush()
             run.write_manifest(manifest)
         except StoreError:
-            with contextlib.suppress(StoreError):  # it says the same
+            with contextlib.suppress(StoreError):  # it raises the same error
                 run.close()
             raise
         return run
 
     @classmethod
     def open(cls, path: Path, clock: Clock, sound: Callable[[Path], None] | None = None) -> "Run":
-        """Open a run to go on with it; `sound` is asked about one that was not closed, before anything changes it."""
+        """Open a run to continue it; a run that was not closed is passed to `sound` before anything changes it."""
         read_manifest(path)
         lock = _locked(path)
         try:
-            with reading(path) as connection:  # opening it to write makes what is missing: here that would be a loss
-                lacking = [table for table in TABLES if not has_table(connection, table)]
-            if lacking:
-                raise StoreError(f"{path / DATABASE} has no table {lacking[0]!r}: restore it from a copy")
+            with reading(path) as connection:  # opening it to write would create missing tables and hide a loss
+                missing = [table for table in TABLES if not has_table(connection, table)]
+            if missing:
+                raise StoreError(f"{path / DATABASE} has no table {missing[0]!r}: restore it from a copy")
             if unclosed(path) and sound is not None:
                 sound(path)
         except StoreError:
@@ -103,57 +103,57 @@ class Run:
         if not run.writer.chained:
             run._begin_chain()
         else:
-            run._say_which_stands()
+            run._record_current_manifest()
         return run
 
     def _begin_chain(self) -> None:
-        """The chain of a run of an earlier version begins with a digest of what it holds."""
+        """Begin the chain of a run of an earlier version with a digest of what it holds."""
         with reading(self.path) as connection:
             self.writer.put(NOTE, chain.held(connection))
-        self._say(read_manifest(self.path))
+        self._record_manifest(read_manifest(self.path))
 
-    def _say_which_stands(self) -> None:
-        """Where a process died between the word of a new manifest and that manifest, the one before it stands."""
+    def _record_current_manifest(self) -> None:
+        """Record the old manifest again if a process died between recording a new one in the chain and writing it."""
         manifest = read_manifest(self.path)
         with reading(self.path) as connection:
-            told = [entry[1] for entry in chain.notes(connection, chain.MANIFEST)[-2:]]
-        if manifest_digest(manifest) in told[:-1] and manifest_digest(manifest) != told[-1]:
-            self._say(manifest)
+            recorded = [entry[1] for entry in chain.notes(connection, chain.MANIFEST)[-2:]]
+        if manifest_digest(manifest) in recorded[:-1] and manifest_digest(manifest) != recorded[-1]:
+            self._record_manifest(manifest)
 
-    def _say(self, manifest: Mapping[str, Any]) -> None:
-        """Put a manifest into the chain."""
+    def _record_manifest(self, manifest: Mapping[str, Any]) -> None:
+        """Record a manifest in the chain."""
         self.writer.put(NOTE, (chain.MANIFEST, manifest_digest(manifest), chain.parts(without_digest(manifest))))
         self.writer.flush()
 
     def accept(self, manifest: dict[str, Any], changed: Sequence[str]) -> dict[str, Any]:
-        """Go on from a manifest that was changed, openly: the chain and the manifest say so for good."""
+        """Continue openly with a changed manifest: the chain and the manifest record the change permanently."""
         accepted = {"time": self._clock.now(), "changed": list(changed)}
         self.writer.put(NOTE, (chain.ACCEPTED, accepted["time"], accepted["changed"]))
-        said = manifest | {ACCEPTED: [*manifest.get(ACCEPTED, []), accepted]}
-        self.write_manifest(said)
-        return said
+        updated = manifest | {ACCEPTED: [*manifest.get(ACCEPTED, []), accepted]}
+        self.write_manifest(updated)
+        return updated
 
     def record(self, match: str, position: int = 0) -> "MatchRecord":
         """The record of one match of the run."""
         return MatchRecord(self.writer, self._clock, match, position)
 
     def notice_losses(self) -> None:
-        """After the machine went down: note how many attempts may have been sent without leaving a trace."""
+        """Record how many attempts may have been sent without leaving a trace, after a crash of the machine."""
         with reading(self.path) as connection:
             query = """SELECT m.match, m.upto - coalesce(max(a.id), m.base) FROM marks m
               LEFT JOIN attempts a ON a.match = m.match WHERE m.boot != ? OR m.boot = '' GROUP BY m.match"""
-            found = connection.execute(query, (boot_id(),)).fetchall()
-        for match, missing in found:
+            rows = connection.execute(query, (boot_id(),)).fetchall()
+        for match, missing in rows:
             if missing > 0:
                 self.writer.put(LOSE, (match, missing, self._clock.now()))
         self.writer.put(RELEASE, ())
 
     def write_manifest(self, manifest: dict[str, Any]) -> None:
-        """Replace the manifest in one step; what it says is in the chain before."""
-        self._say(manifest)
+        """Replace the manifest atomically, after recording it in the chain."""
+        self._record_manifest(manifest)
         target, fresh = self.path / MANIFEST, self.path / (MANIFEST + ".new")
         try:
-            with os.fdopen(_own_file(fresh, os.O_WRONLY | os.O_TRUNC), "w", encoding="utf-8") as file:
+            with os.fdopen(_open_own_file(fresh, os.O_WRONLY | os.O_TRUNC), "w", encoding="utf-8") as file:
                 sealed = {**manifest, DIGEST: manifest_digest(manifest)}
                 json.dump(sealed, file, indent=2, ensure_ascii=False, sort_keys=False)
                 file.flush()
@@ -163,9 +163,9 @@ class Run:
             raise StoreError(f"{target} cannot be written ({error.strerror}): free some disk space") from None
 
     def close(self) -> None:
-        """Write all that is queued and let go of the run."""
+        """Write all that is queued and release the run."""
         try:
-            with contextlib.suppress(StoreError):  # the close says it
+            with contextlib.suppress(StoreError):  # the close below raises it
                 self.writer.put(RELEASE, ())
             self.writer.close()
         finally:
@@ -174,7 +174,7 @@ class Run:
 
 @dataclass(slots=True)
 class MatchRecord:
-    """What is written of one match, from this process or another: `sink` is the way to the run's file."""
+    """Writes the record of one match, from this process or another, through `sink` to the run's file."""
 
     sink: Sink
     clock: Clock
@@ -182,11 +182,11 @@ class MatchRecord:
     position: int = 0
 
     def begin(self) -> None:
-        """Say that the match is being played."""
+        """Record that the match has begun."""
         self.sink.put(BEGUN, (self.match, self.position, self.clock.now()))
 
     def ledger(self, left: Left | None = None) -> RunLedger:
-        """The ledger, knowing what a crashed process left."""
+        """The ledger of the match, with the attempts that a crashed process left."""
         base = self.position << 32
         if left is None:
             return RunLedger(self.sink, self.clock, self.match, base)
@@ -194,21 +194,21 @@ class MatchRecord:
 
     def record(self, round_: int, player: str, item: str | None, move: moves.Move, ruling: Ruling | None) -> None:
         """Append a move."""
-        ruled = None
+        ruling_json = None
         if ruling is not None:
-            meant = {"choice": ruling.choice, "position": ruling.position, "overridden": ruling.overridden}
-            ruled = json.dumps(meant)
+            ruling_fields = {"choice": ruling.choice, "position": ruling.position, "overridden": ruling.overridden}
+            ruling_json = json.dumps(ruling_fields)
         body = STRICT(moves.to_json(move))
-        values = (self.match, round_, player, moves.kind_of(move), item, body, ruled, self.clock.now())
+        values = (self.match, round_, player, moves.kind_of(move), item, body, ruling_json, self.clock.now())
         self.sink.put(EVENT, values)
 
     def refuse(self, refusal: Refusal) -> None:
-        """Note a request that was turned away."""
+        """Record a request that was turned away."""
         self.sink.put(REFUSAL, astuple(refusal))
 
-    async def end(self, found: Sequence[PlayerResult], more: Iterable[Statement] = ()) -> None:
-        """Write the results, `more` rows that go with them, and that the match is over, all on disk."""
-        for statement, values in itertools.chain(results.statements(self.match, found), more):
+    async def end(self, player_results: Sequence[PlayerResult], more: Iterable[Statement] = ()) -> None:
+        """Write the results, `more` rows that go with them and the end of the match; wait until all is on disk."""
+        for statement, values in itertools.chain(results.statements(self.match, player_results), more):
             self.sink.put(statement, values)
         self.sink.put(COUNTED, (self.match,))
         for statement, values in charges.statements(self.match):
@@ -219,12 +219,12 @@ class MatchRecord:
 
 
 def _locked(path: Path) -> IO[str]:
-    """Hold the run for this process; the kernel lets go when it dies."""
+    """Lock the run for this process; the kernel releases the lock when the process dies."""
     link = next((name for name in sorted({MANIFEST, *LEFTOVERS}) if (path / name).is_symlink()), None)
     if link is not None:
         raise StoreError(f"{path / link} is a link to another place: a run writes into its own files only")
     try:
-        lock = os.fdopen(_own_file(path / LOCK, os.O_RDWR), "r+")
+        lock = os.fdopen(_open_own_file(path / LOCK, os.O_RDWR), "r+")
     except OSError as error:
         raise StoreError(f"{path} cannot be locked ({error.strerror}): is it writable?") from None
     try:
@@ -235,13 +235,13 @@ def _locked(path: Path) -> IO[str]:
     return lock
 
 
-def _own_file(path: Path, how: int) -> int:
-    """A file of the run opened to write, made when it is not there; never one that a link leads to elsewhere."""
-    return os.open(path, how | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
+def _open_own_file(path: Path, flags: int) -> int:
+    """Open a file of the run for writing, and create it if it is missing; a symbolic link is never followed."""
+    return os.open(path, flags | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
 
 
-def _begun_by_us(database: Path) -> bool:
-    """Whether what stands where a run's file goes is nothing, or that of a run of ours that never asked anything."""
+def _is_unused(database: Path) -> bool:
+    """Whether there is no database file, or only one of a run that never made an attempt."""
     if not database.exists() or not database.stat().st_size:
         return not database.is_symlink()
     try:
