@@ -5,9 +5,10 @@ from collections.abc import Iterator, Mapping, Sequence
 import pytest
 
 from mashq.config import check
+from mashq.errors import ConfigError
 from mashq.protocol.resources import FREE
 from mashq.protocol.results import ItemResult, PlayerResult
-from mashq.runs.seasons import Fixture, batches
+from mashq.runs.seasons import Fixture, batches, checked
 
 NAMES = "ABCDEFGH"
 
@@ -117,3 +118,10 @@ def test_nobody_sits_out_twice_before_all_have() -> None:
     rounds = list(Played([0.9, 0.5, 0.1], rounds=3).rounds())
     out = [next(iter(frozenset(range(3)).difference(*pairs))) for pairs in rounds]
     assert sorted(out) == [0, 1, 2]
+
+
+def test_a_swiss_tournament_without_its_rounds_is_refused() -> None:
+    season = {"kind": "tournament", "system": "swiss", "seats": 2, "trials": 1}
+    with pytest.raises(ConfigError, match="its 'rounds' is wrong"):
+        checked(season)
+    assert checked(season | {"rounds": 2})["rounds"] == 2 and checked(season | {"system": "round-robin"})
