@@ -151,6 +151,21 @@ async def test_a_model_that_does_not_take_our_addition_is_asked_again_without_it
             assert [hit["status"] for hit in provider.hits()][3:] == [400]
 
 
+@pytest.mark.parametrize(
+    "own",
+    [{"stream_options": {"bogus": True}}, {"stream_options": {"include_usage": True}}, {"user": "stream_options"}],
+)
+async def test_nothing_is_learnt_from_what_an_agent_sent(own: dict[str, Any]) -> None:
+    """An error that names the field because the agent wrote it says nothing of what we add."""
+    wrong = b'{"error": {"message": "Unknown parameter: stream_options.bogus", "type": "invalid_request_error"}}'
+    head = b"HTTP/1.1 400 Bad Request\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(wrong)
+    async for url in raw_upstream(head + wrong):
+        async with table(url) as at:
+            status, reply, _ = await at.ask({**CHAT, "stream": True, **own})
+            assert (status, reply) == (400, json.loads(wrong))
+            assert at.ledger.learnt == [] and at.endpoint.experience.lessons == {}
+
+
 async def test_a_stream_comes_as_it_is_made(provider: FakeProvider) -> None:
     provider.configure(script=["slow_drip"], drip=0.002)
     async with table(provider.base_url) as at:

@@ -75,6 +75,7 @@ class _Passing:
         sent = {name: value for name in self._served.passed_headers if (value := request.headers.get(name))}
         self._address = replace(address, headers={**address.headers, **sent})
         self._endpoint = _embedding(grant.endpoint, backend, asked) if asked.kind == "embeddings" else grant.endpoint
+        self._asks_usage = not self._experience.left_out("stream_options")
         self._body, self._worst = self._bounded()
         self._response: web.StreamResponse | None = None
         self._listener: _Listener | None = None
@@ -107,7 +108,7 @@ class _Passing:
     def _options(self) -> Options:
         """What is added to the agent's request: its usage is asked for, unless the model does not take that."""
         options = self._backend.options
-        return replace(options, stream_usage=False) if self._experience.left_out("stream_options") else options
+        return options if self._asks_usage else replace(options, stream_usage=False)
 
     @property
     def _experience(self) -> Experience:
@@ -118,9 +119,12 @@ class _Passing:
         noted = self._served.noted(self._asked)
         try:
             outcome = await self._grant.attempt(self._endpoint, noted, self._worst, self._send)
-            if self._learns(outcome):
+            if self._turned_down(outcome):
+                self._asks_usage = False
                 self._body, self._worst = self._bounded()
-                outcome = await self._grant.attempt(self._endpoint, noted, self._worst, self._send)
+                rejected, outcome = outcome, await self._grant.attempt(self._endpoint, noted, self._worst, self._send)
+                if outcome.completion is not None:
+                    self._learn(rejected)
             if self._response is None:
                 return _failed(self._served, outcome)
             taken = self._listener is None or await self._listener.ends()
@@ -131,15 +135,19 @@ class _Passing:
             self._request.transport.abort()
         return self._response
 
-    def _learns(self, outcome: Outcome) -> bool:
-        """Whether an error turns down the usage that we asked for and the agent did not."""
-        added = self._asked.stream and not self._asked.usage_wanted and self._options.stream_usage
-        if not added or not turned_down("stream_options", outcome):
+    def _turned_down(self, outcome: Outcome) -> bool:
+        """Whether an error may be about the usage that we asked for: the agent has sent no such options itself."""
+        if not turned_down("stream_options", outcome) or self._asked.document.get("stream_options"):
             return False
-        lesson = Lesson("stream_options", None, outcome.error)
+        without = replace(self._options, stream_usage=False)
+        served, asked, model = self._served, self._asked, self._backend.model
+        return served.upstream(asked, model, None, self._options) != served.upstream(asked, model, None, without)
+
+    def _learn(self, rejected: Outcome) -> None:
+        """The same request was answered without what we had added: the model does not take that, from anyone."""
+        lesson = Lesson("stream_options", None, rejected.error)
         self._experience.lessons[lesson.field] = lesson
         self._grant.model.ledger.learn(self._grant.endpoint.name, lesson.field, lesson.limit, lesson.why)
-        return True
 
     async def _send(self, call: Call) -> Outcome:
         path, self._first_byte = self._served.target(self._asked, self._backend.model), None
