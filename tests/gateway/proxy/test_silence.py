@@ -13,7 +13,7 @@ import pytest
 from mashq.config import check
 from mashq.gateway.backends.http import HttpBackend, Pool, Silence
 from mashq.gateway.clock import RealClock
-from mashq.gateway.types import Outcome
+from mashq.gateway.types import Outcome, Usage
 from mashq.gateway.wire.openai_chat import OpenAIChat, Options
 from mashq.protocol.resources import UNKNOWN
 from tests.gateway.proxy.metered import CHAT, Table, table
@@ -147,6 +147,18 @@ async def test_a_stream_that_outlasts_the_time_allowed_is_charged_at_its_worst()
         outcome = await closed(at)
     assert outcome.kind == "left"
     assert outcome.error == "the stream went on for longer than the 0.5 s that a reply may take"
+
+
+@pytest.mark.parametrize(("first", "kind"), [((WORD, 0.1), "left"), ((b": wait\n\n", 0.1), "unparsable")])
+async def test_a_stream_of_more_than_a_reply_may_have_is_charged_so_too(
+    first: tuple[bytes | float, ...], kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mashq.gateway.proxy.relay.REPLY", 10_000)
+    async with asked(saying(HEAD, *first, WORD * 1000), Silence(5, 5)) as at:
+        with pytest.raises(aiohttp.ClientError):
+            await at.ask({**CHAT, "stream": True})
+        outcome = await closed(at)
+    assert (outcome.kind, outcome.usage) == (kind, Usage())
 
 
 async def asking(at: Table) -> socket.socket:

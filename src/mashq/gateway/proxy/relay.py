@@ -5,7 +5,7 @@ decides what to do next. What the agent never sees is a key: every body is clear
 by event as it comes. When the model leaves before its end the agent is cut off, and the attempt is recorded as
 dropped. The model is read at its own pace, whatever the agent's: when the agent leaves, or takes its time, the stream
 is read to its end all the same, where its usage stands. Only if that does not come, because the agent has left or
-asked for more than the time allows, is the attempt recorded as left, and its unknown cost charged at its worst case.
+asked for more than a reply may take, is the attempt recorded as left, and its unknown cost charged at its worst case.
 """
 
 import asyncio
@@ -205,8 +205,8 @@ class _Passing:
                 self._forward(self._listener, reader, events, kept)
             if cutter.rest.strip():
                 self._forward(self._listener, reader, [cutter.rest], kept)
-        except TooLong as error:
-            return self._backend.lost("unparsable", str(error), started)
+        except TooLong as error:  # the agent has had its words, where there were any
+            return self._backend.lost("unparsable" if self._first_byte is None else "left", str(error), started)
         self._whole = True
         kind, completion, error = reader.ending()
         usage, seconds = reader.usage, self._grant.model.clock.tick() - started
