@@ -192,7 +192,7 @@ async def test_a_key_that_stands_twice_is_refused(name: str) -> None:
 
 
 async def test_names_that_are_the_agents_own_are_passed_on(provider: FakeProvider) -> None:
-    own = {
+    own: dict[str, Any] = {
         "service_tier": "default",
         "response_format": {
             "type": "json_schema",
