@@ -91,15 +91,37 @@ def endpoint(patience: Patience | None) -> Endpoint:
     return Endpoint("my/m", backend, Limiter(FakeClock(), 1), patience=patience)
 
 
-def test_what_a_program_was_told_of_its_own_request_does_not_count() -> None:
+OWN_DOING = [
+    Outcome("http", status=400, error="no"),
+    Outcome("http", status=500, error="no"),
+    Outcome("timeout", error="no complete reply within 1 s"),
+    Outcome("left", error="the agent left before the end of the stream"),
+    Outcome("unparsable", error="the reply is not JSON"),
+    Outcome("dropped", error="the connection was lost"),
+]
+
+
+@pytest.mark.parametrize("outcome", OWN_DOING, ids=lambda outcome: outcome.kind)
+@pytest.mark.parametrize("answered", [True, False])
+def test_what_a_program_can_bring_about_by_itself_gives_nobody_up(outcome: Outcome, answered: bool) -> None:
     own = endpoint(Patience(attempts=5))
-    own.note(Outcome("ok", Completion("x")), 0.0)
+    if answered:
+        own.note(Outcome("ok", Completion("x")), 0.0)
     for at in range(100):
-        own.note(Outcome("http", status=400, error="no"), float(at), foreign=True)
+        own.note(outcome, 100.0 * at, foreign=True)
     own.despair()
     assert own.experience.health.silent == 0
     for at in range(5):
-        own.note(Outcome("http", status=500, error="no"), float(at), foreign=True)
+        own.note(Outcome("timeout", error="no"), float(at))
+    assert own.experience.ending.given_up, "our own attempts count whatever comes of them"
+
+
+@pytest.mark.parametrize("outcome", [Outcome("unreachable", error="no"), Outcome("http", status=503, error="no")])
+def test_a_provider_that_is_away_is_given_up_whoever_asks(outcome: Outcome) -> None:
+    own = endpoint(Patience(attempts=5))
+    for at in range(5):
+        assert own.experience.ending.why is None
+        own.note(outcome, float(at), foreign=True)
     assert own.experience.ending.given_up
 
 

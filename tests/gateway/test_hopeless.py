@@ -51,8 +51,39 @@ def test_not_hopeless(outcome: Outcome) -> None:
     assert hopeless("p/m", outcome) is None
 
 
-def test_an_error_about_what_another_program_asked_for_is_its_own() -> None:
-    assert hopeless("p/m", said(404, "Response with id 'r1' not found."), foreign=True) is None
-    assert hopeless("p/m", said(400, "The model 'x' does not exist"), foreign=True) is None
-    assert hopeless("p/m", said(404, "The model `x` does not exist"), foreign=True) is not None
-    assert hopeless("p/m", said(401, "Incorrect API key provided."), foreign=True) is not None
+@pytest.mark.parametrize(
+    "outcome",
+    [
+        said(404, "Response with id 'r1' not found."),
+        said(404, "Previous response with id 'the model m does not exist' not found."),
+        said(404, "File not found: f1", "not_found_error"),
+        said(404, "The model `another` does not exist", "model_not_found"),
+        said(404, "The model `m-mini` does not exist", "model_not_found"),
+        said(400, "The model 'm' does not exist"),
+        said(400, "Invalid value: 'insufficient quota'.", "invalid_value"),
+        said(402, "This request requires more credits, or fewer max_tokens: you can only afford 4000."),
+        said(403, "You do not have permission to access the File abc or it may not exist.", "PERMISSION_DENIED"),
+        said(403, "Your API key does not have permission to use the specified resource.", "permission_error"),
+    ],
+    ids=lambda outcome: outcome.error,
+)
+def test_an_error_about_what_another_program_asked_for_is_its_own(outcome: Outcome) -> None:
+    assert hopeless("p/m", outcome, foreign=True) is None
+
+
+@pytest.mark.parametrize(
+    "outcome",
+    [
+        said(404, "The model `m` does not exist", "model_not_found"),
+        said(404, "model: m", "not_found_error"),
+        said(404, "models/m is not found for API version v1beta", "NOT_FOUND"),
+        said(404, 'model "m" not found, try pulling it first'),
+        said(401, "Incorrect API key provided."),
+        said(403, "Country, region, or territory not supported", "unsupported_country_region_territory"),
+        said(402, "Insufficient Balance"),
+        said(429, "You exceeded your current quota.", "insufficient_quota"),
+    ],
+    ids=lambda outcome: outcome.error,
+)
+def test_an_error_that_no_request_brings_about_is_the_models(outcome: Outcome) -> None:
+    assert hopeless("p/m", outcome, foreign=True) is not None

@@ -12,7 +12,7 @@ from aiohttp import web
 
 from mashq.gateway.backends.http import HttpBackend
 from mashq.gateway.proxy.grants import Grant
-from mashq.gateway.proxy.relay import _Passing  # pyright: ignore[reportPrivateUsage]
+from mashq.gateway.proxy.relay import _Listener, _Passing  # pyright: ignore[reportPrivateUsage]
 from mashq.gateway.proxy.server import MeteringServer, Seat
 from mashq.gateway.redaction import Redaction
 from mashq.gateway.types import Call, Entry, Outcome, Request
@@ -177,9 +177,19 @@ def test_broken_code_is_found_out(
         trials(tmp_path)
 
 
-async def left_alone(_self: _Passing, writing: Any) -> None:
-    """A stream is abandoned when its agent leaves it."""
-    await writing
+def left_alone(self: _Listener, data: bytes) -> None:
+    """A stream that its agent has left is left, too."""
+    if self.left:
+        raise ConnectionResetError
+    _tell(self, data)
+
+
+def nobodys(_self: _Passing, _outcome: Outcome) -> str:
+    """That a cost is unknown is nobody's doing."""
+    return ""
+
+
+_tell = _Listener.tell
 
 
 def lenient(document: Any, name: str) -> int:
@@ -219,7 +229,9 @@ async def unconfined(self: Any) -> process.Program:
 
 UNCHARGED = charges.CHARGED.replace("WHERE charge IS NOT NULL", "WHERE 0")  # what is unknown costs nothing
 DEFENCES: dict[str, tuple[list[tuple[Any, str, Any]], list[str], bool, str]] = {
-    "streams are read on": ([(_Passing, "_tell", left_alone)], ["leaves", "baits"], True, "charged"),
+    "streams are read on": (
+        [(_Listener, "tell", left_alone), (_Passing, "_left", nobodys)], ["leaves", "baits"], True, "charged",
+    ),
     "the unknown is charged": (
         [(charges, "CHARGED", UNCHARGED)], [], False, "charged",
     ),

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 
 from mashq.errors import GivenUp, ProviderError
 from mashq.gateway import budgets, retry
-from mashq.gateway.hopeless import hopeless
+from mashq.gateway.hopeless import hopeless, unprovoked
 from mashq.gateway.limits import Limiter
 from mashq.gateway.prices import Rate
 from mashq.gateway.profiles import LARGEST, Experience, Profile, lesson_of
@@ -80,11 +80,11 @@ class Endpoint:
     def note(self, outcome: Outcome, now: float = 0.0, *, foreign: bool = False) -> None:
         """Remember that the model answers, or that its first call (a `foreign` program's?) says it never will.
 
-        One that gives nothing usable for too long is given up; what a program was told of its own request (4xx) does
-        not count towards that.
+        One that gives nothing usable for too long is given up; of a program's requests only what no request can bring
+        about counts towards that.
         """
-        seen, own_fault = self.experience, foreign and 400 <= (outcome.status or 0) < 500
-        seen.health.back(outcome, now, counts=not own_fault)
+        seen = self.experience
+        seen.health.back(outcome, now, counts=not foreign or unprovoked(outcome))
         if outcome.completion is not None:
             seen.answered = True
             return
@@ -95,8 +95,8 @@ class Endpoint:
             seen.ending.why = None if why is None else (why, self.name)
         silent, gone = seen.health.silent, now - seen.health.since
         if seen.ending.why is None and self.patience is not None and self.patience.ends(silent, gone):
-            said = f"in {silent} attempts over {gone:.0f} s ({outcome.error})"
-            seen.ending.why, seen.ending.given_up = (said, self.name), True
+            sentence = f"in {silent} attempts over {gone:.0f} s ({outcome.error})"
+            seen.ending.why, seen.ending.given_up = (sentence, self.name), True
 
     def holds(self, outcome: Outcome, usable_before: int) -> bool:
         """Whether a step whose retries are spent is held: the model has given nobody anything usable meanwhile."""

@@ -2,7 +2,7 @@
 
 import asyncio
 import ssl
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 from mashq.errors import ConfigError
@@ -23,8 +23,17 @@ async def reach(urls: dict[str, str]) -> None:
 def proxy_of(url: str) -> str | None:
     """The proxy that the environment names for a URL, if any."""
     parts = urlsplit(url)
-    found = getproxies().get(parts.scheme)
-    return None if found is None or proxy_bypass(parts.hostname or "") else found
+    proxy = getproxies().get(parts.scheme)
+    return None if proxy is None or proxy_bypass(parts.hostname or "") else proxy
+
+
+def secrets_in(proxy: str | None) -> list[str]:
+    """What nobody may see of a proxy's address: its password, and user and password where they stand, each as it is
+    written and as it is meant. It need not be a URL: an address with a mistake in it holds a password as well."""
+    user, _, host = (proxy or "").rpartition("@")
+    user = user.partition("://")[2] or user
+    hidden = [user, user.partition(":")[2], f"{user}@{host}"] if user else []
+    return [*hidden, *map(unquote, hidden)]
 
 
 async def _reach(model: str, url: str) -> str | None:

@@ -34,8 +34,8 @@ def count(value: object) -> Count:
 
 def some(value: object) -> int:
     """A token count, or 0 where none is stated: only for the parts of a count that is stated."""
-    found = count(value)
-    return 0 if isinstance(found, Unknown) else found
+    tokens = count(value)
+    return 0 if isinstance(tokens, Unknown) else tokens
 
 
 def dollars(value: object) -> Measure:
@@ -47,7 +47,7 @@ def dollars(value: object) -> Measure:
 
 def added(*counts: Count) -> Count:
     """A sum, unknown when any part is."""
-    known = [one for one in counts if not isinstance(one, Unknown)]
+    known = [part for part in counts if not isinstance(part, Unknown)]
     return sum(known) if len(known) == len(counts) else UNKNOWN
 
 

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
+from urllib.parse import unquote
 
 import aiohttp
 import pytest
@@ -260,6 +261,38 @@ async def test_a_server_that_is_not_there_was_sent_nothing(pool: Pool) -> None:
         outcome = await backend(pool, f"http://127.0.0.1:{free.getsockname()[1]}/v1").attempt(request(), CALL)
     assert (outcome.kind, outcome.usage, outcome.status) == ("unreachable", NOTHING, None)
     assert "Cannot connect to host 127.0.0.1" in outcome.error
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+@pytest.mark.parametrize("password", ["hunter2%21and%2Fmore", "pw"])
+@pytest.mark.parametrize(
+    "proxy",
+    [
+        "http://name:{}@127.0.0.1:{port}",
+        "http://name:{}@127.0.0.1:1",
+        "http://name:{}@127.0.0.1:none",
+        "socks5://name:{}@127.0.0.1:{port}",
+        "name:{}@127.0.0.1:{port}",
+    ],
+)
+async def test_the_password_of_a_proxy_is_never_shown(
+    pool: Pool, monkeypatch: pytest.MonkeyPatch, proxy: str, password: str, scheme: str
+) -> None:
+    meant = unquote(password)
+
+    async def turn_away(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        body = f"not {meant}".encode() if len(meant) > 7 else b"no"
+        writer.write(b"HTTP/1.1 407 no\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+        writer.close()
+
+    async with await asyncio.start_server(turn_away, "127.0.0.1", 0) as listening:
+        port = listening.sockets[0].getsockname()[1]
+        monkeypatch.setenv(f"{scheme}_proxy", proxy.format(password, port=port))
+        outcome = await backend(pool, f"{scheme}://example.invalid/v1").attempt(request(), CALL)
+    assert outcome.completion is None and outcome.error
+    shown = [part for part in (f":{password}", f":{meant}", f" {meant}") if part in outcome.error]
+    assert shown == [], outcome.error
 
 
 async def test_an_impossible_address_was_sent_nothing(pool: Pool) -> None:

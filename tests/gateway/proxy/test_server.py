@@ -1,6 +1,8 @@
 """The metering server over real HTTP: what passes, what is counted, what is turned away."""
 
 import asyncio
+import contextlib
+import gc
 import json
 from collections.abc import AsyncGenerator, Iterator
 from dataclasses import replace
@@ -149,6 +151,21 @@ async def test_a_model_that_does_not_take_our_addition_is_asked_again_without_it
             wanted = {**CHAT, "stream": True, "stream_options": {"include_usage": True}}
             assert (await at.ask(wanted))[0] == 400, "what the agent itself asks for is its own affair"
             assert [hit["status"] for hit in provider.hits()][3:] == [400]
+
+
+@pytest.mark.parametrize(
+    "own",
+    [{"stream_options": {"bogus": True}}, {"stream_options": {"include_usage": True}}, {"user": "stream_options"}],
+)
+async def test_nothing_is_learnt_from_what_an_agent_sent(own: dict[str, Any]) -> None:
+    """An error that names the field because the agent wrote it says nothing of what we add."""
+    wrong = b'{"error": {"message": "Unknown parameter: stream_options.bogus", "type": "invalid_request_error"}}'
+    head = b"HTTP/1.1 400 Bad Request\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(wrong)
+    async for url in raw_upstream(head + wrong):
+        async with table(url) as at:
+            status, reply, _ = await at.ask({**CHAT, "stream": True, **own})
+            assert (status, reply) == (400, json.loads(wrong))
+            assert at.ledger.learnt == [] and at.endpoint.experience.lessons == {}
 
 
 async def test_a_stream_comes_as_it_is_made(provider: FakeProvider) -> None:
@@ -579,17 +596,48 @@ async def test_not_too_many_at_once(provider: FakeProvider, monkeypatch: pytest.
         assert sorted(status for status, _, _ in replies) == [200, 200, 429, 429]
 
 
-async def test_not_too_many_connections(provider: FakeProvider, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server, "MAX_CONNECTIONS", 3)
+async def test_not_too_many_connections(
+    provider: FakeProvider, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A flood costs the one who floods: the longest idle is dropped, and who has few connections keeps them."""
+    monkeypatch.setattr(server, "MAX_CONNECTIONS", 5)
     async with table(provider.base_url) as at:
         host, port = at.seat.base_url.split("/")[2].split(":")
-        held = [await asyncio.open_connection(host, int(port)) for _ in range(4)]
+        kept = await asyncio.open_connection(host, int(port))
+        assert await models(at, *kept)
+        held = [await asyncio.open_connection(host, int(port)) for _ in range(40)]
         async with asyncio.timeout(10):
-            assert await held[-1][0].read() == b"", "the fourth is closed at once"
-        for _, writer in held:
+            for reader, _ in held[:36]:
+                with contextlib.suppress(ConnectionError):
+                    assert await reader.read() == b""
+        assert not any(reader.at_eof() for reader, _ in held[36:]), "the latest are served"
+        async with asyncio.timeout(10):
+            assert await models(at, *kept), "on the connection that was there before the flood"
+            assert (await at.ask())[0] == 200, "on a new one"
+        for _, writer in (kept, *held):
             writer.close()
-        await asyncio.sleep(0.1)
-        assert (await at.ask())[0] == 200
+    gc.collect()
+    await asyncio.sleep(0.05)
+    assert caplog.messages == []
+
+
+async def models(at: Table, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
+    """Ask for the models on a connection: whether they came."""
+    writer.write(f"GET /1/v1/models HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {at.seat.token}\r\n\r\n".encode())
+    return (await reader.readuntil(b"mashq")).startswith(b"HTTP/1.1 200") and bool(await reader.readuntil(b"]}"))
+
+
+@pytest.mark.parametrize("sent", [b"", b"POST /1/v1/chat/completions HTTP/1.1\r\nHost:"])
+async def test_a_connection_without_a_request_is_closed(monkeypatch: pytest.MonkeyPatch, sent: bytes) -> None:
+    monkeypatch.setattr(server, "PATIENCE", 0.2)
+    async with table("http://127.0.0.1:9/v1") as at:
+        host, port = at.seat.base_url.split("/")[2].split(":")
+        reader, writer = await asyncio.open_connection(host, int(port))
+        writer.write(sent)
+        async with asyncio.timeout(5):
+            with contextlib.suppress(ConnectionError):
+                assert await reader.read() == b""
+        writer.close()
 
 
 async def test_closing_the_server_leaves_what_is_under_way_unresolved(provider: FakeProvider) -> None:

@@ -2,8 +2,10 @@
 
 import asyncio
 import json
+import socket
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 
 import aiohttp
 import pytest
@@ -11,7 +13,7 @@ import pytest
 from mashq.config import check
 from mashq.gateway.backends.http import HttpBackend, Pool, Silence
 from mashq.gateway.clock import RealClock
-from mashq.gateway.types import Outcome
+from mashq.gateway.types import Outcome, Usage
 from mashq.gateway.wire.openai_chat import OpenAIChat, Options
 from mashq.protocol.resources import UNKNOWN
 from tests.gateway.proxy.metered import CHAT, Table, table
@@ -20,6 +22,7 @@ from tests.gateway.raw import Speaks, saying, speaking
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"
 WORD = b'data: {"choices": [{"delta": {"content": "word "}}]}\n\n'
 USAGE = b'data: {"choices": [], "usage": {"prompt_tokens": 7, "completion_tokens": 5}}\n\ndata: [DONE]\n\n'
+LONG = b'data: {"choices": [{"delta": {"content": "' + b"x" * 500_000 + b'"}}]}\n\n'
 WHOLE = json.dumps({"choices": [{"message": {"content": "x"}, "finish_reason": "stop"}]}).encode()
 
 
@@ -100,20 +103,79 @@ async def test_a_reply_that_comes_whole_may_take_its_time(stream: bool) -> None:
 async def test_an_agent_that_does_not_read_has_left_and_its_usage_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its standing still is no silence of the model's."""
     monkeypatch.setattr("mashq.gateway.proxy.relay.UNREAD", 0.3)
-    long = b'data: {"choices": [{"delta": {"content": "' + b"x" * 500_000 + b'"}}]}\n\n'
-    async with asked(saying(HEAD, *([long] * 40), USAGE), Silence(5, 0.2)) as at:
-        host, _, port = at.seat.base_url.removeprefix("http://").partition("/")[0].partition(":")
-        _, writer = await asyncio.open_connection(host, int(port), limit=1024)
-        body = json.dumps({**CHAT, "stream": True}).encode()
-        path = "/" + at.seat.base_url.split("/", 3)[3] + "/chat/completions"
-        writer.write(
-            f"POST {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {at.seat.token}\r\n"
-            f"Content-Length: {len(body)}\r\n\r\n".encode()
-            + body
-        )
-        outcome = await closed(at)
-        writer.close()
+    async with asked(saying(HEAD, *([LONG] * 40), USAGE), Silence(5, 0.2)) as at:
+        with await asking(at):
+            outcome = await closed(at)
     assert (outcome.kind, outcome.usage.tokens_out) == ("ok", 5)
+
+
+async def test_the_time_an_agent_takes_is_not_the_models() -> None:
+    """It takes a little at a time: the model is read to its usage all the same, and long before the time-out."""
+    async with asked(saying(HEAD, *([LONG] * 40), USAGE), Silence(5, 5), timeout=3.0) as at:
+        with await asking(at) as connection:
+            dripping = asyncio.create_task(drip(connection))
+            outcome = await closed(at)
+            dripping.cancel()
+    assert (outcome.kind, outcome.usage.tokens_in, outcome.usage.tokens_out) == ("ok", 7, 5)
+    assert isinstance(outcome.seconds, float) and outcome.seconds < 3.0
+
+
+async def test_an_agent_that_takes_its_time_gets_all_of_it() -> None:
+    async with asked(saying(HEAD, *([LONG] * 40), USAGE), Silence(5, 5), timeout=3.0) as at:
+        with await asking(at) as connection:
+            assert (await closed(at)).kind == "ok"
+            text, loop = b"", asyncio.get_running_loop()
+            async with asyncio.timeout(30):
+                while not text.endswith(b"0\r\n\r\n"):
+                    text += await loop.sock_recv(connection, 1_000_000)
+    assert text.count(b'"content"') == 40 and b"[DONE]" in text
+
+
+async def drip(connection: socket.socket) -> None:
+    """Take a little, and then a little more."""
+    while await asyncio.get_running_loop().sock_recv(connection, 2000):
+        await asyncio.sleep(0.05)
+
+
+async def test_a_stream_that_outlasts_the_time_allowed_is_charged_at_its_worst() -> None:
+    """The agent has had its words, and the model was never silent: that the cost is unknown is not its doing."""
+    parts = [part for _ in range(40) for part in (WORD, 0.05)]
+    async with asked(saying(HEAD, *parts, USAGE), Silence(5, 5), timeout=0.5) as at:
+        at.endpoint = at.grant.model.endpoint = replace(at.endpoint, timeout=0.5)
+        with pytest.raises(aiohttp.ClientError):
+            await at.ask({**CHAT, "stream": True})
+        outcome = await closed(at)
+    assert outcome.kind == "left"
+    assert outcome.error == "the stream went on for longer than the 0.5 s that a reply may take"
+
+
+@pytest.mark.parametrize(("first", "kind"), [((WORD, 0.1), "left"), ((b": wait\n\n", 0.1), "unparsable")])
+async def test_a_stream_of_more_than_a_reply_may_have_is_charged_so_too(
+    first: tuple[bytes | float, ...], kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mashq.gateway.proxy.relay.REPLY", 10_000)
+    async with asked(saying(HEAD, *first, WORD * 1000), Silence(5, 5)) as at:
+        with pytest.raises(aiohttp.ClientError):
+            await at.ask({**CHAT, "stream": True})
+        outcome = await closed(at)
+    assert (outcome.kind, outcome.usage) == (kind, Usage())
+
+
+async def asking(at: Table) -> socket.socket:
+    """A connection that has asked for a stream, with little room for what comes."""
+    host, _, port = at.seat.base_url.removeprefix("http://").partition("/")[0].partition(":")
+    connection = socket.socket()
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
+    connection.connect((host, int(port)))
+    connection.setblocking(False)
+    body = json.dumps({**CHAT, "stream": True}).encode()
+    path = "/" + at.seat.base_url.split("/", 3)[3] + "/chat/completions"
+    head = (
+        f"POST {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {at.seat.token}\r\n"
+        f"Content-Length: {len(body)}\r\n\r\n"
+    )
+    await asyncio.get_running_loop().sock_sendall(connection, head.encode() + body)
+    return connection
 
 
 def test_the_limits_are_settings_of_a_model() -> None:

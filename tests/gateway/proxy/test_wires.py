@@ -13,7 +13,7 @@ from mashq.protocol.resources import Spend
 from mashq.protocol.rules import Budget
 from mashq.testing import FakeProvider
 from tests.gateway.fakes import FakeClock, Script
-from tests.gateway.proxy.metered import KEY, Table, table
+from tests.gateway.proxy.metered import CHAT, KEY, Table, table
 from tests.gateway.proxy.test_server import provider, raw, shared
 
 __all__ = ["provider", "shared"]  # fixtures
@@ -149,6 +149,60 @@ async def test_what_would_escape_the_meter_is_refused_and_noted(wire: str, field
         status, reply = await ask(at, wire, **field)
         assert status == 400 and b"leave it out" in reply
         assert [refusal.status for refusal in at.server.refused] == [400] and not at.ledger.opened
+
+
+@pytest.mark.parametrize("wire", PATHS)
+@pytest.mark.parametrize(
+    "field",
+    [
+        {"Stream": True},
+        {"\u017ftream": True},  # a long s, which folds to an s
+        {"MODEL": "another"},
+        {"N": 8},
+        {"Max_Tokens": 9},
+        {"stream_options": {"Include_Usage": False}},
+        {"generationConfig": {"maxoutputtokens": 9}},
+        {"generationConfig": {"maxOutputTokens": 9, "max_output_tokens": 90}},
+        {"generationConfig": {}, "generation_config": {}},
+        {"tools": [{"Type": "web_search"}]},
+        {"service_tier": "priority"},
+        {"serviceTier": "FLEX"},
+        {"speed": "fast"},
+        {"inference_geo": "us"},
+    ],
+    ids=str,
+)
+async def test_what_a_server_could_read_otherwise_is_refused(wire: str, field: dict[str, Any]) -> None:
+    async with table("http://127.0.0.1:9/v1", wire=WIRES.create(wire)) as at:
+        status, reply = await ask(at, wire, **field)
+        assert status == 400 and (b"leave it out" in reply or b"leave one out" in reply)
+        assert [refusal.status for refusal in at.server.refused] == [400] and not at.ledger.opened
+
+
+@pytest.mark.parametrize("name", ["model", "stream"])
+async def test_a_key_that_stands_twice_is_refused(name: str) -> None:
+    body = b'{"messages": [{"role": "user", "content": "x"}], "%b": 1, "%b": 2}' % ((name.encode(),) * 2)
+    async with table("http://127.0.0.1:9/v1") as at:
+        status, reply, _ = await at.ask(data=body)
+        assert (status, reply["error"]["message"]) == (
+            400,
+            f"the body can be read in two ways (the key {name!r} stands in it twice): send every key once",
+        )
+        assert not at.ledger.opened
+
+
+async def test_names_that_are_the_agents_own_are_passed_on(provider: FakeProvider) -> None:
+    own: dict[str, Any] = {
+        "service_tier": "default",
+        "response_format": {
+            "type": "json_schema",
+            "json_schema": {"name": "x", "schema": {"properties": {"Model": {}, "model": {}}}},
+        },
+        "Vendor_Setting": 1,
+    }
+    async with table(provider.base_url) as at:
+        status, _, _ = await at.ask({**CHAT, **own})
+        assert status == 200
 
 
 @pytest.mark.parametrize("wire", PATHS)

@@ -18,7 +18,7 @@ import aiohttp.connector
 
 from mashq import bounds
 from mashq.bounds import ANSWER, REPLY, REPLY_MEMORY, Room, TooMuch
-from mashq.gateway.preflight import proxy_of
+from mashq.gateway.preflight import proxy_of, secrets_in
 from mashq.gateway.redaction import Redaction
 from mashq.gateway.retry import parse_retry_after
 from mashq.gateway.types import Call, Clock, Completion, Kind, Outcome, Request, Usage
@@ -152,10 +152,10 @@ class HttpBackend:
         private = [value for name, value in (headers or {}).items() if PRIVATE.search(name) and len(value) > 7]
         secret = secret_headers or {}
         bare = [value.partition(" ")[2].strip() for value in secret.values()]  # after the word Bearer
-        self._redaction = Redaction([key or "", *private, *secret.values(), *bare])
+        self._redaction = Redaction([key or "", *private, *secret.values(), *bare, *secrets_in(self._proxy)])
         sent = {**(headers or {}), **secret, "Content-Type": "application/json"}
         self._own, *others = [
-            Address(one, url.rstrip("/"), sent | one.headers(key)) for one, url in ((wire, base_url), *also)
+            Address(spoken, url.rstrip("/"), sent | spoken.headers(key)) for spoken, url in ((wire, base_url), *also)
         ]
         served = [place for place in [*others, self._own] if place.wire.served is not None]
         self._addresses = {place.wire.served.format: place for place in served if place.wire.served is not None}
@@ -193,12 +193,12 @@ class HttpBackend:
                 return await take(response, started, silent)
         except NEVER_SENT as error:
             seconds = self._clock.tick() - started
-            return Outcome("unreachable", usage=NOTHING, seconds=seconds, error=self._line(str(error)))
+            return Outcome("unreachable", usage=NOTHING, seconds=seconds, error=self._line(_unsent(error)))
         except TimeoutError:
-            said = "the stream was silent for too long" if silent.expired() else None
-            return self.lost("timeout", said or f"no complete reply within {self._timeout:g} s", started)
+            quiet = "the stream was silent for too long" if silent.expired() else None
+            return self.lost("timeout", quiet or f"no complete reply within {self._timeout:g} s", started)
         except aiohttp.ClientResponseError as error:  # it quotes what came, cut: half a key could not be told from it
-            return self.lost("unparsable", f"the reply is not HTTP ({_told(error)})", started)
+            return self.lost("unparsable", f"the reply is not HTTP ({_without_quotes(error)})", started)
         except aiohttp.ClientPayloadError as error:
             kind = "unparsable" if "decode" in str(error).lower() else "dropped"
             return self.lost(kind, f"the body broke off: {error}", started)
@@ -214,8 +214,8 @@ class HttpBackend:
         if data is None:
             error = f"the body is longer than {bounds.size(most)}"
             return Outcome("unparsable", seconds=seconds, status=response.status, error=error), None
-        said = response.headers.get("Retry-After")
-        retry_after = None if said is None else parse_retry_after(said, self._clock.now())
+        stated = response.headers.get("Retry-After")
+        retry_after = None if stated is None else parse_retry_after(stated, self._clock.now())
         outcome = self._outcome(response.status, data, seconds, retry_after, decode, wire)
         return outcome, data
 
@@ -237,8 +237,8 @@ class HttpBackend:
             billed = usage if usage != Usage() else NOTHING
             error = self._line(f"HTTP {status}: {_words(document, text)}")
             if status == 400 and (words := filtered(document)) is not None:
-                said = Completion(self._line(words), FILTERED, True)
-                return Outcome("refused", said, billed, seconds, status=status)
+                refusal = Completion(self._line(words), FILTERED, True)
+                return Outcome("refused", refusal, billed, seconds, status=status)
             code = self._line(_code(document))
             return Outcome("http", None, billed, seconds, {}, status, retry_after, error, code)
         if document is None:
@@ -275,7 +275,7 @@ class HttpBackend:
 
     def without_key(self, completion: Completion, usage: Usage) -> tuple[Completion, Usage]:
         """A reply and its usage as they may be kept."""
-        text, stop, raw = (self.redacted(said) for said in (completion.text, completion.stop, usage.raw))
+        text, stop, raw = map(self.redacted, (completion.text, completion.stop, usage.raw))
         if (text, stop, raw) == (completion.text, completion.stop, usage.raw):
             return completion, usage
         return replace(completion, text=text, stop=stop), replace(usage, raw=raw)
@@ -309,7 +309,18 @@ def _code(document: object) -> str:
     return next((word for word in words if isinstance(word, str) and not word.isdigit()), "")
 
 
-def _told(error: aiohttp.ClientResponseError) -> str:
+def _unsent(error: Exception) -> str:
+    """Why nothing was sent, without the address of a proxy, which may hold a password."""
+    if isinstance(error, aiohttp.ClientHttpProxyError):
+        return (
+            f"the proxy answered with HTTP {error.status}: check its address, with user and password, in https_proxy"
+        )
+    if isinstance(error, aiohttp.InvalidURL):
+        return "the address of the server or of its proxy is not a URL: check base_url, http_proxy and https_proxy"
+    return str(error)
+
+
+def _without_quotes(error: aiohttp.ClientResponseError) -> str:
     """What is wrong with a reply that is no HTTP, without a word of it."""
     words = re.match(r"[A-Za-z ]*(\d+ bytes)?", error.message.partition(":")[0])
     return (words[0].strip() if words else "") or type(error).__name__

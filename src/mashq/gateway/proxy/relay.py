@@ -3,15 +3,16 @@
 A reply is passed on whatever it is, errors with their status and Retry-After included, so that the agent's own client
 decides what to do next. What the agent never sees is a key: every body is cleared of it. A stream is forwarded event
 by event as it comes. When the model leaves before its end the agent is cut off, and the attempt is recorded as
-dropped. When the agent leaves, the stream is read to its end, where its usage stands; only if that does not come is
-the attempt recorded as left, and its unknown cost charged at its worst case.
+dropped. The model is read at its own pace, whatever the agent's: when the agent leaves, or takes its time, the stream
+is read to its end all the same, where its usage stands. Only if that does not come, because the agent has left or
+asked for more than a reply may take, is the attempt recorded as left, and its unknown cost charged at its worst case.
 """
 
 import asyncio
 import contextlib
 import hashlib
 import json
-from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -74,10 +75,12 @@ class _Passing:
         sent = {name: value for name in self._served.passed_headers if (value := request.headers.get(name))}
         self._address = replace(address, headers={**address.headers, **sent})
         self._endpoint = _embedding(grant.endpoint, backend, asked) if asked.kind == "embeddings" else grant.endpoint
+        self._asks_usage = not self._experience.left_out("stream_options")
         self._body, self._worst = self._bounded()
         self._response: web.StreamResponse | None = None
+        self._listener: _Listener | None = None
         self._whole = True
-        self._left = False
+        self._silent: asyncio.Timeout | None = None
         self._started = 0.0
         self._first_byte: float | None = None
 
@@ -105,7 +108,7 @@ class _Passing:
     def _options(self) -> Options:
         """What is added to the agent's request: its usage is asked for, unless the model does not take that."""
         options = self._backend.options
-        return replace(options, stream_usage=False) if self._experience.left_out("stream_options") else options
+        return options if self._asks_usage else replace(options, stream_usage=False)
 
     @property
     def _experience(self) -> Experience:
@@ -114,25 +117,37 @@ class _Passing:
     async def reply(self) -> web.StreamResponse:
         """Send it, and what the agent gets for it; once more where only what we added was turned down."""
         noted = self._served.noted(self._asked)
-        outcome = await self._grant.attempt(self._endpoint, noted, self._worst, self._send)
-        if self._learns(outcome):
-            self._body, self._worst = self._bounded()
+        try:
             outcome = await self._grant.attempt(self._endpoint, noted, self._worst, self._send)
-        if self._response is None:
-            return _failed(self._served, outcome)
-        if not self._whole and self._request.transport is not None:
+            if self._turned_down(outcome):
+                self._asks_usage = False
+                self._body, self._worst = self._bounded()
+                rejected, outcome = outcome, await self._grant.attempt(self._endpoint, noted, self._worst, self._send)
+                if outcome.completion is not None:
+                    self._learn(rejected)
+            if self._response is None:
+                return _failed(self._served, outcome)
+            taken = self._listener is None or await self._listener.ends()
+        finally:
+            if self._listener is not None:
+                self._listener.close()
+        if not (self._whole and taken) and self._request.transport is not None:
             self._request.transport.abort()
         return self._response
 
-    def _learns(self, outcome: Outcome) -> bool:
-        """Whether an error turns down the usage that we asked for and the agent did not."""
-        added = self._asked.stream and not self._asked.usage_wanted and self._options.stream_usage
-        if not added or not turned_down("stream_options", outcome):
+    def _turned_down(self, outcome: Outcome) -> bool:
+        """Whether an error may be about the usage that we asked for: the agent has sent no such options itself."""
+        if not turned_down("stream_options", outcome) or self._asked.document.get("stream_options"):
             return False
-        lesson = Lesson("stream_options", None, outcome.error)
+        without = replace(self._options, stream_usage=False)
+        served, asked, model = self._served, self._asked, self._backend.model
+        return served.upstream(asked, model, None, self._options) != served.upstream(asked, model, None, without)
+
+    def _learn(self, rejected: Outcome) -> None:
+        """The same request was answered without what we had added: the model does not take that, from anyone."""
+        lesson = Lesson("stream_options", None, rejected.error)
         self._experience.lessons[lesson.field] = lesson
         self._grant.model.ledger.learn(self._grant.endpoint.name, lesson.field, lesson.limit, lesson.why)
-        return True
 
     async def _send(self, call: Call) -> Outcome:
         path, self._first_byte = self._served.target(self._asked, self._backend.model), None
@@ -140,9 +155,20 @@ class _Passing:
         usage = outcome.usage
         if self._first_byte is not None:  # of a stream that broke off too
             outcome = replace(outcome, first_byte=self._first_byte)
-        if self._left and (isinstance(usage.tokens_in, Unknown) or isinstance(usage.tokens_out, Unknown)):
-            return replace(outcome, kind="left", completion=None, error=LEFT)
-        return outcome
+        known = not (isinstance(usage.tokens_in, Unknown) or isinstance(usage.tokens_out, Unknown))
+        reason = "" if known else self._left(outcome)
+        return replace(outcome, kind="left", completion=None, error=reason) if reason else outcome
+
+    def _left(self, outcome: Outcome) -> str:
+        """How the agent's side kept a stream from its end, where it did; else nothing."""
+        if self._listener is None:
+            return ""
+        if self._listener.left or self._request.transport is None:
+            return LEFT
+        silent = self._silent is None or self._silent.expired()
+        if outcome.kind == "timeout" and self._first_byte is not None and not silent:
+            return f"the stream went on for longer than the {self._endpoint.timeout:g} s that a reply may take"
+        return ""
 
     @property
     def _first(self) -> float | None:
@@ -163,34 +189,34 @@ class _Passing:
         return outcome
 
     async def _stream(self, response: aiohttp.ClientResponse, started: float, silent: asyncio.Timeout) -> Outcome:
-        """Forward a stream; until it has come to its end it is not whole. When the agent leaves, the rest is read
-        all the same, as it is billed: what the reply cost stands at its end."""
+        """Forward a stream; until it has come to its end it is not whole. It is read without waiting for the agent,
+        as all of it is billed: what the reply cost stands at its end."""
         out = self._response = web.StreamResponse(headers=EVENTS)
+        self._listener, self._silent = _Listener(out, self._request, self._grant), silent
         reader, cutter, self._whole = self._served.reader(self._asked), Cutter(), False
         size, count, kept = 0, 0, list[bytes]()
         try:
-            await self._tell(out.prepare(self._request))
             async for data in _arriving(response, silent, self._backend.silence.idle):
                 size += len(data)
                 events = cutter.feed(data)
                 count += len(events)
                 if size > REPLY or count > bounds.EVENTS:
                     raise TooLong(f"the stream is longer than {bounds.size(REPLY)} or {bounds.EVENTS:,} events")
-                await self._forward(out, reader, events, kept)
+                self._forward(self._listener, reader, events, kept)
             if cutter.rest.strip():
-                await self._forward(out, reader, [cutter.rest], kept)
-        except TooLong as error:
-            return self._backend.lost("unparsable", str(error), started)
-        self._whole = not self._left
+                self._forward(self._listener, reader, [cutter.rest], kept)
+        except TooLong as error:  # the agent has had its words, where there were any
+            return self._backend.lost("unparsable" if self._first_byte is None else "left", str(error), started)
+        self._whole = True
         kind, completion, error = reader.ending()
         usage, seconds = reader.usage, self._grant.model.clock.tick() - started
         body, wire, raw = None, f"{self._served.format}{STREAMED}", b"".join(kept)
-        said = completion
+        as_it_came = completion
         if completion is not None:
             completion, usage = self._backend.without_key(completion, usage)
         with contextlib.suppress(UnicodeDecodeError):
             body = raw.decode()
-        if body is None or said != completion:  # it could not be read again as it was; or a key came in pieces
+        if body is None or as_it_came != completion:  # it could not be read again as it was; or a key came in pieces
             body, wire = hashlib.sha256(raw).hexdigest(), f"{self._served.format}{DIGESTED}"
         wrong = self._backend.redacted(error)[:300]
         return Outcome(kind, completion, usage, seconds, status=response.status, error=wrong, body=body, wire=wire)
@@ -204,8 +230,8 @@ class _Passing:
             return replace(outcome, body=digest, wire=f"{outcome.wire}{DIGESTED}")
         return replace(outcome, wire=f"{outcome.wire}{PASSED}")
 
-    async def _forward(
-        self, out: web.StreamResponse, reader: StreamReader, events: Sequence[bytes], kept: list[bytes]
+    def _forward(
+        self, listener: "_Listener", reader: StreamReader, events: Sequence[bytes], kept: list[bytes]
     ) -> None:
         """Pass on the events that came together, together; the first with data, comments being none, is timed."""
         if self._first_byte is None and any(map(data_of, events)):
@@ -214,22 +240,55 @@ class _Passing:
         kept += clear
         passed = b"".join([event for event in clear if reader.take(event)])
         if passed:
-            await self._tell(out.write(passed))
-
-    async def _tell(self, writing: Coroutine[object, object, object]) -> None:
-        """Write to the agent, unless it has left."""
-        if self._left:
-            writing.close()
-            return
-        try:
-            async with asyncio.timeout(UNREAD):
-                await writing
-        except (ConnectionError, TimeoutError):
-            self._left = True
+            listener.tell(passed)
 
     def _cleared(self, data: bytes) -> bytes:
         """`data` without the key; Latin-1 gives every byte a character and back."""
         return self._backend.redacted(data.decode("latin-1")).encode("latin-1")
+
+
+class _Listener:
+    """The agent at the other end of a stream, which takes what it is told at its own pace.
+
+    It has left when it hangs up, or takes nothing for UNREAD seconds, or has not taken all when its turn is over.
+    """
+
+    left: bool
+
+    def __init__(self, out: web.StreamResponse, request: web.BaseRequest, grant: Grant) -> None:
+        self.left = False
+        self._out, self._request, self._grant = out, request, grant
+        self._pieces: asyncio.Queue[bytes | None] = asyncio.Queue()
+        self._ended = False
+        self._writing = asyncio.create_task(self._write())
+
+    def tell(self, data: bytes) -> None:
+        """Have it written as soon as the agent takes it."""
+        if not self.left:
+            self._pieces.put_nowait(data)
+
+    async def ends(self) -> bool:
+        """Nothing more comes: whether the agent has taken everything."""
+        self._ended = True
+        self._pieces.put_nowait(None)
+        await self._writing
+        return not self.left
+
+    def close(self) -> None:
+        """Write no more."""
+        self._writing.cancel()
+
+    async def _write(self) -> None:
+        try:
+            async with asyncio.timeout(UNREAD):
+                await self._out.prepare(self._request)
+            while (data := await self._pieces.get()) is not None:
+                if self._ended and not self._grant.active:
+                    raise TimeoutError
+                async with asyncio.timeout(UNREAD):
+                    await self._out.write(data)
+        except (ConnectionError, TimeoutError):
+            self.left, self._pieces = True, asyncio.Queue()
 
 
 async def _arriving(response: aiohttp.ClientResponse, silent: asyncio.Timeout, idle: float) -> AsyncIterator[bytes]:
@@ -292,5 +351,5 @@ def _failed(served: Served, outcome: Outcome) -> web.Response:
 
 def _headers(response: aiohttp.ClientResponse, backend: HttpBackend) -> dict[str, str]:
     """The headers an agent's client acts on; no others are passed on."""
-    found = {name: response.headers[name] for name in PASSED_ON if name in response.headers}
-    return {name: backend.redacted(text) for name, text in found.items() if text.isascii() and text.isprintable()}
+    headers = {name: response.headers[name] for name in PASSED_ON if name in response.headers}
+    return {name: backend.redacted(text) for name, text in headers.items() if text.isascii() and text.isprintable()}

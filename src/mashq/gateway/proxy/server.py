@@ -21,9 +21,12 @@ import logging
 import re
 import secrets
 import socket
-from collections.abc import Awaitable, Callable
+from collections import Counter
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 from urllib.parse import urlsplit
 
 from aiohttp import web
@@ -52,6 +55,7 @@ SERVED = (
     "POST to /v1/chat/completions, /v1/responses, /v1/embeddings, /v1/messages "
     "or /v1beta/models/MODEL:generateContent below the player's address"
 )
+Handle = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 NOT_NOW = "this token is not active: it works only during its player's turn"
 
 
@@ -138,7 +142,7 @@ class MeteringServer:
         alone.site = web.SockSite(alone.runner, listening, backlog=1024)
         await alone.site.start()
 
-    async def _running(self, handle: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]) -> web.ServerRunner:
+    async def _running(self, handle: Handle) -> web.ServerRunner:
         quiet = logging.Logger(
             "mashq.gateway.proxy.server", logging.CRITICAL + 1
         )  # an agent must not fill a terminal
@@ -189,6 +193,14 @@ class MeteringServer:
             self._runner = None
 
     async def _handle(self, request: web.BaseRequest, only: Seat | None = None) -> web.StreamResponse:
+        connection = request.protocol
+        assert isinstance(connection, _Connection)
+        with connection.serving():
+            return await self._handled(request, connection, only)
+
+    async def _handled(
+        self, request: web.BaseRequest, connection: "_Connection", only: Seat | None
+    ) -> web.StreamResponse:
         path, _, _ = request.raw_path.partition("?")
         place = PLACE.fullmatch(path)
         seat = None if place is None else self._seats.get(place[1])
@@ -199,7 +211,7 @@ class MeteringServer:
         try:
             if seat is None or way is None:
                 raise TurnedAway(404, f"nothing is at {path[:100]}: {SERVED}")
-            return await self._serve(request, seat, way)
+            return await self._serve(request, connection, seat, way)
         except TurnedAway as away:
             self.note(request, only or seat or self._holder(request), away.status, str(away))
             response = relay.problem(served, away.status, str(away))
@@ -219,11 +231,14 @@ class MeteringServer:
                     return _Way(served, route, match.groupdict("") | asked)
         return None
 
-    async def _serve(self, request: web.BaseRequest, seat: Seat, way: "_Way") -> web.StreamResponse:
+    async def _serve(
+        self, request: web.BaseRequest, connection: "_Connection", seat: Seat, way: "_Way"
+    ) -> web.StreamResponse:
         served, route = way.served, way.route
         if request.method != route.method:
             raise TurnedAway(405, f"{request.method[:20]} is not possible here: use {route.method}")
         grant = self._granted(request, seat, served)
+        connection.player = seat.player
         if route.kind == "models":
             return web.json_response(served.models(grant.endpoint.name))
         if grant.busy >= MAX_AT_ONCE:
@@ -285,14 +300,45 @@ class MeteringServer:
                 self._record(refusal)
 
 
-class _Lenient(web.RequestHandler):
-    """A connection on which a request may name its client twice, as that of pydantic-ai over Gemini's does."""
+class _Connection(web.RequestHandler):
+    """A connection: whose it is once a request on it has held a token in its turn, and since when it only waits.
 
-    __slots__ = ()
+    One on which no request has come PATIENCE seconds after it was made is closed. A request may name its client
+    twice, as that of pydantic-ai over Gemini's does.
+    """
+
+    __slots__ = ("_alarm", "busy", "dropped", "idle_since", "player")
+
+    def __init__(self, server: "_Bounded", loop: asyncio.AbstractEventLoop, **settings: Any) -> None:
+        super().__init__(server, loop=loop, **settings)
+        self.player: str | None = None
+        self.busy = self.dropped = False
+        self.idle_since = loop.time()
+        self._alarm = loop.call_later(PATIENCE, self.drop)
 
     def data_received(self, data: bytes) -> None:
         """Take bytes in; a header block comes in one piece, or is left as it is."""
         super().data_received(_named_once(data) if data.startswith(b"POST ") else data)
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        """It is gone."""
+        self._alarm.cancel()
+        super().connection_lost(exc)
+
+    def drop(self) -> None:
+        """Hang up."""
+        if self.transport is not None:
+            self.transport.abort()
+
+    @contextmanager
+    def serving(self) -> Generator[None]:
+        """While a request is handled."""
+        self._alarm.cancel()
+        self.busy = True
+        try:
+            yield
+        finally:
+            self.busy, self.idle_since = False, self._loop.time()
 
 
 def _named_once(data: bytes) -> bytes:
@@ -307,17 +353,23 @@ def _named_once(data: bytes) -> bytes:
 
 
 class _Bounded(web.Server):
-    """A server that holds so many connections and hangs up on more, so that one agent cannot use up all files."""
+    """A server that holds so many connections, so that one agent cannot use up all files. For one more it drops the
+    longest idle one of the player that has most of them: no agent can shut out another."""
 
     def __call__(self) -> web.RequestHandler:
         """A handler for a connection."""
-        return _Lenient(self, loop=self._loop, **self._kwargs)
+        return _Connection(self, self._loop, **self._kwargs)
 
     def connection_made(self, handler: web.RequestHandler, transport: asyncio.Transport) -> None:
-        """Take a connection in, or not."""
+        """Take a connection in, at the expense of another where there are too many."""
         super().connection_made(handler, transport)
-        if len(self.connections) > MAX_CONNECTIONS:
-            transport.abort()
+        held = [own for own in self.connections if isinstance(own, _Connection) and not own.dropped]
+        if len(held) > MAX_CONNECTIONS:
+            idle = [own for own in held if not own.busy]
+            most, _ = Counter(own.player for own in idle).most_common(1)[0]  # the new one is among them
+            longest = min((own for own in idle if own.player == most), key=lambda own: own.idle_since)
+            longest.dropped = True
+            self._loop.call_soon(longest.drop)  # a handler that has not begun cannot end
 
 
 async def _body(request: web.BaseRequest) -> bytes:

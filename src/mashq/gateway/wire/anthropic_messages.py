@@ -20,6 +20,7 @@ from mashq.gateway.wire.foreign import (
     noted_messages,
     number,
     one_model,
+    one_price,
     only_text,
 )
 from mashq.gateway.wire.openai_chat import billed
@@ -93,6 +94,7 @@ class AnthropicMessagesServed:
     def read(self, kind: RouteKind, groups: Mapping[str, str], body: bytes) -> Asked:
         document = body_of(body)
         one_model(document)
+        one_price(document)
         limit = None if document.get("max_tokens") is None else bounded(document, "max_tokens")
         named, stream = document.get("model"), flag(document, "stream")
         model = named if isinstance(named, str) else ""

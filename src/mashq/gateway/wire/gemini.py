@@ -20,6 +20,7 @@ from mashq.gateway.wire.foreign import (
     noted_messages,
     number,
     one_model,
+    one_price,
     only_text,
 )
 from mashq.gateway.wire.spoken import FILTERED, completion
@@ -99,6 +100,7 @@ class GeminiServed:
     def read(self, kind: RouteKind, groups: Mapping[str, str], body: bytes) -> Asked:
         document = body_of(body)
         one_model(document)
+        one_price(document)
         config = _config(document)
         choices = max(_stated(config, "candidateCount", "candidate_count") or 1, 1)
         stated = _stated(config, "maxOutputTokens", "max_output_tokens")

@@ -22,6 +22,7 @@ from mashq.gateway.wire.foreign import (
     noted_messages,
     number,
     one_model,
+    one_price,
     only_text,
 )
 from mashq.gateway.wire.spoken import FILTERED, REFUSING, completion, filtered
@@ -101,6 +102,7 @@ class OpenAIChatServed:
         if kind == "embeddings":
             return Asked(kind, document, 0, model)
         one_model(document)
+        one_price(document)
         given = [bounded(document, name) for name in LIMITS if document.get(name) is not None]
         choices = max(bounded(document, "n"), 1) if document.get("n") is not None else 1
         return Asked(

@@ -22,6 +22,7 @@ from mashq.gateway.wire.foreign import (
     noted_messages,
     number,
     one_model,
+    one_price,
     only_text,
 )
 from mashq.gateway.wire.openai_chat import OpenAIChatServed, billed, parts_of
@@ -90,6 +91,7 @@ class OpenAIResponsesServed:
     def read(self, kind: RouteKind, groups: Mapping[str, str], body: bytes) -> Asked:
         document = body_of(body)
         one_model(document)
+        one_price(document)
         limit = None if document.get("max_output_tokens") is None else bounded(document, "max_output_tokens")
         named, stream = document.get("model"), flag(document, "stream")
         model = named if isinstance(named, str) else ""
