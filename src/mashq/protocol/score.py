@@ -170,18 +170,36 @@ class Standing:
 
 def standings(state: MatchState, rules: ScoreRules) -> tuple[Standing, ...]:
     """The players' scores so far from the judge and the known costs, cheap enough to compute after every move."""
-    counted = tuple(n for n in rules.named if rules.reference is None or n in rules.reference)
-    h = np.array([player.average_judge_h or 0.0 for player in state.players])
-    handled = [max(player.answered, 1) if rules.per_item else 1 for player in state.players]
-    costs = {
-        name: np.array([float(player.spend.amount(name).total) / n for player, n in zip(state.players, handled)])
-        for name in counted
+    means = [player.average_judge_h for player in state.players]
+    h = np.array([np.nan if mean is None else mean for mean in means])
+    totals = {
+        name: np.array([float(player.spend.amount(name).total) for player in state.players])
+        for name in counted_so_far(rules)
     }
-    penalty, q = reduce(h, costs, rules)
+    handled = np.array([player.position for player in state.players], dtype=np.float64)
+    penalty, q = scores_so_far(rules, h, totals, handled)
     return tuple(
-        Standing(player.average_judge_h, float(p), None if player.average_judge_h is None else float(worth))
-        for player, p, worth in zip(state.players, penalty, q, strict=True)
+        Standing(mean, p, None if mean is None else worth)
+        for mean, p, worth in zip(means, penalty.tolist(), q.tolist(), strict=True)
     )
+
+
+def counted_so_far(rules: ScoreRules) -> tuple[str, ...]:
+    """The resources that count in P before it is known which of them are known for everyone."""
+    return tuple(name for name in rules.named if rules.reference is None or name in rules.reference)
+
+
+def scores_so_far(
+    rules: ScoreRules, h: Floats, totals: Mapping[str, Floats], handled: Floats
+) -> tuple[Floats, Floats]:
+    """P and Q of an unfinished match, players on the last axis.
+
+    `h` is the mean over the answers so far (NaN before the first), `totals` are known costs, and `handled` counts the
+    items that those were spent on: refused and failed ones cost too. At the end of a match without unknown costs and
+    stopped players this is the score with refusals `answered`.
+    """
+    each = np.maximum(handled, 1.0) if rules.per_item else 1.0
+    return reduce(h, {name: totals[name] / each for name in counted_so_far(rules)}, rules)
 
 
 def share(costs: Floats, reference: float | None = None) -> Floats:
