@@ -119,6 +119,23 @@ def test_a_tie_is_called_a_tie() -> None:
     assert (result.winner, result.tied) == (None, ("A", "B"))
 
 
+def test_what_moves_the_normaliser_moves_it_for_everyone() -> None:
+    lost = Spend.of(calls=1, unknown=1, tokens_in=Amount.of(UNKNOWN, 1000), tokens_out=Amount.of(UNKNOWN, 0))
+    known, charge = spend(100, 1), Spend.of(tokens_in=Amount(300, 1), tokens_out=Amount(0, 1))
+    c = PlayerResult("C", (ItemResult("i0", "ok", 0.1, 0.1, lost, charge=charge),))
+    rules = ScoreRules(weights={"tokens": 1.0})
+    result = score([player("A", ("ok", 0.7, known)), player("B", ("ok", 0.69, known)), c], rules)
+    a, b, _ = result.players
+    assert b.q_max is not None and a.q_min is not None and b.q_max > a.q_min
+    assert not any("could" in note for note in result.notes)
+    cheaper = player("B", ("ok", 0.69, spend(70, 1)))
+    doubted = score([player("A", ("ok", 0.71, known)), cheaper, c], rules)
+    assert doubted.winner == "A"
+    assert "The unknown costs could change the winner: B could still win." in doubted.notes
+    tied = score([player("A", ("ok", 0.7, known)), player("B", ("ok", 0.7, known)), c], rules)
+    assert tied.tied == ("A", "B") and not any("could" in note for note in tied.notes)
+
+
 def charged(name: str, cost: Spend, charge: Spend) -> PlayerResult:
     return PlayerResult(name, (ItemResult("i0", "ok", 0.8, 0.8, cost, charge=charge),))
 
@@ -252,7 +269,9 @@ def test_a_reference_makes_matches_comparable() -> None:
     together = score([a, player("B", ("ok", 0.8, spend(9000, 90, 9, 90.0)))], rules)
     assert alone.players[0].q == together.players[0].q == pytest.approx(0.8 - 0.1 * 1.5)
     assert any("the reference gives no reviews" in note for note in alone.notes)
-    assert any("its own normaliser" in note for note in score([a], ScoreRules()).notes)
+    assert "One player alone is its own normaliser: every resource that it uses counts in full." in (
+        score([a], ScoreRules()).notes
+    )
 
 
 def test_shared_costs_are_spread_over_all_items() -> None:
