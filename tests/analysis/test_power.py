@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mashq.analysis.power import MAX_COST, Effect, Options, PowerReport, Sampled, power
+from mashq.analysis.power import MAX_ITEMS, Effect, Options, PowerReport, Sampled, power
 from mashq.analysis.results import Row, from_rows
 from mashq.analysis.score_report import Options as ScoreOptions
 from mashq.analysis.score_report import judge
@@ -61,6 +61,20 @@ def test_normal_differences_need_what_the_textbook_says(difference: float, sprea
     assert 0.8 <= now["power"] < 0.87 and now["detectable"] == pytest.approx(difference, rel=0.08)
 
 
+def test_the_costs_of_an_item_are_those_of_the_curve() -> None:
+    table = [
+        Row(name, f"i{n}", trial, 0.5 + (n % 7) / 20 + (name == "a") / 20, "ok", {"tokens": tokens, "seconds": 2.0})
+        for n in range(40)
+        for trial in ("1", "2")
+        for name, tokens in (("a", 100.0), ("b", 30.0))
+    ]
+    found = plain(power(from_rows(table), ScoreRules(), options=QUICK))
+    each = found["costs_per_item"]
+    assert (each["tokens"], each["seconds"], each["dollars"]) == (pytest.approx(260), pytest.approx(8), None)
+    for point in found["curve"]:
+        assert point["costs"]["tokens"] == pytest.approx(each["tokens"] * point["items"])
+
+
 def test_more_is_needed_for_more() -> None:
     seen = normal(0.03, 0.2)
     needed = plain(power(seen, FREE, options=QUICK))["needed"]
@@ -98,7 +112,7 @@ def test_no_difference_is_never_told_apart() -> None:
     assert "p0 and p1 have the same Q over 6 items" in shown(found) and "is ahead" not in shown(found)
     found = power(normal(1e-5, 0.3), FREE, options=QUICK)
     tiny = plain(found)
-    assert tiny["needed"] is None and all(row["items"] <= MAX_COST for row in tiny["curve"])
+    assert tiny["needed"] is None and all(row["items"] <= MAX_ITEMS for row in tiny["curve"])
     said = shown(found, simulated=True)
     assert "Never, in practice" in said and "more than 1,000,000 items" in said and said.startswith("SIMULATED")
 
@@ -114,7 +128,7 @@ def test_a_number_too_large_to_play_is_not_given() -> None:
     seen = normal(1e-4, 0.045)
     assert plain(power(seen, FREE, options=QUICK))["needed"] is None
     huge = plain(power(seen, FREE, ("p0", "p1"), QUICK, effect=Effect(2.5e-4, 1e-4, 4e-4)))
-    assert 100_000 < huge["needed"] < MAX_COST and huge["in_full"] is None and huge["if_low"] is None
+    assert 100_000 < huge["needed"] < MAX_ITEMS and huge["in_full"] is None and huge["if_low"] is None
 
 
 scores = st.one_of(st.sampled_from([0.0, 0.5, 1.0]), st.floats(0, 1))

@@ -3,6 +3,7 @@
 import json
 import math
 import re
+from dataclasses import replace
 from importlib.resources import files
 
 import numpy as np
@@ -13,6 +14,7 @@ from mashq.analysis.intervals import draws
 from mashq.analysis.paper import paper
 from mashq.analysis.results import Row, from_rows
 from mashq.analysis.score_report import Options, judge
+from mashq.protocol.content import ANSWERS, Contents
 from mashq.protocol.score import ScoreRules, figures, view
 from mashq.report.documents.base import dumped
 from mashq.report.text.score import leads, score_text
@@ -291,3 +293,26 @@ def test_the_papers_best_of_n_as_one_match_of_all_five_players() -> None:
     assert best["reversal"]["beta_from"] == pytest.approx(0.00011, abs=0.000005)
     for row in best["one_match"]:
         assert math.isclose(row["q"], row["h"] - 0.1 * row["penalty"])
+
+
+def test_faithful_answers_are_counted_by_the_h_in_use() -> None:
+    table = [Row("A", f"i{n}", "", 0.9, "ok", {"dollars": 0.5}) for n in range(4)]
+    texts = {name: np.ones((1, 4)) for name in ANSWERS} | {"coverage": np.array([[1.0, 0.5, 0.0, 0.0]])}
+    results = replace(from_rows(table), content=Contents(texts, {}))
+    for h, dollars in (("faithful", 0.5), ("adequate", 2.0)):
+        document = dumped(judge(results, Options(ScoreRules(h=h), resamples=100)))
+        assert document["players"][0]["dollars_per_faithful"] == dollars
+
+
+def test_the_chance_at_the_beta_of_the_rules_is_the_chance_of_winning() -> None:
+    table = rows("rich", 20, 0.9, tokens=1000.0) + rows("poor", 20, 0.86, tokens=600.0)
+    for beta in (0.1, 0.123):
+        document = dumped(judge(from_rows(table), Options(ScoreRules(beta=beta, weights={"tokens": 1.0}))))
+        (own,) = [entry["p"] for entry in document["chance_along_beta"] if entry["beta"] == beta]
+        assert own == {player["name"]: pytest.approx(player["p_win"]) for player in document["players"]}
+
+
+def test_a_tie_is_even_at_every_beta() -> None:
+    table = rows("a", 20, 0.9, spread=0.0) + rows("b", 20, 0.9, spread=0.0)
+    for entry in dumped(judge(from_rows(table), options()))["chance_along_beta"]:
+        assert entry["p"] == {"a": pytest.approx(0.5), "b": pytest.approx(0.5)}

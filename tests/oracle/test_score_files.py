@@ -296,7 +296,14 @@ def check_chances(result: Score, document: Document) -> None:
     assert (document["chance_along_beta"] is not None) == given
     if given:
         wholes += [entry["p"] for entry in document["chance_along_beta"]]
-        assert [entry["beta"] for entry in document["chance_along_beta"]] == [n / 100 for n in range(51)]
+        own = {document["beta"]} if document["beta"] <= 0.5 else set[float]()
+        assert [entry["beta"] for entry in document["chance_along_beta"]] == sorted(
+            {n / 100 for n in range(51)} | own
+        )
+        for entry in document["chance_along_beta"]:
+            if entry["beta"] == document["beta"]:
+                for name, chance in entry["p"].items():
+                    near(Fraction(chances[name] or 0), chance, f"P(win) of {name} at the beta of the rules")
         for whole in wholes:
             assert math.isclose(sum(chance or 0 for chance in whole.values()), 1)
             assert all(not chance or name in able for name, chance in whole.items())

@@ -96,7 +96,8 @@ async def test_the_policy_prompt_carries_the_whole_state() -> None:
 
 async def test_rivals_and_seconds_are_shown_only_when_they_may_be() -> None:
     shown = Snapshot("Bob", 3, (("average_h", 0.9), ("calls", 17.0), ("worst_h", None)), stopped=True)
-    _, script = await move(replace(SEEN, snapshots=(shown,), show_seconds=False), '{"choice": "end"}')
+    hidden = replace(SEEN, snapshots=(shown,), show_seconds=False, rules=replace(SEEN.rules, show_seconds=False))
+    _, script = await move(hidden, '{"choice": "end"}')
     prompt = script.asked[0][0].content
     assert "rival Bob after round 4 (it has stopped): average H 0.9000, calls 17, worst H none" in prompt
     assert "seconds" not in prompt.replace("tokens, calls", "")

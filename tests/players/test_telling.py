@@ -12,12 +12,13 @@ import pytest
 import mashq
 from mashq.players.policies import bayes as bayes_policy
 from mashq.players.policies.bayes_belief import believe, own, review_rate
+from mashq.players.prompting import policy_fields
 from mashq.players.telling import told_rules, told_sections, told_state
 from mashq.protocol.game import initial, observe
 from mashq.protocol.items import Item
 from mashq.protocol.moves import Answer, Decision
-from mashq.protocol.resources import Amount, Spend
-from mashq.protocol.rules import Payoff, Rules, Seat, Vision
+from mashq.protocol.resources import DISCLOSED, Amount, Spend
+from mashq.protocol.rules import LABELS, SHOWABLE, Payoff, Rules, Seat, Vision
 from mashq.protocol.state import Memory, Observation, Snapshot
 from mashq.runs.manifest import manifest_digest
 from mashq.runs.open import load_season
@@ -88,6 +89,20 @@ def test_a_program_is_told_the_same_as_data() -> None:
     assert state["rivals"] == [{"name": "B", "round": 3, "stopped": False, "tokens": 12.0, "worst_h": None}]
     assert {"alpha", "review_cost", "vision"}.isdisjoint(told_rules(seen(Rules(tell=()))))
     assert "seconds" not in told_state(seen(Rules(show_seconds=False)))["spent"]  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("show_seconds", [True, False])
+def test_what_is_told_to_be_shown_is_what_is_shown(show_seconds: bool) -> None:
+    rules = Rules(vision=Vision("always"), show_seconds=show_seconds)
+    assert rules.shown == tuple(name for name in SHOWABLE if name != "seconds" or show_seconds)
+    vision = told_rules(seen(rules))["vision"]
+    assert vision == {"when": "always", "show": list(rules.shown), "keep": "fresh"}
+    shot = Snapshot("B", 0, tuple((name, 1.0) for name in rules.shown))
+    told = policy_fields(seen(rules, snapshots=(shot,)), "qa")
+    labels = [LABELS[name] for name in rules.shown]
+    assert f"each rival is shown your {', '.join(labels)}\n" in told["disclosure_section"]
+    assert f": {', '.join(f'{label} 1' for label in labels)}\n" in told["rivals_section"]
+    assert set(LABELS) >= set(DISCLOSED)
 
 
 def match(agent: str, **changes: Any) -> dict[str, Any]:

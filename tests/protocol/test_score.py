@@ -6,13 +6,29 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from mashq.protocol import UNKNOWN, Amount, ScoreRules, Spend, score
+from mashq.protocol import (
+    UNKNOWN,
+    Amount,
+    Answer,
+    Decision,
+    Item,
+    Rules,
+    ScoreRules,
+    Seat,
+    Spend,
+    Status,
+    Stop,
+    apply,
+    initial,
+    score,
+    to_move,
+)
 from mashq.protocol.resources import Unknown
 from mashq.protocol.results import ItemResult, PlayerResult, ResultStatus, from_matches, results_of
-from mashq.protocol.score import DroppedUnit, standings
+from mashq.protocol.score import DroppedUnit, Standing, standings
 from tests.protocol.strategies import Setting, call, played, settings
 
 TABLES = Path(__file__).parents[3] / "shared" / "paper" / "tables.json"
@@ -101,6 +117,23 @@ def test_a_tie_is_called_a_tie() -> None:
     rows = [("ok", 0.5, spend(10, 1)), ("ok", 0.7, spend(10, 1))]
     result = score([player("A", *rows), player("B", *rows)], ScoreRules())  # pyright: ignore[reportArgumentType]
     assert (result.winner, result.tied) == (None, ("A", "B"))
+
+
+def test_what_moves_the_normaliser_moves_it_for_everyone() -> None:
+    lost = Spend.of(calls=1, unknown=1, tokens_in=Amount.of(UNKNOWN, 1000), tokens_out=Amount.of(UNKNOWN, 0))
+    known, charge = spend(100, 1), Spend.of(tokens_in=Amount(300, 1), tokens_out=Amount(0, 1))
+    c = PlayerResult("C", (ItemResult("i0", "ok", 0.1, 0.1, lost, charge=charge),))
+    rules = ScoreRules(weights={"tokens": 1.0})
+    result = score([player("A", ("ok", 0.7, known)), player("B", ("ok", 0.69, known)), c], rules)
+    a, b, _ = result.players
+    assert b.q_max is not None and a.q_min is not None and b.q_max > a.q_min
+    assert not any("could" in note for note in result.notes)
+    cheaper = player("B", ("ok", 0.69, spend(70, 1)))
+    doubted = score([player("A", ("ok", 0.71, known)), cheaper, c], rules)
+    assert doubted.winner == "A"
+    assert "The unknown costs could change the winner: B could still win." in doubted.notes
+    tied = score([player("A", ("ok", 0.7, known)), player("B", ("ok", 0.7, known)), c], rules)
+    assert tied.tied == ("A", "B") and not any("could" in note for note in tied.notes)
 
 
 def charged(name: str, cost: Spend, charge: Spend) -> PlayerResult:
@@ -236,7 +269,9 @@ def test_a_reference_makes_matches_comparable() -> None:
     together = score([a, player("B", ("ok", 0.8, spend(9000, 90, 9, 90.0)))], rules)
     assert alone.players[0].q == together.players[0].q == pytest.approx(0.8 - 0.1 * 1.5)
     assert any("the reference gives no reviews" in note for note in alone.notes)
-    assert any("its own normaliser" in note for note in score([a], ScoreRules()).notes)
+    assert "One player alone is its own normaliser: every resource that it uses counts in full." in (
+        score([a], ScoreRules()).notes
+    )
 
 
 def test_shared_costs_are_spread_over_all_items() -> None:
@@ -265,15 +300,27 @@ def test_results_add_up_to_what_was_spent(data: st.DataObject, setting: Setting)
         assert (whole.calls, whole.reviews, whole.tokens) == (own.spend.calls, own.spend.reviews, own.spend.tokens)
 
 
-@given(st.data(), settings())
-def test_standings_at_the_end_are_the_score(data: st.DataObject, setting: Setting) -> None:
-    state, _ = played(data, setting)
-    final = score(results_of(state), ScoreRules())
-    for now, row in zip(standings(state, ScoreRules()), final.players, strict=True):
-        assert now.q == pytest.approx(row.q, abs=1e-9)
-    apart = ScoreRules(reference={"tokens": 100.0}, per_item=True, weights={"tokens": 1.0})
-    for now, own in zip(standings(state, apart), state.players, strict=True):
-        assert now.penalty == pytest.approx(float(own.spend.amount("tokens").total) / len(own.items) / 100.0)
+@given(st.data(), settings(), st.booleans())
+def test_standings_at_the_end_are_the_score(data: st.DataObject, setting: Setting, per_item: bool) -> None:
+    state, moves = played(data, setting, failures=True)
+    assume(not any(isinstance(move, Stop) for _, move in moves))
+    reference = {"tokens": 100.0, "calls": 2.0} if per_item else None
+    rules = ScoreRules(reference=reference, per_item=per_item, refusals="answered")
+    final = score(results_of(state), rules)
+    for now, row in zip(standings(state, rules), final.players, strict=True):
+        assert now.penalty == pytest.approx(row.penalty)
+        assert now.h == pytest.approx(row.h) and now.q == pytest.approx(row.q, abs=1e-9)
+
+
+def test_what_failed_is_handled_and_costs_too() -> None:
+    state = initial([Item(name, name) for name in "abcd"], Rules(max_reviews=0), [Seat("A", (0, 1, 2, 3))])
+    ends: list[tuple[Status, float | None]] = [("ok", 0.8), ("failed", None), ("refused", None), ("ok", 0.8)]
+    for status, h in ends:
+        state = apply(state, {0: Answer(status, "text", h, spend=call(25))})
+        while to_move(state).get(0) == "decide":
+            state = apply(state, {0: Decision("continue")})
+    rules = ScoreRules(weights={"tokens": 1.0}, reference={"tokens": 50.0}, per_item=True)
+    assert standings(state, rules)[0] == Standing(0.8, 1.0, 0.8 - 0.1)
 
 
 def test_nothing_that_is_known_of_all_leaves_h_alone() -> None:
@@ -284,8 +331,6 @@ def test_nothing_that_is_known_of_all_leaves_h_alone() -> None:
 
 
 def test_standings_before_the_first_answer_have_no_q() -> None:
-    from mashq.protocol import Item, Rules, Seat, initial
-
     state = initial([Item("a", "A")], Rules(), [Seat("p", (0,))])
     assert standings(state, ScoreRules(reference={"tokens": 1.0}))[0].q is None
 

@@ -192,10 +192,7 @@ def test_one_player_pays_the_full_penalty(made: Callable[[str, str], Path], kind
     (player,) = document["players"]
     assert player["penalty"] == pytest.approx(4.0) and player["q"] == pytest.approx(player["h"] - 0.4)
     assert document["headline"] == f"p0 played alone: Q {player['q']:.4f}."
-    assert (
-        "One player alone is its own normaliser: its penalty is always the full sum of the weights."
-        in document["notes"]
-    )
+    assert "One player alone is its own normaliser: every resource that it uses counts in full." in document["notes"]
     assert (document["differences"], document["clear"]) == ([], False)
     if kind == "match":
         assert player["h"] == pytest.approx(means(made(kind, "one player"))["p0"])

@@ -17,8 +17,8 @@ players' own deviations.
 
 The probability of winning is consistent with these intervals: it is the share of resamples, scaled to the interval of
 the top two and mirrored around the estimate, in which a player has the best Q. With two players it exceeds 97.5%
-exactly when the interval excludes 0. With more, a player whose Q varies a lot can win more resamples than the leader;
-a note reports that.
+when the interval excludes 0, and hardly ever otherwise (skewed resamples can carry it 0.1% beyond). With more, a
+player whose Q varies a lot can win more resamples than the leader; a note reports that.
 """
 
 import math
@@ -76,7 +76,7 @@ class Span:
 class Resampled:
     """Results of resampling. `low`, `high` and `p_win` are None if there are too few items.
 
-    `h` and `penalty` hold some of the resamples, scaled as for the probability of winning.
+    `h` and `penalty` hold the resamples on both sides of the estimate, scaled as for the probability of winning.
     """
 
     low: Floats | None
@@ -121,10 +121,11 @@ def resample(
     pairs: Sequence[tuple[int, int]],
     resamples: int = RESAMPLES,
     seed: int = 0,
-    keep: int = 2000,
+    keep: int | None = None,
     level: float = LEVEL,
 ) -> Resampled:
-    """Intervals of every player's Q and of the differences of `pairs`; some resamples are kept for curves."""
+    """Intervals of every player's Q and of the differences of `pairs`; `keep`: how many resamples to keep for curves
+    (None: all)."""
     estimate = figures(item_view, rules)
     q, count, players = estimate.q[0], len(item_view.items), len(estimate.q[0])
     if count < FEWEST:
@@ -134,7 +135,8 @@ def resample(
     better, worse = np.array([a for a, _ in pairs], dtype=int), np.array([b for _, b in pairs], dtype=int)
     value = np.concatenate([q, q[better] - q[worse]])
     error = np.concatenate([deviations, deviations[better] - deviations[worse]]).std(axis=1, ddof=1) / np.sqrt(count)
-    sample = _draw(item_view, rules, (better, worse), resamples, seed, keep)
+    sample = _draw(item_view, rules, (better, worse), resamples, seed)
+    kept = len(sample.h) if keep is None else keep
     multiple = _multiple(sample.ratios, count, level)
     rare = unseen(count, rules.alpha, level, _alike(item_view, better, worse))
     half = np.hypot(multiple * error, rare)
@@ -161,15 +163,14 @@ def resample(
     scale = _scales(top_scale, sample.farthest_pair, players, level)
     spread = scale * sample.q + noise
     chances = (wins(q + spread) + wins(q - spread)) / (2 * len(spread))
-    signs = np.where(np.arange(len(sample.h)) % 2, -1.0, 1.0)[:, None]
-    h = estimate.h[0] + signs * (scale[: len(sample.h)] * sample.h + noise[: len(sample.h)] / rules.alpha)
-    penalty = estimate.penalty[0] + signs * scale[: len(sample.h)] * sample.penalty
+    h_moved = scale[:kept] * sample.h[:kept] + noise[:kept] / rules.alpha
+    penalty_moved = scale[:kept] * sample.penalty[:kept]
+    h = np.concatenate([estimate.h[0] + h_moved, estimate.h[0] - h_moved])
+    penalty = np.concatenate([estimate.penalty[0] + penalty_moved, estimate.penalty[0] - penalty_moved])
     return Resampled(low[:players], high[:players], spans, chances, h, penalty)
 
 
-def _draw(
-    item_view: View, rules: ScoreRules, pairs: tuple[Floats, Floats], resamples: int, seed: int, keep: int
-) -> _Resamples:
+def _draw(item_view: View, rules: ScoreRules, pairs: tuple[Floats, Floats], resamples: int, seed: int) -> _Resamples:
     bundled, bundled_rules = bundled_view(item_view, rules, seed)
     estimate = figures(bundled, bundled_rules)
     q, (better, worse) = estimate.q[0], pairs
@@ -178,7 +179,6 @@ def _draw(
     size, squares = len(columns_by_item), columns_by_item**2
     error = np.sqrt(variances(deviations) / size)
     blocks: list[tuple[Floats, ...]] = []
-    kept = 0
     columns = max(columns_by_item.shape[1], len(q) * len(bundled.costs) + 1)
     for drawn in draws(size, resamples, seed, columns):
         moved_figures = figures(bundled, bundled_rules, drawn)
@@ -186,14 +186,12 @@ def _draw(
         moved = np.concatenate([q_moved, q_moved[:, better] - q_moved[:, worse]], axis=1)
         spread = drawn @ squares / size - (drawn @ columns_by_item / size) ** 2
         ratios = ratio(np.abs(moved), np.sqrt(np.maximum(spread, 0.0) / size))
-        kept_rows = slice(0, max(0, keep - kept))
-        kept += len(drawn)
         blocks.append(
             (
                 ratios,
                 q_moved,
-                (moved_figures.h - estimate.h[0])[kept_rows],
-                (moved_figures.penalty - estimate.penalty[0])[kept_rows],
+                moved_figures.h - estimate.h[0],
+                moved_figures.penalty - estimate.penalty[0],
                 farthest_pair(q_moved, error),
             )
         )

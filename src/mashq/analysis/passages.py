@@ -197,7 +197,6 @@ def _is_correct(answer: Given) -> bool:
 
 
 def _citations(given: Sequence[Given], detector: Detector) -> Citations:
-    pairs: list[Pair] = []
     checks: list[tuple[bool, Pair | None]] = []  # (is it a whole sentence, the pair to check); None: unsupported
     for answer in given:
         texts = {passage.id: passage.whole for passage in answer.shown.passages}

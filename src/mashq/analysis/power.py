@@ -28,7 +28,7 @@ from mashq.protocol.results import Floats, Results
 from mashq.protocol.score import TIE, ScoreRules, View, figures, nothing_common, under, view, with_known
 
 LADDER = (30, 50, 100, 200, 500)
-MAX_COST = 1_000_000
+MAX_ITEMS = 1_000_000
 RESAMPLES, WORK, STEPS = 400, 30_000_000, 5
 CHUNK = 2_000_000
 
@@ -105,6 +105,8 @@ class PowerReport:
     """The scored items needed; null: more than `most`."""
     asked: int | None
     """The items that a match needs for that, with those that would be left out of the score."""
+    costs_per_item: Costs
+    """What one item of a match, with its trials, costs all players together, by resource; null is unknown."""
     in_full: InFull | None
     """The power at that number by intervals made in full; null where that would take too long."""
     most: int
@@ -187,8 +189,9 @@ def power(
         own_dq=recorded,
         needed=needed,
         asked=None if needed is None else math.ceil(needed / scored_share),
+        costs_per_item=_costs(results, 1),
         in_full=full,
-        most=MAX_COST,
+        most=MAX_ITEMS,
         if_low=_needed_if(sample_of, effect.low, options),
         if_high=_needed_if(sample_of, effect.high, options),
         detectable=sample_of(len(item_view.items)).detectable(options.power),
@@ -257,7 +260,7 @@ def _item_counts(items: int, size: int, options: Options) -> Iterator[Floats]:
 
 
 def _needed(sample_of: Callable[[int], Sampled], effect: float, options: Options) -> int | None:
-    """The fewest items with the desired power, accurate to a few percent; None if even MAX_COST is not enough."""
+    """The fewest items with the desired power, accurate to a few percent; None if even MAX_ITEMS is not enough."""
 
     def enough(size: int) -> bool:
         return sample_of(size).power(effect) >= options.power
@@ -268,13 +271,13 @@ def _needed(sample_of: Callable[[int], Sampled], effect: float, options: Options
     quantiles = normal.inv_cdf(0.5 + options.level / 2) + normal.inv_cdf(options.power)
     spread = float(sample_of(1000).moved.std()) * math.sqrt(1000)
     guess = (quantiles * spread / effect) ** 2
-    if guess > 2 * MAX_COST:
+    if guess > 2 * MAX_ITEMS:
         return None
-    high = min(MAX_COST, max(FEWEST, round(guess)))
+    high = min(MAX_ITEMS, max(FEWEST, round(guess)))
     while not enough(high):
-        if high >= MAX_COST:
+        if high >= MAX_ITEMS:
             return None
-        high = min(MAX_COST, math.ceil(high * 1.4))
+        high = min(MAX_ITEMS, math.ceil(high * 1.4))
     low = FEWEST - 1
     while high - low > max(1, high // 50):
         # Try near the guess first: power rises with the size, so the answer is not far below.
@@ -306,7 +309,7 @@ def _confirmed(
         error = 1.0 if full is None else math.sqrt(options.power * (1 - options.power) / full.samples)
         if full is None or full.power >= options.power - 2 * error:
             break
-        needed = min(MAX_COST, math.ceil(1.1 * needed))
+        needed = min(MAX_ITEMS, math.ceil(1.1 * needed))
         full = _in_full(item_view, rules, pairs, needed, effect - recorded, options)
     return needed, full
 
@@ -349,7 +352,7 @@ def _sizes(sample_of: Callable[[int], Sampled], effect: float, present: int, nee
     """The sizes to show: a ladder up to where the power is nearly 1, the present size, and the one needed."""
     sizes = set(LADDER) | {present} | ({needed} if needed is not None else set[int]())
     step, rung = 0, 1000
-    while max(sizes) < MAX_COST and sample_of(max(sizes)).power(effect) < 0.99 and step < 7:
+    while max(sizes) < MAX_ITEMS and sample_of(max(sizes)).power(effect) < 0.99 and step < 7:
         sizes.add(rung)
         step, rung = step + 1, rung * (2, 2.5, 2)[step % 3]
         rung = int(rung)
@@ -357,7 +360,7 @@ def _sizes(sample_of: Callable[[int], Sampled], effect: float, present: int, nee
 
 
 def _costs(results: Results, items: float) -> dict[str, float | None]:
-    """The total cost of a match of `asked` items for all players; None if any player's cost is unknown."""
+    """The total cost of a match of `items` items for all players; None if any player's cost is unknown."""
     costs: dict[str, float | None] = {}
     for name in RESOURCES:
         values = np.where(results.present, results.costs[name].value, np.nan)

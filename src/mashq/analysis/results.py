@@ -1,7 +1,7 @@
 """Builds the arrays that are scored from rows of any source. Absent or unknown values are NaN, never 0."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from mashq.bounds import RESULTS, TooMuch
 from mashq.errors import DataError
+from mashq.protocol.resources import TABLE
 from mashq.protocol.results import ABSENT, COST_NAMES, STATUSES, Cost, Floats, Results
 
 
@@ -29,7 +30,7 @@ def from_rows(rows: Iterable[Row], *, totals: bool = False) -> Results:
     """Build results from rows; raises DataError if a (player, item, trial) is repeated.
 
     A cost missing on some rows of a player is estimated by the mean of its other rows, with bounds of 0 and the
-    largest value of any row.
+    largest value of any row. Where a resource has parts (tokens: in and out), only the missing part is estimated.
     """
     players: dict[str, int] = {}
     items: dict[str, int] = {}
@@ -78,25 +79,77 @@ def from_rows(rows: Iterable[Row], *, totals: bool = False) -> Results:
         status,
         h,
         np.full(shape, np.nan),
-        {name: Cost.known(values) if totals else _filled(values, asked) for name, values in costs.items()},
+        _costs(costs, asked, totals=totals),
         np.zeros(shape),
         totals,
     )
 
 
-def _filled(values: Floats, asked: NDArray[np.bool_]) -> Cost:
+def _costs(values: Mapping[str, Floats], asked: NDArray[np.bool_], *, totals: bool) -> dict[str, Cost]:
+    """The costs by name; tables of totals have no other rows to estimate a missing cost by."""
+    completed = dict(values)
+    for row in TABLE.values():
+        if len(row.measures) > 1:
+            completed |= _completed(row.name, row.measures, values)
+    if totals:
+        return {name: Cost.known(known) for name, known in completed.items()}
+    costs = {name: _filled(Cost.known(known), asked) for name, known in completed.items()}
+    for row in TABLE.values():
+        if len(row.measures) > 1:
+            parts = {measure: completed[measure] for measure in row.measures}
+            costs[row.name] = _filled(_summed(completed[row.name], parts, costs), asked)
+    return costs
+
+
+def _completed(name: str, measures: Sequence[str], values: Mapping[str, Floats]) -> dict[str, Floats]:
+    """A resource and its parts, with what follows from the others: the sum, and the one part that a sum leaves."""
+    parts = np.stack([values[measure] for measure in measures])
+    missing = np.isnan(parts)
+    known_sum = np.where(missing, 0.0, parts).sum(axis=0)
+    total = np.where(np.isnan(values[name]) & ~missing.any(axis=0), known_sum, values[name])
+    rest = np.maximum(total - known_sum, 0.0)
+    alone = missing & (missing.sum(axis=0) == 1) & ~np.isnan(total)
+    return {name: total, **dict(zip(measures, np.where(alone, rest, parts), strict=True))}
+
+
+def _summed(total: Floats, parts: Mapping[str, Floats], costs: Mapping[str, Cost]) -> Cost:
+    """A resource where its total or some of its parts are given: known parts, and missing ones as estimated.
+
+    A part that is known on no row of a player leaves the total unknown, unless the player's other totals tell: their
+    mean, but never less than the parts that are known.
+    """
+    known = np.stack([~np.isnan(values) for values in parts.values()])
+    partial = np.isnan(total) & known.any(axis=0)
+    if not partial.any():
+        return Cost.known(total)
+    least = np.nansum(np.stack(list(parts.values())), axis=0)
+    whole = Cost.total([costs[measure] for measure in parts])
+    given = ~np.isnan(total)
+    counts = given.sum(axis=1, keepdims=True)
+    means = np.divide(
+        np.nansum(total, axis=1, keepdims=True), counts, out=np.full(counts.shape, np.nan), where=counts > 0
+    )
+    largest = total[given].max() if given.any() else np.nan
+    unestimated = np.isnan(whole.value)
+    value = np.where(unestimated, np.maximum(means, least), whole.value)
+    high = np.where(unestimated, np.maximum(largest, least), whole.high)
+    return Cost(
+        *(np.where(partial, bound, total) for bound in (value, np.where(np.isnan(value), np.nan, least), high))
+    )
+
+
+def _filled(cost: Cost, asked: NDArray[np.bool_]) -> Cost:
     """Fill the gaps of a cost for players that have it on at least one row."""
-    known = ~np.isnan(values)
+    known = ~np.isnan(cost.value)
     holes = asked & ~known & known.any(axis=1, keepdims=True)
     if not holes.any():
-        return Cost.known(values)
-    means = np.nansum(values, axis=1, keepdims=True) / np.maximum(known.sum(axis=1, keepdims=True), 1)
-    bounds = (
-        np.where(holes, means, values),
-        np.where(holes, 0.0, values),
-        np.where(holes, values[known].max(), values),
+        return cost
+    means = np.nansum(cost.value, axis=1, keepdims=True) / np.maximum(known.sum(axis=1, keepdims=True), 1)
+    return Cost(
+        np.where(holes, means, cost.value),
+        np.where(holes, 0.0, cost.low),
+        np.where(holes, cost.high[known].max(), cost.high),
     )
-    return Cost(*bounds)
 
 
 def check(h: float | None, status: str, costs: Mapping[str, float], where: str) -> None:

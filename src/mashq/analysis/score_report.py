@@ -260,9 +260,9 @@ def _player(
 
 
 def faithful_answers(results: Results, refusals: Refusals) -> Floats:
-    """How many of the scored items each player answered faithfully; trials of an item count by their mean."""
-    h = results.h if results.content is None else results.content.answers.get("h", results.h)
-    good = (results.answered & (np.nan_to_num(h) >= FAITHFUL)).astype(np.float64)
+    """How many of the scored items each player answered with an H, as the results have it, of FAITHFUL or more;
+    trials of an item count by their mean."""
+    good = (results.answered & (np.nan_to_num(results.h) >= FAITHFUL)).astype(np.float64)
     return np.nansum(by_item(results, good, scored_units(results, refusals)[1])[0], axis=1)
 
 
@@ -304,14 +304,16 @@ def _simplex(
 
 
 def _chance(players: Sequence[str], resampled: Resampled | None, rules: ScoreRules) -> list[Chances] | None:
-    """The probability of each winner along beta, for players that reach 1% somewhere."""
+    """The probability of each winner along beta, for players that reach 1% somewhere; at the beta of the rules it is
+    the probability of winning."""
     if resampled is None or resampled.p_win is None:
         return None
-    chances = chance_along(resampled.h, resampled.penalty, rules.alpha, BETAS)
+    betas = sorted({*BETAS, *([rules.beta] if rules.beta <= BETAS[-1] else [])})
+    chances = chance_along(resampled.h, resampled.penalty, rules.alpha, betas)
     shown = [seat for seat in range(len(players)) if chances[:, seat].max() >= 0.01]
     return [
         Chances(beta=beta, p={players[seat]: float(row[seat]) for seat in shown})
-        for beta, row in zip(BETAS, chances, strict=True)
+        for beta, row in zip(betas, chances, strict=True)
     ]
 
 

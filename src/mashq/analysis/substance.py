@@ -21,6 +21,13 @@ SAID = {
     "copy": "A copy of the source",
     SILENCE: "Saying nothing",
 }
+UNSEEN = {  # why no player has a higher Q
+    "lead-1": "it costs nothing, and H does not see what it leaves out",
+    "lead-3": "it costs nothing, and H does not see what it leaves out",
+    "copy": "it costs nothing, and H does not see how long it is",
+    SILENCE: "no player's H is worth what it costs",
+}
+ADEQUATE = "no player is worth more than a text that takes no model"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,18 +75,16 @@ def _mean(results: Results, values: Floats, kept: NDArray[np.bool_]) -> float:
 def beaten(floors: Sequence[Floor], players: Sequence[PlayerScore], rules: ScoreRules) -> list[str]:
     """One sentence if a floor scores at least as high as the best player, or higher than some players."""
     known = [(row.q, row.name) for row in players if row.q is not None]
-    if not known:
+    floor_scores = [(floor.q, floor.name) for floor in floors if floor.q is not None]
+    if not known or not floor_scores:
         return []
     best = max(q for q, _ in known)
-    floor_scores = [(floor.q, floor.name) for floor in floors if floor.q is not None]
-    best_floor, name = max(floor_scores, key=lambda pair: pair[0], default=(None, ""))
-    if best_floor is None:
-        return []
+    best_floor, name = max(floor_scores, key=lambda pair: pair[0])
     if best_floor > best - TIE:
-        weakest = next(pair for pair in floor_scores if pair[0] > best - TIE)  # the first floor that is enough
-        cannot = "faithfulness cannot tell these players apart"
-        end = cannot if rules.h == "faithful" else "no player is worth more than a text that takes no model"
-        return [f"{SAID[weakest[1]]} would have Q {weakest[0]:.4f}, and the best player has {best:.4f}: {end}."]
+        enough, name = next(pair for pair in floor_scores if pair[0] > best - TIE)  # the first floor that is enough
+        more = "as much as" if enough < best + TIE else "more than"
+        unseen = ADEQUATE if rules.h == "adequate" and name != SILENCE else UNSEEN[name]
+        return [f"{SAID[name]} would have Q {enough:.4f}, {more} any player (the best has {best:.4f}): {unseen}."]
     lower = [f"{player} ({q:.4f})" for q, player in known if q < best_floor - TIE]
     return [f"{SAID[name]} would have Q {best_floor:.4f}, more than {some(lower)}."] if lower else []
 

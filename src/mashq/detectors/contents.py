@@ -1,7 +1,8 @@
 """Length, coverage and copying of one answer, by the kind of its task.
 
 summarise   number of words, share of the passage's key words (`coverage`), and share copied word for word
-qa, others  number of words, and whether the question is attempted at all: 1 or 0; a question has nothing to copy
+qa          number of words, and whether the question is attempted at all: 1 or 0; a question has nothing to copy
+rag         the same; whether an answer is an attempt is what was recorded of it, not how it is worded
 """
 
 from collections.abc import Sequence
@@ -28,11 +29,11 @@ class Content:
 
 
 @lru_cache(4096)
-def content(kind: str, source: str, answer: str) -> Content:
-    """Measure an answer to an item of this kind of task."""
+def content(kind: str, source: str, answer: str, attempted: bool | None = None) -> Content:
+    """Measure an answer to an item of this kind of task; `attempted`: as recorded (None: its words tell)."""
     answer_words = words(answer)
     if kind != SUMMARISE:
-        return Content(len(answer_words), float(not declines(answer)), None)
+        return Content(len(answer_words), float(not declines(answer) if attempted is None else attempted), None)
     return Content(
         len(answer_words), _COVERAGE.score([Pair(source, answer)])[0], copied(answer_words, _source_words(source))
     )

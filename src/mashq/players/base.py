@@ -80,6 +80,7 @@ class AgentSpec:
     max_reviews      its own R if the player sets none; None: the R of the match
     settings         the player settings it uses, besides those that every player has; without `prompts` among them it
                      uses its own prompts, whose cost on a real model is not known in advance
+    takes_all        whether its `n` may be `all`
     answer_prompt    the name of the prompt that asks for an answer
     review_prompt    the name of the prompt that asks for a review
     check            raises ConfigError if a player's settings do not fit it
@@ -98,6 +99,7 @@ class AgentSpec:
     answers_alone: bool = False
     max_reviews: int | None = None
     settings: frozenset[str] = frozenset()
+    takes_all: bool = False
     answer_prompt: str = "answer"
     review_prompt: str = "review"
     check: Callable[[PlayerConfig], None] | None = None

@@ -14,6 +14,7 @@ from mashq.gateway.types import PLAY
 from mashq.players.base import AgentSpec, Calls, Draft, Workload, on
 from mashq.players.policies import rule as rule_policy
 from mashq.players.prompting import Place, Prompter
+from mashq.protocol.game import replaces
 from mashq.protocol.items import Item
 from mashq.protocol.moves import Answer
 from mashq.protocol.state import Observation
@@ -85,7 +86,7 @@ class BestOfN:
                 new = await self._prompter.review(item, last.text, h, model, Place("review", start + review))
                 if new.status == "ok":
                     scored = await _score(new, model)
-                    if seen.keep == "latest" or scored > h:
+                    if replaces(seen.rules, h, scored):
                         last, h = new, scored
                 if h >= seen.threshold:
                     break

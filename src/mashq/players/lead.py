@@ -23,6 +23,7 @@ class Lead:
         answers_alone=True,
         max_reviews=0,
         settings=frozenset({"n"}),
+        takes_all=True,
     )
 
     def __init__(self, sentences: int | None) -> None:

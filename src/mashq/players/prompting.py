@@ -18,18 +18,10 @@ from mashq.players.telling import told_sections
 from mashq.protocol.items import Item
 from mashq.protocol.moves import CHOICES, Abstained, Answer, Choice, Decision
 from mashq.protocol.resources import TABLE, Unknown
+from mashq.protocol.rules import LABELS
 from mashq.protocol.state import Observation, Snapshot
 
 TEXT: Mapping[str, object] = {"type": "string"}
-LABELS = {
-    "average_h": "average H",
-    "worst_h": "worst H",
-    "items_done": "texts done",
-    "tokens": "tokens",
-    "calls": "calls",
-    "reviews": "reviews",
-    "seconds": "seconds",
-}
 
 
 def schema(properties: Mapping[str, object]) -> Mapping[str, object]:

@@ -15,6 +15,7 @@ from mashq.gateway.types import Completion, Message
 from mashq.players.base import AgentSpec, Calls, Draft, Workload, answers_and_reviews, on
 from mashq.players.prompting import TEXT, Prompter, confidence_of, policy_fields, read, schema
 from mashq.players.prompts import item_fields
+from mashq.protocol.game import replaces
 from mashq.protocol.items import Item
 from mashq.protocol.moves import Answer
 from mashq.protocol.state import Observation
@@ -106,7 +107,7 @@ class React:
         else:
             loop.reviews += 1
             model.count_review()
-        if loop.best is None or seen.keep == "latest" or h > (loop.best.h or 0.0):
+        if replaces(seen.rules, None if loop.best is None else loop.best.h, h):
             first = loop.first
             loop.best = replace(draft, h=h, h_first=first.h, text_first=first.text, abstained_first=first.abstained)
         if h >= seen.threshold or loop.reviews == seen.max_reviews:

@@ -126,8 +126,11 @@ def check(player: PlayerConfig) -> AgentSpec:
         spec.check(player)
     if player.to is not None and "to" not in spec.settings:
         raise ConfigError(f"player {player.name!r} has 'to', which only the agent {_agents_using('to')} uses")
-    if player.n == "all" and player.agent != "lead":
-        raise ConfigError(f"player {player.name!r} has 'n: all', which only an 'agent: lead' takes: give a number")
+    if player.n == "all" and not spec.takes_all:
+        agents = " or ".join(name for name, built_in in BUILT_IN.items() if built_in.takes_all)
+        raise ConfigError(
+            f"player {player.name!r} has 'n: all', which only an 'agent: {agents}' takes: give a number"
+        )
     addresses = {name for name in ("command", "url") if getattr(player, name) is not None}
     if addresses - spec.settings:
         agents = _agents_using("command")

@@ -6,6 +6,7 @@ counts.
 """
 
 from mashq.protocol.resources import Unknown
+from mashq.protocol.rules import LABELS
 from mashq.protocol.state import Observation
 
 WORDS = {"qa": ("question", "answer"), "rag": ("question", "answer"), "summarise": ("text", "summary")}
@@ -92,9 +93,8 @@ def _disclosure_section(seen: Observation) -> str:
     vision = seen.rules.vision
     if "disclosure" not in seen.rules.tell or not seen.rivals:
         return ""
-    fields = [name for name in vision.show if name != "seconds" or seen.show_seconds]
-    shown = ", ".join(name.replace("_", " ").replace(" h", " H") for name in fields)
-    if vision.when == "never" or not fields:
+    shown = ", ".join(LABELS[name] for name in seen.rules.shown)
+    if vision.when == "never" or not shown:
         return "- rivals see nothing of you, and you nothing of them\n"
     if vision.when == "always":
         return f"- after every round each rival is shown your {shown}\n"
@@ -124,7 +124,7 @@ def told_rules(seen: Observation) -> dict[str, object]:
     if "costs" in rules.tell:
         document["review_cost"] = seen.review_cost
     if "disclosure" in rules.tell:
-        document["vision"] = {"when": rules.vision.when, "show": list(rules.vision.show), "keep": rules.vision.keep}
+        document["vision"] = {"when": rules.vision.when, "show": list(rules.shown), "keep": rules.vision.keep}
     return document
 
 

@@ -10,7 +10,8 @@ beyond that it falls linearly to 0 at the length of the source, where an answer 
 the first never decreases with coverage, and the second never increases with length.
 
 When the task is to answer questions there is nothing to shorten: coverage is 1 for an answer that attempts its
-question and 0 for one that does not, and adequacy is the same.
+question, or rightly says that its passages do not contain the answer, and 0 for one that does not, and adequacy is
+the same.
 """
 
 from collections.abc import Mapping

@@ -146,8 +146,12 @@ def is_usable(move: Answer | Rewrite) -> bool:
 
 def is_kept(rules: Rules, standing: float | None, move: Rewrite) -> bool:
     """Whether a rewrite replaces an answer that the guide scored `standing`."""
-    better = standing is None or (move.h is not None and move.h > standing)
-    return is_usable(move) and (rules.keep == "latest" or better)
+    return is_usable(move) and move.h is not None and replaces(rules, standing, move.h)
+
+
+def replaces(rules: Rules, standing: float | None, h: float) -> bool:
+    """Whether a usable text that the guide scored `h` replaces one that it scored `standing` (None: no text yet)."""
+    return rules.keep == "latest" or standing is None or h > standing
 
 
 def delivers(rules: Rules, taken: int, round_: int) -> bool:
@@ -318,8 +322,7 @@ def _snapshot(state: MatchState, player: PlayerState) -> Snapshot:
         "items_done": player.position,
         **{name: closed.amount(name).total for name in DISCLOSED},
     }
-    names = [name for name in state.rules.vision.show if name != "seconds" or state.rules.show_seconds]
-    return Snapshot(player.name, state.round, tuple((name, values[name]) for name in names))
+    return Snapshot(player.name, state.round, tuple((name, values[name]) for name in state.rules.shown))
 
 
 def _memory(state: MatchState, seat: int, *, allowed: bool) -> Memory:

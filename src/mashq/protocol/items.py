@@ -60,6 +60,12 @@ def known_score(item: Item, *, abstained: bool, abstention: float) -> float | No
     return 0.0 if item.answerable is False else None
 
 
+def attempts(item: Item, *, abstained: bool) -> bool | None:
+    """Whether an answer deals with its question: it is no abstention, or one where the passages do not contain the
+    answer. None for an item without passages, where abstentions are not recorded."""
+    return (not abstained or item.answerable is False) if item.passages else None
+
+
 @dataclass(frozen=True, slots=True)
 class Selection:
     """Which passages of an item a player is shown, and in which order: the first `limit`, as many as fit in `length`

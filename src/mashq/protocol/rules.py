@@ -11,7 +11,13 @@ Keep = Literal["latest", "better"]
 # not told how they are scored, and only a review by decision was shown to rivals.
 RULES_OF_PLAY = 2
 TELLS = ("formula", "costs", "disclosure")
-SHOWABLE = ("average_h", "worst_h", "items_done", *DISCLOSED)
+LABELS = {  # the fields of a state that can be shown, and what players are told that they are
+    "average_h": "average H",
+    "worst_h": "worst H",
+    "items_done": "items done",
+    **{name: name for name in DISCLOSED},
+}
+SHOWABLE = tuple(LABELS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +84,11 @@ class Rules:
     payoff: Payoff = Payoff()
     confidence: bool = False
     version: int = RULES_OF_PLAY
+
+    @property
+    def shown(self) -> tuple[str, ...]:
+        """The fields of a state that rivals are shown when they are shown it."""
+        return tuple(name for name in self.vision.show if name != "seconds" or self.show_seconds)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,9 +16,9 @@ hurts or helps a player most.
 
 import math
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import compress
+from itertools import compress, permutations
 from numbers import Real
 from typing import Literal, assert_never, cast
 
@@ -170,18 +170,36 @@ class Standing:
 
 def standings(state: MatchState, rules: ScoreRules) -> tuple[Standing, ...]:
     """The players' scores so far from the judge and the known costs, cheap enough to compute after every move."""
-    counted = tuple(n for n in rules.named if rules.reference is None or n in rules.reference)
-    h = np.array([player.average_judge_h or 0.0 for player in state.players])
-    handled = [max(player.answered, 1) if rules.per_item else 1 for player in state.players]
-    costs = {
-        name: np.array([float(player.spend.amount(name).total) / n for player, n in zip(state.players, handled)])
-        for name in counted
+    means = [player.average_judge_h for player in state.players]
+    h = np.array([np.nan if mean is None else mean for mean in means])
+    totals = {
+        name: np.array([float(player.spend.amount(name).total) for player in state.players])
+        for name in counted_so_far(rules)
     }
-    penalty, q = reduce(h, costs, rules)
+    handled = np.array([player.position for player in state.players], dtype=np.float64)
+    penalty, q = scores_so_far(rules, h, totals, handled)
     return tuple(
-        Standing(player.average_judge_h, float(p), None if player.average_judge_h is None else float(worth))
-        for player, p, worth in zip(state.players, penalty, q, strict=True)
+        Standing(mean, p, None if mean is None else worth)
+        for mean, p, worth in zip(means, penalty.tolist(), q.tolist(), strict=True)
     )
+
+
+def counted_so_far(rules: ScoreRules) -> tuple[str, ...]:
+    """The resources that count in P before it is known which of them are known for everyone."""
+    return tuple(name for name in rules.named if rules.reference is None or name in rules.reference)
+
+
+def scores_so_far(
+    rules: ScoreRules, h: Floats, totals: Mapping[str, Floats], handled: Floats
+) -> tuple[Floats, Floats]:
+    """P and Q of an unfinished match, players on the last axis.
+
+    `h` is the mean over the answers so far (NaN before the first), `totals` are known costs, and `handled` counts the
+    items that those were spent on: refused and failed ones cost too. At the end of a match without unknown costs and
+    stopped players this is the score with refusals `answered`.
+    """
+    each = np.maximum(handled, 1.0) if rules.per_item else 1.0
+    return reduce(h, {name: totals[name] / each for name in counted_so_far(rules)}, rules)
 
 
 def share(costs: Floats, reference: float | None = None) -> Floats:
@@ -368,20 +386,21 @@ def score(results: Results | Match, rules: ScoreRules) -> Score:
     current = figures(seen, rules)
     _check_finite(table, current)
     before = _before_review(table, rules.refusals)
-    bounds = _bounds(table, rules, seen, current)
+    ends, count = _ends(table, rules), max(len(seen.items), 1)
+    bounds = _bounds(ends, rules, current, count)
     cells = scored_units(table, rules.refusals)[1]
     costs, charged = _totals(table, cells)
     carried_means = {name: carried(table, rules.refusals, name) for name in CARRIED}
     rows: list[PlayerScore] = []
     for seat, name in enumerate(table.players):
         usable = bool(seen.h_counts[seat].any())
-        count = int(table.present[seat].sum())
+        asked = int(table.present[seat].sum())
         rows.append(
             PlayerScore(
                 name=name,
                 h=float(current.h[0, seat]) if usable else None,
                 h_before_review=before[seat] if usable else None,
-                answer_rate=int(table.answered[seat].sum()) / count if count else 0.0,
+                answer_rate=int(table.answered[seat].sum()) / asked if asked else 0.0,
                 costs=costs[seat],
                 charged=charged[seat],
                 unknown_attempts=_without_residue(float(table.unknown[seat, cells[seat]].sum())),
@@ -395,6 +414,8 @@ def score(results: Results | Match, rules: ScoreRules) -> Score:
     units = int(cells.any(axis=0).sum())
     winner, tied = winner_of(rows)
     notes += _warnings(table, rows, rules)
+    if ends is not None:
+        notes += _unknown_costs(rows, rules, lambda a, b: _best_difference(ends, rules, current.h[0], count, a, b))
     return Score(rules, tuple(rows), len(seen.items), units, winner, tied, dropped_units(table), tuple(notes))
 
 
@@ -453,22 +474,51 @@ def _totals(
     return costs, charged
 
 
-def _bounds(results: Results, rules: ScoreRules, seen: View, current: Figures) -> tuple[Floats, Floats]:
+def _bounds(ends: "_Ends | None", rules: ScoreRules, current: Figures, items: float) -> tuple[Floats, Floats]:
     """The lowest and the highest Q of each player: its own unknown attempts at worst and the others' at zero, and
     vice versa.
     """
-    if not any(results.costs[name].estimated for name in rules.weights):
-        return current.q[0], current.q[0]
-    low, high = (view(results, rules.refusals, tuple(rules.weights), bound) for bound in ("low", "high"))
-    means = {bound: _means(part) for bound, part in (("low", low), ("high", high))}
     lowest, highest = current.q[0].copy(), current.q[0].copy()
-    for seat in range(len(results.players)):
-        for out, own, others in ((lowest, "high", "low"), (highest, "low", "high")):
-            costs = {name: values.copy() for name, values in means[others].items()}
+    if ends is None:
+        return lowest, highest
+    for seat in range(len(lowest)):
+        for out, own, others in ((lowest, ends.high, ends.low), (highest, ends.low, ends.high)):
+            costs = {name: values.copy() for name, values in others.items()}
             for name, values in costs.items():
-                values[seat] = means[own][name][seat]
-            out[seat] = reduce(current.h[0], costs, rules, max(len(seen.items), 1))[1][seat]
+                values[seat] = own[name][seat]
+            out[seat] = reduce(current.h[0], costs, rules, items)[1][seat]
     return lowest, highest
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Ends:
+    """Mean costs by player with the unknown attempts at zero and at their worst case, which may be infinite."""
+
+    low: Mapping[str, Floats]
+    high: Mapping[str, Floats]
+
+
+def _ends(results: Results, rules: ScoreRules) -> _Ends | None:
+    """None if every counted cost is known."""
+    if not any(results.costs[name].estimated for name in rules.weights):
+        return None
+    low, high = (view(results, rules.refusals, tuple(rules.weights), bound) for bound in ("low", "high"))
+    return _Ends(_means(low), _means(high))
+
+
+def _best_difference(ends: _Ends, rules: ScoreRules, h: Floats, items: float, a: int, b: int) -> float:
+    """The most that a player's Q can exceed another's: its unknown costs at zero, the other's at their worst, and
+    everyone else's at the end that helps, which is the same for both since it only moves the normaliser."""
+    difference = rules.alpha * float(h[a] - h[b])
+    for name, low in ends.low.items():
+        gains: list[float] = []
+        for others in (low, ends.high[name]):
+            costs = others.copy()
+            costs[a], costs[b] = low[a], ends.high[name][b]
+            shares = share(costs, rules.each(name, items))
+            gains.append(float(shares[b] - shares[a]))
+        difference += rules.beta * rules.weights[name] * max(gains)
+    return difference
 
 
 def _means(seen: View) -> dict[str, Floats]:
@@ -527,17 +577,19 @@ def _warnings(results: Results, rows: Sequence[PlayerScore], rules: ScoreRules) 
             f"{some(done)})."
         )
     if len(rows) == 1 and rules.reference is None:
-        notes.append("One player alone is its own normaliser: its penalty is always the full sum of the weights.")
+        notes.append("One player alone is its own normaliser: every resource that it uses counts in full.")
     if rules.reference is not None and not rules.per_item and dropped_units(results):
         notes.append(
             "The reference is in totals, and items were left out: P is lower than over all items, and not comparable "
             "with a match that scores another number of them. A reference per_item is."
         )
-    return [*notes, *_unknown_costs(rows, rules)]
+    return notes
 
 
-def _unknown_costs(rows: Sequence[PlayerScore], rules: ScoreRules) -> list[str]:
-    """Notes on the uncertainty left by unknown costs."""
+def _unknown_costs(
+    rows: Sequence[PlayerScore], rules: ScoreRules, most_ahead: Callable[[int, int], float]
+) -> list[str]:
+    """Notes on the uncertainty left by unknown costs; `most_ahead`: the most by which one seat can lead another."""
     notes: list[str] = []
     estimated = [row for row in rows if any(name in row.charged for name in rules.weights)]
     if not estimated:
@@ -551,15 +603,16 @@ def _unknown_costs(rows: Sequence[PlayerScore], rules: ScoreRules) -> list[str]:
         f"Some costs are unknown and are estimated in the totals ({'; '.join(charges)}), which leaves Q between: "
         f"{', '.join(spans) or 'unknown'}."
     )
-    best = max((row.q for row in rows if row.q is not None), default=None)
-    if best is None or len(rows) == 1:
+    known = [(row.q, seat) for seat, row in enumerate(rows) if row.q is not None]
+    if len(known) < 2:
         return notes
-    leaders = [row for row in rows if row.q is not None and best - row.q < TIE]
-    floor = min(row.q_min for row in leaders if row.q_min is not None)
-    rivals = [row.name for row in rows if row.q_max is not None and row not in leaders and row.q_max >= floor]
+    best = max(q for q, _ in known)
+    leaders = [seat for q, seat in known if best - q < TIE]
+    others = [seat for q, seat in known if best - q >= TIE]
+    rivals = [rows[seat].name for seat in others if all(most_ahead(seat, leader) >= 0 for leader in leaders)]
     if rivals:
         notes.append(f"The unknown costs could change the winner: {', '.join(rivals)} could still win.")
-    elif len(leaders) > 1:
+    elif any(most_ahead(a, b) >= TIE for a, b in permutations(leaders, 2)):
         notes.append("The unknown costs could break the tie.")
     return notes
 

@@ -17,7 +17,7 @@ from mashq.detectors.base import Pair
 from mashq.detectors.contents import SUMMARISE, content, floor
 from mashq.players.registry import answers_are_drawn
 from mashq.protocol.content import ANSWERS, LEADS, OF_FLOOR, Contents
-from mashq.protocol.items import Item
+from mashq.protocol.items import Item, attempts
 from mashq.protocol.state import ItemState, MatchState
 from mashq.runs.chain import CONTENTS, FLOOR, NOTE
 from mashq.runs.file import Statement, columns_of
@@ -62,7 +62,10 @@ def carried(kind: str, item: Item, work: ItemState) -> Row:
     """What an answer carries; nothing where there is none."""
     if work.status != "ok":
         return NOTHING
-    last, first = (content(kind, item.text, text) for text in (work.text, work.text_first))
+    last, first = (
+        content(kind, item.text, text, attempts(item, abstained=abstained))
+        for text, abstained in ((work.text, work.abstained), (work.text_first, work.abstained_first))
+    )
     return last.words, first.words, last.coverage, first.coverage, last.copied
 
 

@@ -118,15 +118,7 @@ def _row(where: str, cells: Mapping[str, object], renamed: Mapping[str, str]) ->
     _check_tokens(costs, where)
     trial = cell("trial")
     own, what, when = (intern(str("" if value is None else value)) for value in (player, item, trial))
-    return Row(own, what, when, h, intern(status), _tokens(costs), where)
-
-
-def _tokens(costs: dict[str, float]) -> dict[str, float]:
-    """Costs with tokens in and out as one too; one without the other is unknown."""
-    tokens_in, tokens_out = costs.get("tokens_in"), costs.get("tokens_out")
-    if "tokens" not in costs and tokens_in is not None and tokens_out is not None:
-        costs["tokens"] = tokens_in + tokens_out
-    return costs
+    return Row(own, what, when, h, intern(status), costs, where)
 
 
 def _check_tokens(costs: Mapping[str, float], where: str) -> None:

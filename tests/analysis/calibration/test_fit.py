@@ -5,6 +5,7 @@ import json
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import zip_longest
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -23,7 +24,7 @@ from mashq.arena.simulation import Record, placeholders, recorded, settings, sim
 from mashq.config import check, parse
 from mashq.errors import ConfigError, DataError
 from mashq.players.external.spec import EXTERNAL
-from mashq.protocol.results import REFUSED, Floats
+from mashq.protocol.results import REFUSED, Floats, ResultStatus
 from mashq.report.documents.base import plain
 from mashq.report.documents.calibrate import Calibration
 from mashq.report.text.calibrate import likeness_text
@@ -199,6 +200,20 @@ def test_so_are_questions_with_a_guide_apart_and_best_rewrites_kept(
     assert low < high - 0.1
     assert settings(record, fit(record.players), "x.jsonl", 5)["guide"] == "confidence"
     assert compared(record)["like"] is True
+
+
+def test_answers_that_were_cut_off_are_failures_that_it_came_to(played: Callable[..., Record]) -> None:
+    asks = played(count=12).players[0]
+    (trial,) = asks.trials
+    ends: tuple[ResultStatus, ...] = ("cut", "cut", "cut", "failed", "refused", "unanswered", "pending")
+    items = tuple(
+        replace(row, status=status, h=None, h_first=None) if status else row
+        for row, status in zip_longest(trial.result.items, ends)
+    )
+    changed = replace(asks, trials=(replace(trial, result=replace(trial.result, items=items)),))
+    assert [row.status for row in changed.rows] == [*ends[:5], *["ok"] * 5]
+    simulate = fit([changed, *played(count=12).players[1:]])[0].simulate
+    assert simulate["failure_rate"] == pytest.approx(4 / 10)
 
 
 def test_failures_retries_and_unknown_usage_of_a_real_server(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ def ask(base: str, token: str, text: str) -> str:
 def honest(task: dict[str, Any]) -> object:
     """Asks with what its environment holds."""
     said = ask(os.environ["OPENAI_BASE_URL"], os.environ["OPENAI_API_KEY"], task["text"])
-    return {"answer": said, "confidence": 0.75}
+    return {"answer": said, "confidence": 75}  # per cent
 
 
 def told(task: dict[str, Any]) -> object:

@@ -14,7 +14,7 @@ from mashq.protocol.resources import Amount, Unknown
 from mashq.protocol.results import Floats
 
 PURPOSES = ("answer", "decision", "review")
-MAX_COST = 20
+MAX_ENTRIES = 20
 solver: Any = optimize
 
 
@@ -45,7 +45,7 @@ def calls(player: Recorded, common: Mapping[str, float | None]) -> dict[str, Any
     failed_seconds = [_known(e, "seconds") for _, e in player.entries if e.outcome is not None and not replied(e)]
     seconds = [value for value in failed_seconds if value is not None]
     if seconds:
-        tables["failed"] = {"seconds": rounded(table(seconds, MAX_COST), 4)}
+        tables["failed"] = {"seconds": rounded(table(seconds, MAX_ENTRIES), 4)}
     return tables
 
 
@@ -74,7 +74,7 @@ def _tables(
     for column, (name, digits) in enumerate((("tokens_in", 1), ("tokens_out", 1), ("seconds", 4))):
         known = [value for value in (cost[column] for cost in costs) if value is not None]
         if known:
-            tables[name] = rounded(table(known, MAX_COST), digits)
+            tables[name] = rounded(table(known, MAX_ENTRIES), digits)
     for name, key in (("in_share", f"tokens_in {purpose}"), ("out_share", f"tokens_out {purpose}")):
         item_share = common[key]
         if item_share:

@@ -20,7 +20,7 @@ from mashq.errors import DataError
 from mashq.gateway.backends.simulated import nearest
 from mashq.gateway.types import PLAY, Call, Entry
 
-MAX_H, MAX_COST = 40, 20
+MAX_H, MAX_GUIDE = 40, 20
 MAX_REWRITES, FEWEST_IN_TURN = 200, 10
 GROUP, GROUPS = 10, 5
 FEW = 30
@@ -174,7 +174,7 @@ def _confidence(answers: Sequence[Draft], changes: Sequence[Change]) -> list[dic
     rows: list[dict[str, Any]] = []
     for number, end in enumerate(ends):
         values = table(
-            [guide for (_, guide), group in zip(scores, group_of, strict=True) if group == number], MAX_COST
+            [guide for (_, guide), group in zip(scores, group_of, strict=True) if group == number], MAX_GUIDE
         )
         rows.append(
             {"up_to": 1.0 if number + 1 == len(ends) else round(end, DIGITS), "values": rounded(values, DIGITS)}

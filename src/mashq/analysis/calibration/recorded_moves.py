@@ -90,8 +90,8 @@ class Recorded:
     @property
     def rows(self) -> list[ItemResult]:
         """Its results in all trials, without the items it did not reach."""
-        played = ("ok", "refused", "failed")
-        return [row for trial in self.trials for row in trial.result.items if row.status in played]
+        unreached = ("unanswered", "pending")
+        return [row for trial in self.trials for row in trial.result.items if row.status not in unreached]
 
     @property
     def scores(self) -> list[float]:

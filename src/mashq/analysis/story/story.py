@@ -21,12 +21,11 @@ import numpy as np
 from mashq.analysis.story import highlights as say
 from mashq.analysis.story.highlights import Highlight
 from mashq.analysis.story.memory import STEADY, PlayerMemory, Reign
-from mashq.analysis.story.score_so_far import counted_by, scores_so_far
 from mashq.analysis.story.words import named, plural
 from mashq.protocol.game import delivered
 from mashq.protocol.moves import Answer, Decision, Rewrite, Stop
 from mashq.protocol.replay import Delta
-from mashq.protocol.score import TIE, ScoreRules
+from mashq.protocol.score import TIE, ScoreRules, counted_so_far, scores_so_far
 from mashq.protocol.state import MatchState
 
 RATIOS = (1.5, 2, 3, 5, 10, 20, 50, 100)
@@ -52,7 +51,7 @@ class Story:
         self._seats = {player.name: seat for seat, player in enumerate(first.players)}
         self._done: list[Highlight] = []
         self._round = 0
-        self._counted = counted_by(rules)
+        self._counted = counted_so_far(rules)
         self._unscored: array[float] = array("d")
         self._scored = 0
         self._reigns: list[Reign] = []
@@ -141,7 +140,7 @@ class Story:
         """Record what determines the lead: each player's mean H and its counted costs."""
         for player in state.players:
             h = player.average_judge_h
-            self._unscored.extend((UNANSWERED if h is None else h, player.answered))
+            self._unscored.extend((UNANSWERED if h is None else h, player.position))
             self._unscored.extend([player.spend.amount(name).total for name in self._counted])
 
     def _all_reigns(self, ended: bool) -> list[Reign]:

@@ -29,7 +29,7 @@ from mashq.players.base import Draft
 from mashq.players.external.process import MAX_OUTPUT, AgentError, Program
 from mashq.players.external.sandbox import Sandbox
 from mashq.players.external.spec import EXTERNAL
-from mashq.players.prompting import abstained_of
+from mashq.players.prompting import abstained_of, confidence_of
 from mashq.players.telling import told_rules, told_state
 from mashq.protocol.moves import Answer, Decision, Rewrite
 from mashq.protocol.state import Observation
@@ -135,7 +135,7 @@ class External:
         if not text and abstained != "yes":
             return Answer("refused", error="empty answer")
         drawn = grant.h is not None
-        return Answer("ok", text, grant.h, simulated=drawn, confidence=_confidence(document), abstained=abstained)
+        return Answer("ok", text, grant.h, simulated=drawn, confidence=confidence_of(document), abstained=abstained)
 
     async def _ask(self, task: dict[str, object]) -> bytes:
         if self.agent.url is not None:
@@ -161,14 +161,6 @@ class External:
             environment = {"PYTHONUNBUFFERED": "1", **self.agent.environment, **variables}
             self._program = await Program.start(self.agent.command, environment, self.agent.directory)
         return self._program
-
-
-def _confidence(document: Mapping[str, object]) -> float | None:
-    """The confidence stated by the agent, if it is a number from 0 to 1."""
-    value = document.get("confidence")
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
-        return None
-    return float(value)
 
 
 def _turn_limit(model: Model, longest: float) -> tuple[float, str | None]:

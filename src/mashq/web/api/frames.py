@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from mashq.analysis.story.score_so_far import scores_so_far
 from mashq.protocol.resources import RESOURCES
+from mashq.protocol.score import scores_so_far
 from mashq.web.api import queries
 from mashq.web.replay import MatchReplay
 from mashq.web.replay_cache import LiveReplay
