@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
+from mashq import outputs
 from mashq.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -78,6 +79,7 @@ def _write(record: "Record", fitted: "Sequence[Fitted]", out: Path, items: int, 
     parse(text, str(out))
     for path, body in ((out, text), (data, placeholders(record, max(items, AT_HAND)))):
         try:
+            outputs.check_folder(path)
             with path.open("x", encoding="utf-8") as file:
                 file.write(body)
         except FileExistsError:

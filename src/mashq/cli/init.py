@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from mashq import outputs
+
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
 
@@ -54,6 +56,7 @@ def init(path: Path, template: str) -> None:
             raise ConfigError(f"{target} is already there: name another file")
     for target, text in contents.items():
         try:
+            outputs.check_folder(path)
             target.parent.mkdir(parents=True, exist_ok=True)
             with target.open("x", encoding="utf-8") as file:
                 file.write(text)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from mashq import outputs
+from mashq.cli import checks
 from mashq.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ def sample(run: Path, number: int, seed: int, out: Path) -> None:
         "key.json": json.dumps(key, indent=1, ensure_ascii=False) + "\n",
     }
     try:
-        out.mkdir(parents=True)
+        outputs.make_folder(out)
         for name, text in files.items():
             (out / name).write_bytes(text.encode("utf-8", "replace"))
     except OSError as error:
@@ -113,6 +114,8 @@ def report(
     from mashq.report.text.validate import validation_text
     from mashq.runs.annotations import read_key, read_ratings
 
+    if plot is not None:
+        checks.check_folder(plot)
     key_document = read_key(key)
     rows: dict[str, dict[str, Any]] = key_document["rows"]
     ratings_by_annotator = {
@@ -128,10 +131,7 @@ def report(
     notes = _notes(result, len(rows), simulated=bool(key_document.get("simulated")))
     document = ValidationReport(run=key_document["run"], detector=detector, rows=len(rows), found=result, notes=notes)
     if plot is not None:
-        try:
-            outputs.write(plot, drawn(document))
-        except OSError as error:
-            raise ConfigError(f"{plot} cannot be written ({error.strerror}): choose another --plot") from None
+        checks.write(plot, drawn(document))
     click.echo(json_of(document) if as_json else validation_text(document, form))
 
 
