@@ -134,7 +134,7 @@ def told(*arguments: object) -> subprocess.CompletedProcess[str]:
 
 
 def test_run_and_score_fail_alike_and_say_by_what(config: Path, tmp_path: Path) -> None:
-    junit, summary = tmp_path / "deep" / "mashq.xml", tmp_path / "summary.md"
+    junit, summary = tmp_path / "mashq.xml", tmp_path / "summary.md"
     summary.write_text("before\n")
     files = ("--junit", junit, "--summary", summary)
     ran = told("run", config, "--out", tmp_path / "run", "--json", *files)
@@ -142,12 +142,12 @@ def test_run_and_score_fail_alike_and_say_by_what(config: Path, tmp_path: Path) 
     by = {player["name"]: player for player in json.loads(ran.stdout)["players"]}
     mine, base = by["mine"], by["base & <line>"]
     said = ran.stderr.splitlines()[-3:]
-    assert said[0].startswith(f"mashq: passed: {CONDITIONS[0]} (q(mine) = {mine['q']:.6g}, ")
+    assert said[0].startswith(f"mashq: ok: {CONDITIONS[0]} is false (q(mine) = {mine['q']:.6g}, ")
     assert said[1] == (
-        f"mashq: failed: {CONDITIONS[1]} (h(mine) = {mine['h']:.6g}, h(base & <line>) = {base['h']:.6g}; "
-        f"{mine['h']:.6g} < {2 * base['h']:.6g})"
+        f"mashq: failed: {CONDITIONS[1]} is true (h(mine) = {mine['h']:.6g}, h(base & <line>) = {base['h']:.6g}; "
+        f"left side {mine['h']:.6g}, right side {2 * base['h']:.6g})"
     )
-    assert said[2].startswith(f"mashq: passed: {CONDITIONS[2]} (q(mine) - q(base & <line>) = ")
+    assert said[2].startswith(f"mashq: ok: {CONDITIONS[2]} is false (q(mine) - q(base & <line>) = ")
     scored = told("score", tmp_path / "run", "--json")
     assert scored.returncode == 1 and scored.stderr.splitlines()[-3:] == said
     (suite,) = ElementTree.parse(junit).getroot()
@@ -157,13 +157,13 @@ def test_run_and_score_fail_alike_and_say_by_what(config: Path, tmp_path: Path) 
     assert [case.find("failure") is not None for case in cases] == [False, True, False]
     text = summary.read_text("utf-8")
     assert text.startswith("before\n### mashq: ") and "<line>" not in text
-    assert text.count("✅ passed") == 2 and text.count("❌ failed") == 1
+    assert text.count("✅ ok") == 2 and text.count("❌ failed") == 1
     assert f"{mine['q']:.4f}" in text and f"{base['h']:.4f}" in text
 
 
 def test_a_pass_is_a_pass(config: Path, tmp_path: Path) -> None:
     ran = mashq("run", config, "--out", tmp_path / "run", "--fail-if", "q(mine) < -9", "--junit", tmp_path / "x.xml")
-    assert ran.returncode == 0 and "mashq: passed: q(mine) < -9 (q(mine) = " in ran.stderr
+    assert ran.returncode == 0 and "mashq: ok: q(mine) < -9 is false (q(mine) = " in ran.stderr
     assert ElementTree.parse(tmp_path / "x.xml").getroot().get("failures") == "0"
 
 
