@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+import click
 import pytest
 from ruamel.yaml import YAML
 
@@ -101,6 +102,21 @@ def test_help_lists_every_command_once_in_groups_with_whole_sentences() -> None:
         assert " ".join(command.get_short_help_str(1000).split()) in flat
     assert "..." not in text.replace("[ARGS]...", "")
     assert max(map(len, text.splitlines())) <= 100
+
+
+@pytest.mark.parametrize("name", ["detectors", "validate", "paper", "plan"])
+def test_a_group_lists_its_commands_with_whole_sentences(name: str) -> None:
+    text = " ".join(mashq(name, "--help").stdout.split())
+    group = cli.cli.commands[name]
+    assert isinstance(group, click.Group)
+    for command in group.commands.values():
+        assert " ".join(command.get_short_help_str(1000).split()) in text
+
+
+@pytest.mark.parametrize("line", [["swep", "c.yaml"], ["plan", "swep", "c.yaml"]])
+def test_a_mistyped_command_is_told_the_nearest(line: list[str]) -> None:
+    done = mashq(*line)
+    assert done.returncode == 2 and done.stderr.endswith("there is no command 'swep': did you mean 'sweep'?\n")
 
 
 def test_windows_is_told_in_one_sentence(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

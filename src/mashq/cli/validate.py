@@ -11,6 +11,7 @@ import click
 
 from mashq import outputs
 from mashq.cli import checks
+from mashq.cli.groups import Group
 from mashq.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from mashq.runs.open import Played, Season
 
 
-@click.group()
+@click.group(cls=Group)
 def validate() -> None:
     """Does the detector agree with people? A blind sheet to rate, and a report on the ratings.
 
