@@ -176,7 +176,8 @@ def _figure(term: Figure, text: str, players: Sequence[ScoredPlayer]) -> float:
     value: float | None = player.costs[term.figure] if term.figure in player.costs else getattr(player, term.figure)
     if value is None:
         raise ConfigError(
-            f"--fail-if {text!r}: {term.figure} of {term.player!r} is unknown, so the condition cannot be checked: use another figure"
+            f"--fail-if {text!r}: {term.figure} of {term.player!r} is unknown, so the condition cannot be "
+            "checked: use another figure"
         )
     return float(value)
 

@@ -91,7 +91,7 @@ def recorded(path: Path, without: Sequence[str] = ()) -> Record:
     """The record of a run, without some players; raises an error if it is not a match or has no answers yet."""
     season = load_season(path)
     if season.kind != "match":
-        raise ConfigError(f"{path} is a {season.kind}, not one match: calibrate from a run of one match")
+        raise ConfigError(f"{path} is a {season.label}, not a single match: calibrate from a run of one match")
     config = _without_players(season.config, without)
     names = {player.name for player in config.players}
     played = list(season.fixtures_played())

@@ -49,7 +49,7 @@ def check(document: Mapping[str, Any], source: str = "the configuration") -> Con
     try:
         return Config.model_validate(document)
     except ValidationError as error:
-        raise ConfigError(f"{source}: {sentence(error)}") from None
+        raise ConfigError(f"{source}: {sentence(error, document)}") from None
 
 
 def changed(config: Config, settings: Iterable[tuple[str, Any]], option: str = "--over") -> Config:
@@ -123,7 +123,10 @@ def _yaml(text: str, source: str) -> object:
         marked: Any = error
         mark = marked.problem_mark or marked.context_mark
         where = "" if mark is None else f" line {mark.line + 1}"
-        raise ConfigError(f"{source}{where}: {' '.join(str(marked.problem).split())}") from None
+        problem = " ".join(str(marked.problem).split())
+        if "'\\t'" in problem:
+            raise ConfigError(f"{source}{where} begins with a tab, which YAML does not allow: use spaces") from None
+        raise ConfigError(f"{source}{where}: {problem}") from None
     except RecursionError:
         raise ConfigError(
             f"{source} is nested too deeply: {bounds.DEPTH} levels are enough for any setting"

@@ -73,7 +73,7 @@ def _one_of(names: Sequence[str]) -> AfterValidator:
 
     def check(name: str) -> str:
         if name not in names:
-            raise ValueError(f"input should be {', '.join(map(repr, names[:-1]))} or {names[-1]!r}")
+            raise ValueError(f"it must be {', '.join(map(repr, names[:-1]))} or {names[-1]!r}")
         return name
 
     return AfterValidator(check)

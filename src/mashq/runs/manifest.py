@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 import sys
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
@@ -107,6 +108,8 @@ def read_manifest(path: Path) -> dict[str, Any]:
         document: Any = read_json(path / MANIFEST)
         json.dumps(document, ensure_ascii=False).encode()  # half a surrogate pair could not be written again
     except (FileNotFoundError, NotADirectoryError):
+        if not os.path.exists(path):
+            raise StoreError(f"{path} does not exist: give the directory of a run") from None
         raise StoreError(f"{path} is not a run of mashq: it has no {MANIFEST}") from None
     except (OSError, ValueError, TooMuch) as error:
         raise StoreError(f"{path / MANIFEST} cannot be read ({error}): restore it from a copy") from None

@@ -61,15 +61,17 @@ class Run:
             found = {entry.name for entry in path.iterdir()}
         except OSError as error:
             raise StoreError(f"{path} cannot be made ({error.strerror}): choose another --out") from None
-        if MANIFEST in found or not found <= LEFTOVERS:
+        if MANIFEST in found:
             raise StoreError(f"{path} is already used: choose another --out, or run 'mashq resume {path}'")
+        if not found <= LEFTOVERS:
+            raise StoreError(f"{path} holds other files than a run's: choose another --out")
         lock = _locked(path)
         if (path / MANIFEST).exists():  # another process began it between the look and the lock
             lock.close()
             raise StoreError(f"{path} is already used: choose another --out, or run 'mashq resume {path}'")
         if not _begun_by_us(path / DATABASE):
             lock.close()
-            raise StoreError(f"{path} is already used: choose another --out, or run 'mashq resume {path}'")
+            raise StoreError(f"{path} holds other files than a run's: choose another --out")
         for name in LEFTOVERS - {LOCK}:  # of a run that died before it began: nothing was asked, nothing is lost
             (path / name).unlink(missing_ok=True)
         run = cls(path, clock, lock)
