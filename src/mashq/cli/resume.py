@@ -34,10 +34,9 @@ def resume(run: Path, executor: str | None, ray_address: str | None, accept_chan
     """
     from mashq.arena import match
     from mashq.cli.playing import played, show_head, show_result
-    from mashq.config import check
-    from mashq.runs.manifest import read_manifest
+    from mashq.runs.manifest import config_of, read_manifest
 
-    settings = check(read_manifest(run)["config"], f"{run}/manifest.json")
+    settings = config_of(read_manifest(run), str(run))
     where = executor_of(executor, ray_address)
 
     def start(show: "Progress") -> "Coroutine[None, None, Season]":

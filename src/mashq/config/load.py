@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from mashq import bounds
 from mashq.bounds import TooMuch
 from mashq.config.errors import sentence
-from mashq.config.schema import Config
+from mashq.config.schema import STORED, Config
 from mashq.errors import ConfigError
 
 
@@ -41,13 +41,13 @@ def parse(text: str, source: str, overrides: Sequence[str] = ()) -> Config:
     return check(plain, source)
 
 
-def check(document: Mapping[str, Any], source: str = "the configuration") -> Config:
-    """Validate plain data and return the configuration."""
+def check(document: Mapping[str, Any], source: str = "the configuration", *, stored: bool = False) -> Config:
+    """Validate plain data and return the configuration; one that a run has `stored` may hold secrets."""
     for text in _texts(document):
         if "\0" in text or (not text.isascii() and any("\ud800" <= letter <= "\udfff" for letter in text)):
             raise ConfigError(f"{source}: {text[:80]!r} holds a character that no file can hold: leave it out")
     try:
-        return Config.model_validate(document)
+        return Config.model_validate(document, context=STORED if stored else None)
     except ValidationError as error:
         raise ConfigError(f"{source}: {sentence(error, document)}") from None
 

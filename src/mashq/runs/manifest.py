@@ -146,7 +146,7 @@ def config_of(manifest: Mapping[str, Any], run: str) -> Config:
     rules: object = said.get("rules", {})
     if rules_of_play(manifest) == 1 and isinstance(rules, dict):
         said = said | {"rules": {**rules, "tell": []}}
-    return check(said, f"{run}/{MANIFEST}")
+    return check(said, f"{run}/{MANIFEST}", stored=True)
 
 
 def manifest_digest(manifest: Mapping[str, Any]) -> str:
