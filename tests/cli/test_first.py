@@ -77,6 +77,13 @@ def test_every_template_plays_as_it_is(name: str, tmp_path: Path) -> None:
     assert (again.returncode, "is already there: name another file" in again.stderr) == (2, True)
 
 
+def test_what_init_says_fits_a_terminal_and_can_be_pasted(tmp_path: Path) -> None:
+    path = tmp_path / "field.yaml"
+    lines = mashq("init", "--template", "tournament", path).stdout.splitlines()
+    assert lines[-4:-2] == [f"Wrote {path}.", "Edit it, then run:"]
+    assert lines[-2:] == [f"  mashq plan tournament {path}", f"  mashq tournament {path}"]
+
+
 def test_a_template_replaces_nothing_beside_it(tmp_path: Path) -> None:
     (tmp_path / "questions.csv").write_text("mine")
     refused = mashq("init", tmp_path / "new.yaml", "--template", "qa")
@@ -130,7 +137,8 @@ def test_windows_is_told_in_one_sentence(monkeypatch: pytest.MonkeyPatch, capsys
 
 def test_run_says_what_to_do_next(config: Path, tmp_path: Path) -> None:
     ran = mashq("run", config, "--out", tmp_path / "run")
-    assert f"Next: mashq report {tmp_path / 'run'} -o report.html · mashq score {tmp_path / 'run'}" in ran.stderr
+    place = tmp_path / "run"
+    assert f"Next: mashq report {place} -o report.html\n      mashq score {place}\n      mashq view" in ran.stderr
     assert "Next" not in mashq("run", config, "--out", tmp_path / "two", "--json").stderr
 
 

@@ -62,12 +62,11 @@ def init(path: Path, template: str) -> None:
                 file.write(text)
         except OSError as error:
             raise ConfigError(f"{target} cannot be written ({error.strerror}): choose another place") from None
-    others = [str(target) for target in contents if target != path]
-    if others:
-        click.echo(f"{', '.join(others)} {'is' if len(others) == 1 else 'are'} written")
     command = TEMPLATES[template][1]
     planned = f"mashq plan {path}" if command == "run" else f"mashq plan {command} {path}"
-    click.echo(f"{path} is written: edit it, then '{planned}' and 'mashq {command} {path}'")
+    others = [str(target) for target in contents if target != path]
+    click.echo("\n".join(f"Wrote {name}." for name in (*others, path)))
+    click.echo(f"Edit it, then run:\n  {planned}\n  mashq {command} {path}")
 
 
 def _files(folder: "Traversable", prefix: str = "") -> Iterator[tuple[str, str]]:

@@ -104,8 +104,10 @@ class Playing:
 
 def next_step(kind: str, place: Path) -> str:
     """What to do with a run that was just played."""
-    more = f" · mashq score {place}" if kind == "match" else ""
-    return f"Next: mashq report {place} -o report.html{more} · mashq view"
+    commands = [f"mashq report {place} -o report.html", "mashq view"]
+    if kind == "match":
+        commands.insert(1, f"mashq score {place}")
+    return "\n".join(f"{'      ' if number else 'Next: '}{command}" for number, command in enumerate(commands))
 
 
 def play_options(command: "Callable[..., None]") -> "Callable[..., None]":
@@ -182,7 +184,9 @@ def show_head(run: Path, *, as_json: bool) -> None:
 
     head = None if as_json else read_head(run)
     if head is not None:
-        click.echo(f"head: {head}", err=True)
+        click.echo(
+            f"head: {head}\n  (publish it with the result: 'mashq verify RUN --head' finds any change)", err=True
+        )
 
 
 def print_table(result: "Match", reviews: "Mapping[str, ReviewSpend]") -> None:

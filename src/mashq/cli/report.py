@@ -14,7 +14,9 @@ from mashq.cli import checks
 )
 @click.option("--figures", type=click.Path(path_type=Path), help="Write every chart here, as SVG, PNG and PDF.")
 @click.option("--tables", type=click.Path(path_type=Path), help="Write every table here, as LaTeX.")
-@click.option("--detector", "detectors", multiple=True, metavar="NAME", help="Score the answers by this one too.")
+@click.option(
+    "--detector", "detectors", multiple=True, metavar="NAME", help="Also score the answers with this detector."
+)
 def report(
     runs: tuple[Path, ...], out: Path | None, figures: Path | None, tables: Path | None, detectors: tuple[str, ...]
 ) -> None:

@@ -25,8 +25,7 @@ if TYPE_CHECKING:
 def resume(run: Path, executor: str | None, ray_address: str | None, accept_change: bool, as_json: bool) -> None:
     """Continue RUN where it stopped; no reply that was received is paid for again.
 
-    A run that is not what was begun (its configuration, its models' addresses or its items were changed since) is
-    refused.
+    A run whose configuration, model addresses or items have changed since it started is refused.
 
     \b
     Example:

@@ -186,11 +186,11 @@ def _annotators(paths: tuple[Path, ...]) -> dict[str, Path]:
 def _notes(result: "Validation", rows: int, *, simulated: bool) -> list[str]:
     notes: list[str] = []
     if simulated:
-        notes.append("SIMULATED: no real model answered some of this; those scores are drawn.")
+        notes.append("SIMULATED: some answers are not from a real model; their scores are random draws.")
     if result.n < rows:
         notes.append(f"{rows - result.n} of {rows} rows have no rating.")
     if result.sources < 30:
-        notes.append(f"Only {result.sources} sources: the intervals are wide, and rightly so.")
+        notes.append(f"With only {result.sources} sources the intervals are wide: rate more to narrow them.")
     if result.mean.good in (0, result.mean.n):
         notes.append("All ratings fall on one side of --positive: there is no AUC.")
     return notes
