@@ -9,6 +9,7 @@ from importlib.metadata import EntryPoint, EntryPoints
 import pytest
 
 from mashq.detectors import Detector, Pair, load
+from mashq.detectors.base import declares
 from mashq.detectors.exact_match import ExactMatch
 from mashq.detectors.grounding.detector import Grounding
 from mashq.errors import ConfigError
@@ -89,3 +90,19 @@ def test_an_unknown_name_says_what_is_known(name: str, nearest: str) -> None:
 def test_an_unknown_name_lists_installed_ones_too() -> None:
     with pytest.raises(ConfigError, match=r"known are grounding, .*, minicheck, always$"):
         load("xyz")
+
+
+@pytest.mark.parametrize(
+    ("name", "facts"),
+    [
+        ("grounding", {"free"}),
+        ("coverage", {"free"}),
+        ("exact-match", {"needs_reference"}),
+        ("simpleqa", {"needs_reference"}),
+        ("reader:cuda", {"uses_gpu"}),
+        ("hhem:weights", {"uses_gpu"}),
+        ("minicheck", {"uses_gpu"}),
+    ],
+)
+def test_a_detector_declares_facts_on_its_class(name: str, facts: set[str]) -> None:
+    assert {fact for fact in ("free", "needs_reference", "uses_gpu") if declares(name, fact)} == facts

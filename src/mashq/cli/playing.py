@@ -145,10 +145,11 @@ def played(out: Path, config: "Config", start: "Callable[[Progress], Awaitable[S
 
     from rich.console import Console
 
+    from mashq.gateway.providers import is_simulated
     from mashq.report.text.progress import Progress
     from mashq.runs.setup import score_rules_of
 
-    simulated = any(player.model.startswith("simulated/") for player in config.players)
+    simulated = any(is_simulated(player.model) for player in config.players)
     progress = Progress(Console(stderr=True), score_rules_of(config), simulated=simulated)
 
     async def run_season() -> "Season":
