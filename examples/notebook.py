@@ -23,7 +23,7 @@ run = mashq.play(config, folder / "first")
 
 # %% Who leads, and is it clear?
 print(run.headline)
-print(run.winner, run.clear, run.best_set)
+print(run.clear, run.best_set)
 for player in run.players:
     print(player.name, player.h, player.penalty, player.q, (player.q_low, player.q_high), player.costs["tokens"])
 
@@ -35,7 +35,7 @@ print(answers.groupby("player")["h"].describe())
 # %% Scores from a run, a file or a frame: what if cost mattered less?
 cheap = mashq.score(run, beta=0.01)
 print(cheap.headline)
-print(mashq.score(answers, beta=0.01, resources=["tokens"]).winner)
+print(mashq.score(answers, beta=0.01, resources=["tokens"]).headline)
 
 # %% A condition, as `--fail-if` takes it
 check = cheap.check("q(careful) < q(plain) - 0.02")

@@ -30,7 +30,7 @@ SETTINGS = {"config/load.py", "config/schema.py", "protocol/rules.py"}  # where 
 # A sentence that is only a variable, and the function of the same file that makes it.
 MADE_BY = {("gateway/preflight.py", "problem"): "_reach", ("gateway/model.py", "why"): "hopeless"}
 # Functions that make a part of a sentence that is worth its own entry.
-PARTS = {("config/errors.py", "sentence")}
+PARTS = {("config/errors.py", "_described")}
 ROW = re.compile(r"^\| `(.+?)` \| (.+?) \|$", re.MULTILINE)
 Functions = dict[str, list[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]]
 

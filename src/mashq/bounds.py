@@ -254,4 +254,4 @@ def json_lines(file: IO[bytes], what: str) -> Iterator[tuple[int, object]]:
             room.take(LINE, f"{what} line {number}")
             yield number, parse(line, f"{what} line {number}", room, FILES)
         except (ValueError, RecursionError) as error:
-            raise DataError(f"{what} line {number} is not JSON ({error}): one object a line") from None
+            raise DataError(f"{what} line {number} is not JSON ({error}): write one JSON object per line") from None

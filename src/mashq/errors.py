@@ -14,6 +14,22 @@ Failures of a *player* (a dead provider, a refusal, an unparsable reply) are val
 raised as exceptions.
 """
 
+from collections.abc import Iterable
+
+CLOSE = 0.6  # how alike two names must be for one to be suggested for the other
+
+
+def nearest(wrong: str, known: Iterable[str]) -> str:
+    """The end of a sentence about an unknown name: the name it is close to, or all known names."""
+    from difflib import get_close_matches  # needed for an error only
+
+    names = list(known)
+    folded = [name.casefold().replace("_", "-") for name in names]
+    close = get_close_matches(wrong.casefold().replace("_", "-"), folded, 1, CLOSE)
+    if close:
+        return f": did you mean {names[folded.index(close[0])]!r}?"
+    return f": known are {', '.join(names)}" if names else ""
+
 
 class MashqError(Exception):
     """Bad input: the message is the one sentence that the user reads."""

@@ -15,7 +15,6 @@ the same way, and are imported on first use. `mashq.testing` has the checks, `do
 
 from __future__ import annotations
 
-import difflib
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -23,7 +22,7 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from mashq.errors import ConfigError, MashqError
+from mashq.errors import ConfigError, MashqError, nearest
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -84,11 +83,7 @@ class Extensions(Generic[T]):
         """Apply `use` to an installed entry point; an error in its code becomes a ConfigError naming the package."""
         entry = self._installed().get(name)
         if entry is None:
-            known = sorted(self.names())
-            nearest = difflib.get_close_matches(name.casefold().replace("_", "-"), known, n=1, cutoff=0.0)[0]
-            raise ConfigError(
-                f"There is no {self.kind} {name!r}; the known ones are {', '.join(known)} (nearest: {nearest})."
-            )
+            raise ConfigError(f"there is no {self.kind} {name!r}{nearest(name, self.names())}")
         try:
             return use(entry)
         except MashqError:

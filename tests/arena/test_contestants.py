@@ -210,14 +210,16 @@ def test_keys_in_the_environment_are_gone_before_an_agent_starts(tmp_path: Path)
         ({"command": []}, "is empty"),
         ({"command": None, "url": "ftp://x"}, "must start with http"),
         ({"env": ["OPENAI_API_KEY"]}, "holds a key"),
+        ({"env": ["MY_HEADER"]}, "env names MY_HEADER, which holds a key"),
         ({"command": "no-such-program-at-all"}, "cannot be started"),
     ],
 )
 def test_bad_settings_are_said_before_anything_is_paid(tmp_path: Path, changes: dict[str, Any], words: str) -> None:
     data = write_items(tmp_path / "items.jsonl", 1)
     player = {**external("A", "hostile", model="simulated/x"), **changes}
+    models = {"simulated/x": {"header_env": {"X-Access": "MY_HEADER"}}}
     with pytest.raises(ConfigError, match=words):
-        mashq.play({"task": {"data": str(data)}, "players": [player]}, tmp_path / "run")
+        mashq.play({"task": {"data": str(data)}, "players": [player], "models": models}, tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
 

@@ -44,11 +44,26 @@ def refused(folder: Path, config: dict[str, Any] | str, *more: object, **environ
         ({"players": [A | {"agent": "q-agnt"}]}, "unknown agent 'q-agnt': did you mean 'q-agent'?"),
         ("players: [{name: A, model: m/x}]\nseed: 1\nseed: 2\n", "line 3: found duplicate key"),
         ({"players": [A, A]}, "two players are called 'A'"),
-        ({"players": [A], "rules": {"T": 1.5}}, "'rules.T': input should be less than or equal to 1, not 1.5"),
+        ({"players": [A], "rules": {"T": 1.5}}, "'rules.T' must be at most 1, not 1.5"),
         ({"players": [A | {"T": -0.1}]}, "'players.0.T'"),
         ({"players": [A], "rules": {"R": "three"}}, "'rules.R'"),
         ({"players": []}, "'players'"),
         ({}, "'players' is missing"),
+        ("players:\n\t- {name: A}\n", "line 2 begins with a tab, which YAML does not allow: use spaces"),
+        (
+            {"players": [A | {"n": "x"}], "rules": {"R": 1.5}, "taks": 1},
+            "unknown key 'taks': did you mean 'task'?; 'players.0.n' must be a whole number or 'all', not 'x'; "
+            "'rules.R' must be a whole number, not 1.5",
+        ),
+        ({"players": [A], "score": {"normalise": {"tokens": "x"}}}, "'score.normalise.tokens' must be a number"),
+        ({"players": [A], "models": {"m/x": {"give_up": {"atempts": 3}}}}, "did you mean 'attempts'?"),
+        ({"players": [A], "task": {"map": {"a": "b"}}}, "unknown key 'task.map.a': known are id, text, question"),
+        (
+            {"players": [A], "score": {"weights": {"toks": 1.0}}},
+            "unknown key 'score.weights.toks': it must be 'tokens'",
+        ),
+        ({"players": [A], "score": {"resources": ["xyz"]}}, "'score.resources.0' must be 'tokens', 'calls'"),
+        ({"players": [A], "detector": "foo"}, "there is no detector 'foo': known are grounding, reader"),
         ("", "holds no configuration"),
         ("players: [", "line 1"),
         ({"players": [A], "detector": "groundng"}, "no detector 'groundng'"),
@@ -90,7 +105,10 @@ def test_a_bad_configuration_is_one_sentence(tmp_path: Path, config: dict[str, A
         ("x.jsonl", "{oops\n", "line 1 is not JSON"),
         ("x.jsonl", "[1]\n", "line 1 is not a JSON object"),
         ("x.csv", "id,text\na,x\na,y\n", "the id 'a' is also on line 2"),
-        ("x.csv", "id,body\na,x\n", "has no text under 'text' (it has id, body)"),
+        ("x.csv", "id,body\na,x\n", "has no column 'text' (line 1, read as the header, has id, body)"),
+        ("x.csv", "A dog ran.\nA cat sat.\n", "has no column 'text' (line 1, read as the header, has A dog ran.)"),
+        ("x.csv", "id;text\na;\n", "line 2 has no text under 'text' (it has id, text)"),
+        ("x.json", '[{"text": "x"}]', "is one JSON document: write one JSON object per line into a .jsonl file"),
         ("x.txt", "hello", "unknown ending"),
     ],
 )
@@ -141,6 +159,11 @@ def test_a_used_run_directory_is_left_alone(tmp_path: Path) -> None:
     assert again.returncode == 2
     assert "is already used" in again.stderr and "mashq resume" in again.stderr
     assert (tmp_path / "out" / "run.db").read_bytes() == before
+    (tmp_path / "theirs").mkdir()
+    (tmp_path / "theirs" / "thesis.tex").write_text("x")
+    foreign = mashq("run", tmp_path / "match.yaml", "--out", tmp_path / "theirs")
+    assert foreign.returncode == 2 and "holds other files than a run's: choose another --out" in foreign.stderr
+    assert "resume" not in foreign.stderr
 
 
 def test_a_full_disk_is_one_sentence_and_the_run_can_be_resumed(tmp_path: Path) -> None:
@@ -170,6 +193,9 @@ def test_what_is_not_a_run_is_one_sentence(tmp_path: Path, command: str) -> None
     done = mashq(command, tmp_path)
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
     assert "is not a run of mashq" in done.stderr
+    done = mashq(command, tmp_path / "none")
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert done.stderr.endswith("/none does not exist: give the directory of a run\n")
 
 
 def test_a_damaged_run_is_one_sentence(tmp_path: Path) -> None:

@@ -7,6 +7,8 @@ import pytest
 from click.testing import CliRunner
 
 from mashq.cli.doctor import doctor
+from mashq.errors import ConfigError
+from mashq.extensions import DETECTORS
 
 KEY = "sk-very-secret-0123456789"
 
@@ -67,3 +69,12 @@ def test_runs_that_others_can_read_are_mentioned(folder: Path) -> None:
     assert "  -  runs/ holds every prompt and answer" in said()
     (folder / "runs").chmod(0o700)
     assert "prompt and answer" not in said()
+
+
+def test_a_missing_configuration_is_told_first(folder: Path) -> None:
+    done = CliRunner().invoke(doctor, [str(folder / "none.yaml")])
+    assert done.output == "" and isinstance(done.exception, ConfigError)
+
+
+def test_every_detector_is_listed() -> None:
+    assert f"detectors: {', '.join(DETECTORS.names())}, llm-judge:MODEL" in said()

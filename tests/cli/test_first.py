@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+import click
 import pytest
 from ruamel.yaml import YAML
 
@@ -76,6 +77,13 @@ def test_every_template_plays_as_it_is(name: str, tmp_path: Path) -> None:
     assert (again.returncode, "is already there: name another file" in again.stderr) == (2, True)
 
 
+def test_what_init_says_fits_a_terminal_and_can_be_pasted(tmp_path: Path) -> None:
+    path = tmp_path / "field.yaml"
+    lines = mashq("init", "--template", "tournament", path).stdout.splitlines()
+    assert lines[-4:-2] == [f"Wrote {path}.", "Edit it, then run:"]
+    assert lines[-2:] == [f"  mashq plan tournament {path}", f"  mashq tournament {path}"]
+
+
 def test_a_template_replaces_nothing_beside_it(tmp_path: Path) -> None:
     (tmp_path / "questions.csv").write_text("mine")
     refused = mashq("init", tmp_path / "new.yaml", "--template", "qa")
@@ -103,6 +111,21 @@ def test_help_lists_every_command_once_in_groups_with_whole_sentences() -> None:
     assert max(map(len, text.splitlines())) <= 100
 
 
+@pytest.mark.parametrize("name", ["detectors", "validate", "paper", "plan"])
+def test_a_group_lists_its_commands_with_whole_sentences(name: str) -> None:
+    text = " ".join(mashq(name, "--help").stdout.split())
+    group = cli.cli.commands[name]
+    assert isinstance(group, click.Group)
+    for command in group.commands.values():
+        assert " ".join(command.get_short_help_str(1000).split()) in text
+
+
+@pytest.mark.parametrize("line", [["swep", "c.yaml"], ["plan", "swep", "c.yaml"]])
+def test_a_mistyped_command_is_told_the_nearest(line: list[str]) -> None:
+    done = mashq(*line)
+    assert done.returncode == 2 and done.stderr.endswith("there is no command 'swep': did you mean 'sweep'?\n")
+
+
 def test_windows_is_told_in_one_sentence(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(sys, "platform", "win32")
     with pytest.raises(SystemExit) as ended:
@@ -114,7 +137,8 @@ def test_windows_is_told_in_one_sentence(monkeypatch: pytest.MonkeyPatch, capsys
 
 def test_run_says_what_to_do_next(config: Path, tmp_path: Path) -> None:
     ran = mashq("run", config, "--out", tmp_path / "run")
-    assert f"Next: mashq report {tmp_path / 'run'} -o report.html · mashq score {tmp_path / 'run'}" in ran.stderr
+    place = tmp_path / "run"
+    assert f"Next: mashq report {place} -o report.html\n      mashq score {place}\n      mashq view" in ran.stderr
     assert "Next" not in mashq("run", config, "--out", tmp_path / "two", "--json").stderr
 
 
@@ -134,7 +158,7 @@ def told(*arguments: object) -> subprocess.CompletedProcess[str]:
 
 
 def test_run_and_score_fail_alike_and_say_by_what(config: Path, tmp_path: Path) -> None:
-    junit, summary = tmp_path / "deep" / "mashq.xml", tmp_path / "summary.md"
+    junit, summary = tmp_path / "mashq.xml", tmp_path / "summary.md"
     summary.write_text("before\n")
     files = ("--junit", junit, "--summary", summary)
     ran = told("run", config, "--out", tmp_path / "run", "--json", *files)
@@ -142,12 +166,12 @@ def test_run_and_score_fail_alike_and_say_by_what(config: Path, tmp_path: Path) 
     by = {player["name"]: player for player in json.loads(ran.stdout)["players"]}
     mine, base = by["mine"], by["base & <line>"]
     said = ran.stderr.splitlines()[-3:]
-    assert said[0].startswith(f"mashq: passed: {CONDITIONS[0]} (q(mine) = {mine['q']:.6g}, ")
+    assert said[0].startswith(f"mashq: ok: {CONDITIONS[0]} is false (q(mine) = {mine['q']:.6g}, ")
     assert said[1] == (
-        f"mashq: failed: {CONDITIONS[1]} (h(mine) = {mine['h']:.6g}, h(base & <line>) = {base['h']:.6g}; "
-        f"{mine['h']:.6g} < {2 * base['h']:.6g})"
+        f"mashq: failed: {CONDITIONS[1]} is true (h(mine) = {mine['h']:.6g}, h(base & <line>) = {base['h']:.6g}; "
+        f"left side {mine['h']:.6g}, right side {2 * base['h']:.6g})"
     )
-    assert said[2].startswith(f"mashq: passed: {CONDITIONS[2]} (q(mine) - q(base & <line>) = ")
+    assert said[2].startswith(f"mashq: ok: {CONDITIONS[2]} is false (q(mine) - q(base & <line>) = ")
     scored = told("score", tmp_path / "run", "--json")
     assert scored.returncode == 1 and scored.stderr.splitlines()[-3:] == said
     (suite,) = ElementTree.parse(junit).getroot()
@@ -157,13 +181,13 @@ def test_run_and_score_fail_alike_and_say_by_what(config: Path, tmp_path: Path) 
     assert [case.find("failure") is not None for case in cases] == [False, True, False]
     text = summary.read_text("utf-8")
     assert text.startswith("before\n### mashq: ") and "<line>" not in text
-    assert text.count("✅ passed") == 2 and text.count("❌ failed") == 1
+    assert text.count("✅ ok") == 2 and text.count("❌ failed") == 1
     assert f"{mine['q']:.4f}" in text and f"{base['h']:.4f}" in text
 
 
 def test_a_pass_is_a_pass(config: Path, tmp_path: Path) -> None:
     ran = mashq("run", config, "--out", tmp_path / "run", "--fail-if", "q(mine) < -9", "--junit", tmp_path / "x.xml")
-    assert ran.returncode == 0 and "mashq: passed: q(mine) < -9 (q(mine) = " in ran.stderr
+    assert ran.returncode == 0 and "mashq: ok: q(mine) < -9 is false (q(mine) = " in ran.stderr
     assert ElementTree.parse(tmp_path / "x.xml").getroot().get("failures") == "0"
 
 

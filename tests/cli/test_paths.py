@@ -83,3 +83,30 @@ def test_the_pipe_of_a_shell_is_read(folder: Path, monkeypatch: pytest.MonkeyPat
     finally:
         writer.join()
         os.close(theirs)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "report r -o none/below/page.html",
+        "report r --figures none/figures",
+        "report r --tables none/tables",
+        "score r --fail-if h(A)<0 --junit none/checks.xml",
+        "score r --summary none/summary.md",
+        "run c.yaml --out other --junit none/checks.xml",
+        "export r -o none/rows.csv",
+        "export r --format inspect -o none/logs",
+        "import results.csv -o none/rows.csv",
+        "calibrate r -o none/like.yaml",
+        "validate sample r -o none/sheet",
+        "site . -o none/site",
+        "init none/mashq.yaml",
+    ],
+)
+def test_an_output_makes_no_folders_above_it(folder: Path, monkeypatch: pytest.MonkeyPatch, line: str) -> None:
+    monkeypatch.chdir(folder)
+    (folder / "results.csv").write_text("player,item,h\nA,1,0.5\n")
+    result = command(line.split())
+    assert (result.code, result.out) == (2, ""), result.out
+    assert "(there is no folder none" in result.err and result.err.count("\n") == 1, result.err
+    assert not (folder / "none").exists() and not (folder / "other").exists()

@@ -164,7 +164,7 @@ def test_nothing_in_common_is_a_document_without_a_score(tmp_path: Path) -> None
     stopped = mashq("score", tmp_path / "a.csv", "--fail-if", "q(A) < 1")
     assert (stopped.returncode, stopped.stderr) == (
         2,
-        "mashq: --fail-if 'q(A) < 1': q of 'A' is unknown, so it cannot be decided: use another\n",
+        "mashq: --fail-if 'q(A) < 1': q of 'A' is unknown, so the condition cannot be checked: use another figure\n",
     )
 
 

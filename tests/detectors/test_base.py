@@ -9,6 +9,7 @@ from importlib.metadata import EntryPoint, EntryPoints
 import pytest
 
 from mashq.detectors import Detector, Pair, load
+from mashq.detectors.base import declares
 from mashq.detectors.exact_match import ExactMatch
 from mashq.detectors.grounding.detector import Grounding
 from mashq.errors import ConfigError
@@ -69,20 +70,39 @@ def test_an_entry_point_is_found() -> None:
 
 @pytest.mark.parametrize(
     ("name", "nearest"),
-    [("groundng", "grounding"), ("exact_match", "exact-match"), ("EXACT-MATCH", "exact-match"), ("", "grounding")],
+    [
+        ("groundng", "grounding"),
+        ("exact_match", "exact-match"),
+        ("EXACT-MATCH", "exact-match"),
+        ("", ""),
+        ("foo", ""),
+    ],
 )
 def test_an_unknown_name_says_what_is_known(name: str, nearest: str) -> None:
     with pytest.raises(ConfigError) as caught:
         load(name)
     message = str(caught.value)
     assert repr(name) in message
-    assert "exact-match, " in message
-    assert message.endswith(".")
-    if name:
-        assert f"nearest: {nearest}" in message
+    assert message.endswith(f": did you mean {nearest!r}?" if nearest else ", simpleqa, hhem, minicheck")
 
 
 @pytest.mark.usefixtures("installed")
 def test_an_unknown_name_lists_installed_ones_too() -> None:
-    with pytest.raises(ConfigError, match=r"always, coverage, exact-match, .*simpleqa \(nearest: always\)"):
-        load("alway")
+    with pytest.raises(ConfigError, match=r"known are grounding, .*, minicheck, always$"):
+        load("xyz")
+
+
+@pytest.mark.parametrize(
+    ("name", "facts"),
+    [
+        ("grounding", {"free"}),
+        ("coverage", {"free"}),
+        ("exact-match", {"needs_reference"}),
+        ("simpleqa", {"needs_reference"}),
+        ("reader:cuda", {"uses_gpu"}),
+        ("hhem:weights", {"uses_gpu"}),
+        ("minicheck", {"uses_gpu"}),
+    ],
+)
+def test_a_detector_declares_facts_on_its_class(name: str, facts: set[str]) -> None:
+    assert {fact for fact in ("free", "needs_reference", "uses_gpu") if declares(name, fact)} == facts

@@ -15,6 +15,7 @@ import pytest
 from pydantic import ValidationError
 
 import mashq
+from mashq.config import check
 from mashq.config.schema import ModelConfig, PlayerConfig
 from mashq.gateway.backends.http import HttpBackend, Pool
 from mashq.gateway.clock import RealClock
@@ -162,6 +163,19 @@ def test_no_file_and_no_page_of_a_run_has_it(tmp_path: Path, monkeypatch: pytest
         {"headers": {"X": "Bearer S3cr3tS3cr3t"}},
         {"headers": {"X-Auth": "S3cr3tS3cr3t"}},
         {"headers": {"Cookie": "S3cr3tS3cr3t"}},
+        {"headers": {"X-Pass": "S3cr3tS3cr3t"}},
+        {"extra": {"clientSecret": "S3cr3tS3cr3t"}},
+        {"extra": {"apiKey": "S3cr3tS3cr3t"}},
+        {"extra": {"credentials_json": "S3cr3tS3cr3t"}},
+        {"extra": {"api_key_1": "S3cr3tS3cr3t"}},
+        {"extra": {"tools": [{"type": "mcp", "headers": {"X-Token": "S3cr3tS3cr3t"}}]}},
+        {"extra": {"tools": [{"type": "mcp", "server_url": "https://u:S3cr3t@x.example"}]}},
+        {"extra": {"callback": "send it to https://x.example/?api_key=S3cr3tS3cr3t"}},
+        {"base_url": "https://x.example/v1;api_key=S3cr3tS3cr3t"},
+        {"base_url": "https://x.example/v1?access_token%3DS3cr3tS3cr3t"},
+        {"base_url": "https://x.example/v1?code=S3cr3tS3cr3t"},
+        {"base_url": "https://x.example/v1#key=S3cr3tS3cr3t"},
+        {"base_url": "https://x.example/sk-S3cr3tS3cr3t/v1"},
     ],
 )
 def test_a_key_in_a_configuration_is_refused(settings: dict[str, object]) -> None:
@@ -175,6 +189,46 @@ def test_what_is_no_key_is_not_refused() -> None:
     ModelConfig.model_validate({"base_url": "https://x.example/v1?api-version=2024-06-01"})
     with pytest.raises(ValidationError, match="url holds a user or password"):
         PlayerConfig.model_validate({"name": "A", "model": "a/b", "url": "http://user:S3cr3t@x.example"})
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "python agent.py --api-key S3cr3tS3cr3t",
+        "python agent.py --password=S3cr3t",
+        "env OPENAI_API_KEY=S3cr3tS3cr3t python agent.py",
+        ["python", "agent.py", "--clientSecret", "S3cr3tS3cr3t"],
+        ["sh", "-c", "API_TOKEN=S3cr3tS3cr3t exec python agent.py"],
+        "python agent.py sk-S3cr3tS3cr3tS3cr3t",
+        "python agent.py --db postgres://u:S3cr3t@x.example/db",
+        "python agent.py --token S3cr3tS3cr3tS3cr3t",
+    ],
+)
+def test_a_secret_in_a_command_is_refused(command: str | list[str]) -> None:
+    with pytest.raises(ValidationError, match="command holds a secret") as caught:
+        PlayerConfig.model_validate({"name": "A", "model": "a/b", "command": command})
+    assert "S3cr3t" not in caught.value.errors()[0]["msg"]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "python agent.py --max-tokens 500 --tokens 500 --key id --api-key-env MY_KEY --token-file token.txt",
+        "sh -c 'exec agent --api-key $MY_KEY'",
+        "python agent.py --url https://x.example/v1?api-version=2024-06-01 --password",
+        "agent 'an unclosed quote",
+    ],
+)
+def test_a_command_without_a_secret_is_not_refused(command: str) -> None:
+    PlayerConfig.model_validate({"name": "A", "model": "a/b", "command": command})
+
+
+def test_a_run_that_stores_a_secret_can_still_be_read() -> None:
+    player = {"name": "A", "model": "a/b", "command": "agent --api-key S3cr3tS3cr3t"}
+    document = {"players": [player], "models": {"a/b": {"headers": {"X-Pass": "S3cr3t"}}}}
+    assert check(document, stored=True).players[0].command == player["command"]
+    with pytest.raises(mashq.ConfigError, match="would store"):
+        check(document)
 
 
 async def test_a_header_from_the_environment_is_sent_and_kept_nowhere(

@@ -161,9 +161,9 @@ def test_a_shuffle_is_the_same_for_the_same_seed_and_item() -> None:
         ({"kind": "summarise", "map": {"passages": "x"}}, "only the rag task has"),
         ({"kind": "rag", "map": {"text": "x", "question": "y"}}, "keep one"),
         ({"kind": "rag", "map": {"nothing": "x"}}, "nothing"),
-        ({"kind": "rag", "passages": {"limit": 0}}, "greater than or equal to 1"),
+        ({"kind": "rag", "passages": {"limit": 0}}, "must be at least 1"),
         ({"kind": "rag", "passages": {"order": "best"}}, "'given', 'reverse' or 'shuffle'"),
-        ({"kind": "rag", "abstention": 2}, "less than or equal to 1"),
+        ({"kind": "rag", "abstention": 2}, "must be at most 1"),
     ],
 )
 def test_settings_that_do_not_fit(task: dict[str, Any], words: str) -> None:

@@ -24,7 +24,10 @@ def test_jsonl_csv_and_tsv_hold_the_same(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text('﻿key,body,gold\n1,"x, y",\n2,z,g\n')
     (tmp_path / "a.tsv").write_text("key\tbody\tgold\n1\tx, y\t\n2\tz\tg\n")
     fields = Fields(("body",), "key", ("gold",))
-    found = {load(f"a.{end}", fields, base=tmp_path) for end in ("jsonl", "csv", "tsv")}
+    (tmp_path / "semicolons.csv").write_text("key;body;gold\n1;x, y;\n2;z;g\n")
+    (tmp_path / "tabs.csv").write_text("key\tbody\tgold\n1\tx, y\t\n2\tz\tg\n")
+    names = ("a.jsonl", "a.csv", "a.tsv", "semicolons.csv", "tabs.csv")
+    found = {load(name, fields, base=tmp_path) for name in names}
     assert len(found) == 1
     (items,) = found
     assert [(item.id, item.reference) for item in items] == [("1", None), ("2", "g")]

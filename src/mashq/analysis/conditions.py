@@ -146,7 +146,7 @@ def check(condition: Condition, scored: Scored) -> Checked:
         terms = {f"{term.figure}({term.player})": term for side in (says.left, says.right) for term in _figures(side)}
         parts = [f"{name} = {_number(_value(term, condition.text, scored))}" for name, term in terms.items()]
         has_arithmetic = any(isinstance(side, Counted) for side in (says.left, says.right))
-        shown = [f"{_number(left)} {says.sign} {_number(right)}"] if has_arithmetic or not parts else []
+        shown = [f"left side {_number(left)}, right side {_number(right)}"] if has_arithmetic or not parts else []
         values = "; ".join([*([", ".join(parts)] if parts else []), *shown])
     return Checked(condition.text, true != condition.negated, values)
 
@@ -167,7 +167,7 @@ def _value(term: Term, text: str, scored: Scored) -> float:
     left, right = _value(term.left, text, scored), _value(term.right, text, scored)
     value = math.nan if term.sign == "/" and right == 0 else COUNTED[term.sign](left, right)
     if not math.isfinite(value):
-        raise ConfigError(f"--fail-if {text!r}: it divides by 0 or is too large to be decided: compare otherwise")
+        raise ConfigError(f"--fail-if {text!r}: it divides by 0 or is too large to be checked: compare other figures")
     return value
 
 
@@ -176,7 +176,8 @@ def _figure(term: Figure, text: str, players: Sequence[ScoredPlayer]) -> float:
     value: float | None = player.costs[term.figure] if term.figure in player.costs else getattr(player, term.figure)
     if value is None:
         raise ConfigError(
-            f"--fail-if {text!r}: {term.figure} of {term.player!r} is unknown, so it cannot be decided: use another"
+            f"--fail-if {text!r}: {term.figure} of {term.player!r} is unknown, so the condition cannot be "
+            "checked: use another figure"
         )
     return float(value)
 
@@ -205,7 +206,7 @@ def _clear(says: Clear, text: str, scored: Scored) -> tuple[bool, str]:
             return low > 0, values
     raise ConfigError(
         f"--fail-if {text!r}: the interval between {says.a!r} and {says.b!r} is unknown (too few items, or too "
-        "many players to compare all pairs), so it cannot be decided: use more items, or fewer players"
+        "many players to compare all pairs), so the condition cannot be checked: use more items, or fewer players"
     )
 
 

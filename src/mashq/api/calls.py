@@ -80,11 +80,10 @@ async def resume_async(run: RunLike, *, progress: bool | None = None) -> Run:
     """Async version of `resume`."""
     from mashq.api.progress import shown
     from mashq.arena import match
-    from mashq.config import check
-    from mashq.runs.manifest import read_manifest
+    from mashq.runs.manifest import config_of, read_manifest
 
     place = _path(run)
-    settings = check(read_manifest(place)["config"], f"{place}/manifest.json")
+    settings = config_of(read_manifest(place), str(place))
     with shown(settings, progress) as show:
         return _run(await match.resume(place, show=show))
 

@@ -23,10 +23,11 @@ def shown(config: "Config", wanted: bool | None) -> Generator["Shown | None"]:
         return
     from rich.console import Console
 
+    from mashq.gateway.providers import is_simulated
     from mashq.report.text.progress import Progress
     from mashq.runs.setup import score_rules_of
 
-    simulated = any(player.model.startswith("simulated/") for player in config.players)
+    simulated = any(is_simulated(player.model) for player in config.players)
     if not notebook:
         with Progress(Console(stderr=True), score_rules_of(config), simulated=simulated) as progress:
             yield progress

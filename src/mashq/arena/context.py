@@ -39,7 +39,6 @@ from mashq.runs.setup import first_state, selection_of, stored_prompts
 from mashq.runs.writer import MatchRecord
 
 OWN = ("judge", "confidence")
-FREE = ("grounding", "coverage")
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,9 +204,8 @@ class RunContext:
         return rows
 
     def _judge_is_free(self) -> bool:
-        """Whether the floors can be scored at no cost; if the judge is in another process, only its name is known."""
-        judge = self.judges.get(self.config.judge)
-        return self.config.judge in FREE if judge is None else bool(getattr(judge.detector, "free", False))
+        """Whether the floors can be scored at no cost."""
+        return model_of(self.config.judge) is None and detectors.declares(self.config.judge, "free")
 
     @asynccontextmanager
     async def _players(

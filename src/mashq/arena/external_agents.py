@@ -123,7 +123,9 @@ def _hidden_paths(config: Config, run: Path | None) -> Iterator[tuple[str, Path]
 
 
 def _agent(config: Config, player: PlayerConfig, variables: Mapping[str, str]) -> Agent:
-    key_variables = {model.api_key_env for model in config.models.values()}
+    key_variables = {
+        variable for model in config.models.values() for variable in (model.api_key_env, *model.header_env.values())
+    }
     for name in player.env:
         if name in key_variables or is_key(name):
             raise ConfigError(

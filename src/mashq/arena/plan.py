@@ -147,7 +147,7 @@ def plan_player(config: Config, player: PlayerConfig, items: Sequence[Item]) -> 
         max(own.attempts, other.attempts),
         overrun,
         loaded(part.model.load(part.attempt, part.count) for part in expected or ()),
-        _verdicts(config, player, planner, items),
+        _verdicts(config, planner, items),
     )
 
 
@@ -298,7 +298,7 @@ def _overrun(spec: AgentSpec, own: Priced, other: Priced, single: Cost) -> Cost:
     return Cost(excess.amounts | {"calls": 0.0})
 
 
-def _verdicts(config: Config, player: PlayerConfig, planner: "_Planner", items: Sequence[Item]) -> Verdicts:
+def _verdicts(config: Config, planner: "_Planner", items: Sequence[Item]) -> Verdicts:
     """What the judge and the guide ask a model about this player's answers; a drawn answer has its own score."""
     models = [name for detector in (config.judge, config.guided_by) if (name := model_of(detector)) is not None]
     if not models or (planner.own.simulated and planner.other.simulated):

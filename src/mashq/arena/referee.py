@@ -12,7 +12,7 @@ from typing import Protocol
 from mashq.detectors.base import Detector, Pair
 from mashq.errors import DetectorError
 
-MAX_COST = 512
+BATCH = 512
 QUICK = 0.0002  # seconds per call: less than a round trip to a thread takes
 
 
@@ -51,7 +51,7 @@ class Referee:
     async def _work(self) -> None:
         loop = asyncio.get_running_loop()
         while self._waiting:
-            batch, self._waiting = self._waiting[:MAX_COST], self._waiting[MAX_COST:]
+            batch, self._waiting = self._waiting[:BATCH], self._waiting[BATCH:]
             try:
                 scores = await loop.run_in_executor(self._thread, self._score_all, [pair for pair, _ in batch])
             except DetectorError as error:

@@ -16,12 +16,12 @@ from typing import Any
 from mashq.analysis.calibration.fit import Fitted, fit
 from mashq.analysis.calibration.recorded_moves import Recorded, Seen, recorded_moves
 from mashq.arena.match import run
-from mashq.config import Config, PlayerConfig, check, nearest
+from mashq.config import Config, PlayerConfig, RulesConfig, check, nearest
 from mashq.errors import ConfigError, DataError
 from mashq.players.external.spec import EXTERNAL
 from mashq.players.registry import spec_of
 from mashq.protocol.resources import FREE, MEASURES, NOTHING, Spend
-from mashq.protocol.results import ItemResult, PlayerResult, Results, from_match, from_matches
+from mashq.protocol.results import PlayerResult, Results, from_match, from_matches
 from mashq.protocol.score import ScoreRules, view, with_known
 from mashq.runs.file import connect
 from mashq.runs.ledger import entries
@@ -48,15 +48,16 @@ class Record:
     def results(self) -> Results:
         """The results by item and trial; a cost that no attempt of a player reported is unknown, rather than
         charged."""
-        unreported = {
+        reported = {
             (player.name, measure)
             for trial in self.trials
             for player in trial
+            for row in player.items
             for measure in MEASURES
-            if not any(
-                row.spend.measured(measure).known for other in self.trials for row in _rows(other, player.name)
-            )
+            if row.spend.measured(measure).known
         }
+        names = {player.name for trial in self.trials for player in trial}
+        unreported = set(product(names, MEASURES)) - reported
         return from_matches(tuple(_without_charges(player, unreported) for player in trial) for trial in self.trials)
 
     @property
@@ -68,10 +69,6 @@ class Record:
     def items(self) -> int:
         """The number of items."""
         return len(self.lengths)
-
-
-def _rows(trial: Sequence[PlayerResult], name: str) -> Sequence[ItemResult]:
-    return next(player.items for player in trial if player.name == name)
 
 
 def _without_charges(player: PlayerResult, unreported: Collection[tuple[str, str]]) -> PlayerResult:
@@ -91,7 +88,7 @@ def recorded(path: Path, without: Sequence[str] = ()) -> Record:
     """The record of a run, without some players; raises an error if it is not a match or has no answers yet."""
     season = load_season(path)
     if season.kind != "match":
-        raise ConfigError(f"{path} is a {season.kind}, not one match: calibrate from a run of one match")
+        raise ConfigError(f"{path} is a {season.label}, not a single match: calibrate from a run of one match")
     config = _without_players(season.config, without)
     names = {player.name for player in config.players}
     played = list(season.fixtures_played())
@@ -170,7 +167,7 @@ def settings(record: Record, fitted: Sequence[Fitted], data: str, items: int) ->
     document["models"] = {}
     for player, fit_of_player in zip(config.players, fitted, strict=True):
         for name, real in _models(config, player):
-            document["models"][name] = _model(config, player, fit_of_player, real)
+            document["models"][name] = _model(config, fit_of_player, real)
     return document
 
 
@@ -195,7 +192,7 @@ def _models(config: Config, player: PlayerConfig) -> list[tuple[str, str]]:
     return models
 
 
-def _model(config: Config, player: PlayerConfig, fitted: Fitted, real: str) -> dict[str, Any]:
+def _model(config: Config, fitted: Fitted, real: str) -> dict[str, Any]:
     """One model: what budgets reserve for its calls, its price, and the parameters it draws from."""
     document: dict[str, Any] = {}
     if _has_budgets(config):
@@ -245,9 +242,10 @@ def with_more(document: Mapping[str, Any], number: int) -> dict[str, Any]:
 
 def _variants(player: Mapping[str, Any], document: Mapping[str, Any]) -> Iterator[dict[str, float]]:
     """The possible variants of a player, fewest changes first."""
-    rules = document.get("rules", {})
+    defaults = RulesConfig()
+    rules = {"R": defaults.R, "T": defaults.T} | document.get("rules", {})
     reviews = "rewrites" in document["models"][player["model"]]["simulate"]
-    current = {"R": player.get("R", rules.get("R", 3)), "T": player.get("T", rules.get("T", 0.85)), "scale": 1.0}
+    current = {"R": player.get("R", rules["R"]), "T": player.get("T", rules["T"]), "scale": 1.0}
     names = [name for name in CHANGES if reviews or name == "scale"]
     choices = [[None, *(value for value in CHANGES[name] if value != current[name])] for name in names]
     combinations = [dict(zip(names, values, strict=True)) for values in product(*choices)]

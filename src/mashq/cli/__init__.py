@@ -10,6 +10,7 @@ from types import FrameType
 
 import click
 
+from mashq.cli.groups import Group
 from mashq.errors import MashqError, Stopped
 from mashq.version import __version__
 
@@ -57,16 +58,13 @@ class Commands(MutableMapping[str, click.Command]):
         return len(self._commands)
 
 
-class Grouped(click.Group):
-    """A group that lists its commands in sections, each with its whole first sentence."""
+class Grouped(Group):
+    """A group that lists its commands in sections."""
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the commands by group."""
-        width = max(map(len, self.commands))
+        """List the commands by section."""
         for title, names in GROUPS.items():
-            with formatter.section(title):
-                listed = [(f"{name:<{width}}", self.commands[name].get_short_help_str(1000)) for name in names]
-                formatter.write_dl(listed)
+            self.format_section(formatter, title, names)
 
 
 @click.group(
@@ -79,7 +77,7 @@ def cli() -> None:
     """What does a factual answer cost?
 
     Systems play a match over the same items; a detector scores the answers (H), every token, call, review and second
-    is counted (P), and Q = alpha·H − beta·P says which answer was worth its price.
+    is counted (P), and Q = alpha·H − beta·P says whose answers were worth their cost.
 
     \b
     mashq demo                    a real match on the embedded model

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
+from mashq import outputs
 from mashq.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ AT_HAND = 2000
 @click.option("--items", type=click.IntRange(1, 1_000_000), help="Items of the simulated match; as many as recorded.")
 @click.option("--more", default=0, type=click.IntRange(0), metavar="N", help="Add N variants of the players.")
 @click.option("--without", multiple=True, metavar="PLAYER", help="Leave a player out.")
-@click.option("--check", "checked", is_flag=True, help="Simulate the match again and compare; exit with 1 if unlike.")
+@click.option("--check", "checked", is_flag=True, help="Simulate the match and compare; exit with 1 if they differ.")
 @click.option("--matches", default=10, show_default=True, type=click.IntRange(2, 1000), help="How many, for --check.")
 @click.option("--format", "form", type=click.Choice(["table", "md", "latex"]), default="table", show_default=True)
 @click.option("--json", "as_json", is_flag=True, help="Print what was checked as JSON and nothing else.")
@@ -42,8 +43,8 @@ def calibrate(
     """Write a configuration of simulated players like those of RUN: scores, reviews, tokens and seconds as recorded.
 
     It costs nothing to play, with as many items and players as you like, and everything it shows says SIMULATED.
-    With --check the match is simulated at once and set beside the recorded one; the exit code is 1 if a figure lies
-    outside its recorded interval.
+    --check simulates the match now and compares it with the recorded one; the exit code is 1 if a figure is outside
+    its interval.
 
     \b
     Examples:
@@ -78,6 +79,7 @@ def _write(record: "Record", fitted: "Sequence[Fitted]", out: Path, items: int, 
     parse(text, str(out))
     for path, body in ((out, text), (data, placeholders(record, max(items, AT_HAND)))):
         try:
+            outputs.check_folder(path)
             with path.open("x", encoding="utf-8") as file:
                 file.write(body)
         except FileExistsError:

@@ -1,7 +1,8 @@
 """Shared by `run` and `score` for use in CI: conditions that fail the command, JUnit XML and a Markdown summary."""
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
@@ -51,8 +52,12 @@ class Checks:
         return bool(self.conditions or self.junit or self.summary)
 
     def read(self) -> "list[Condition]":
-        """The parsed conditions; raises ConfigError at the first that cannot be parsed."""
+        """The parsed conditions; raises an error at the first that cannot be parsed, or a file that has no folder."""
         from mashq.analysis.conditions import parse
+
+        for path in (self.junit, self.summary):
+            if path is not None:
+                check_folder(path)
 
         return [parse(text) for text in self.conditions]
 
@@ -67,9 +72,9 @@ class Checks:
         for outcome in outcomes:
             click.echo(said(outcome), err=True)
         if self.junit is not None:
-            _write(self.junit, junit(score, outcomes, source))
+            write(self.junit, junit(score, outcomes, source))
         if self.summary is not None:
-            _write(self.summary, summary(score, outcomes, source), append=True)
+            write(self.summary, summary(score, outcomes, source), append=True)
         if any(outcome.true for outcome in outcomes):
             sys.exit(FAILED)
 
@@ -88,8 +93,21 @@ def check_options(command: "Callable[..., None]") -> "Callable[..., None]":
     return wrapped
 
 
-def _write(path: Path, text: str, *, append: bool = False) -> None:
+def check_folder(path: Path) -> None:
+    """Raise StoreError if `path` lies in no folder, before any work is done for it."""
+    with _one_sentence(path):
+        outputs.check_folder(path)
+
+
+def write(path: Path, content: bytes | str, *, append: bool = False) -> None:
+    """Write a file that an option names; raises StoreError if that cannot be done."""
+    with _one_sentence(path):
+        outputs.write(path, content, append=append)
+
+
+@contextmanager
+def _one_sentence(path: Path) -> Generator[None]:
     try:
-        outputs.write(path, text, append=append)
+        yield
     except OSError as error:
         raise StoreError(f"{path} cannot be written ({error.strerror}): choose another place") from None

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     "--h",
     "h",
     type=click.Choice(["faithful", "adequate"]),
-    help="What H means in all of them; as each run has it.",
+    help="What H means for all runs; by default each run's own setting.",
 )
 @click.option("--format", "form", type=click.Choice(["table", "md", "latex"]), default="table", show_default=True)
 @click.option("--json", "as_json", is_flag=True, help="Print the document and nothing else.")
@@ -30,7 +30,7 @@ def compare(
 ) -> None:
     """The players that RUNS have in common, side by side: trials, detectors, rules.
 
-    A run that cannot be read is passed over, and told, as long as two are left.
+    Runs that cannot be read are skipped with a message, as long as two remain.
 
     \b
     Example:

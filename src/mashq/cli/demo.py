@@ -38,6 +38,6 @@ def demo(out: Path | None, as_json: bool) -> None:
     if not as_json:
         click.echo(next_step(result.kind, directory), err=True)
         click.echo(
-            f"The judge compared wording; to have meaning read instead: mashq rescore {directory} --detector reader",
+            f"The judge compared wording. For a judge of meaning:\n      mashq rescore {directory} --detector reader",
             err=True,
         )

@@ -4,10 +4,11 @@ from pathlib import Path
 
 import click
 
+from mashq.cli.groups import Group
 from mashq.errors import MashqError
 
 
-@click.group(invoke_without_command=True)
+@click.group(cls=Group, invoke_without_command=True)
 @click.pass_context
 def detectors(context: click.Context) -> None:
     """List the detectors: their versions, what is installed, and a quick self-test of each installed one.

@@ -37,6 +37,12 @@ def doctor(config: Path | None) -> None:
     from mashq.gateway.providers import PROVIDERS
     from mashq.players import registry as agents
 
+    settings = None
+    if config is not None:
+        from mashq.arena.endpoints import located
+        from mashq.config import load
+
+        settings = located(load(config), config.parent.resolve())
     engine, model = find_spec("xllamacpp") is not None, weights.find()
     _line(True, f"mashq {mashq.__version__} on Python {platform.python_version()}, {platform.system()}")
     _line(engine, "local engine (xllamacpp)", "pip install 'mashq[local]'")
@@ -44,21 +50,14 @@ def doctor(config: Path | None) -> None:
     _line(engine and model is not None, "mashq demo would run", "see the two lines above")
     for name, provider in PROVIDERS.items():
         if provider.key_env is None:
-            _line(None, f"{name}/… would be asked at {provider.base_url}, no key needed")
+            _line(None, f"{name}/…: requests go to {provider.base_url}, no key needed")
         else:
             present = bool(os.environ.get(provider.key_env, "").strip())
             _line(present, f"{name}/… with a key in {provider.key_env}", f"set {provider.key_env}")
-    installed = [name for name in DETECTORS.names() if name not in DETECTORS.built_in]
-    _line(True, f"detectors: {', '.join(['grounding', 'exact-match', 'simpleqa', 'llm-judge:MODEL', *installed])}")
+    _line(None, f"detectors: {', '.join([*DETECTORS.names(), 'llm-judge:MODEL'])}; 'mashq detectors' tests each")
     neural = find_spec("torch") is not None
-    _line(neural, "neural detectors: hhem, minicheck (weights from the hub or a folder)", "pip install 'mashq[hhem]'")
+    _line(neural, "PyTorch, for the detectors hhem and minicheck", "pip install 'mashq[hhem]'")
     _line(True, f"agents: {', '.join(agents.names())}")
-    settings = None
-    if config is not None:
-        from mashq.arena.endpoints import located
-        from mashq.config import load
-
-        settings = located(load(config), config.parent.resolve())
     key_variables = {provider.key_env for provider in PROVIDERS.values()}
     key_variables |= {model.api_key_env for model in settings.models.values()} if settings is not None else set()
     for present, what, fix in (

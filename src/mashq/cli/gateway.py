@@ -136,5 +136,5 @@ def _budget(options: tuple[str, ...]) -> dict[str, float]:
             limits[name] = -1.0
         if name not in TABLE or name == "reviews" or not 0 < limits[name] < float("inf"):
             known = ", ".join(name for name in TABLE if name != "reviews")
-            raise ConfigError(f"--budget {text} is no budget: write one of {known} and a number, as in dollars=2")
+            raise ConfigError(f"--budget {text} is not a budget: write one of {known} and a number, as in dollars=2")
     return limits

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from mashq import outputs
+
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
 
@@ -54,17 +56,17 @@ def init(path: Path, template: str) -> None:
             raise ConfigError(f"{target} is already there: name another file")
     for target, text in contents.items():
         try:
+            outputs.check_folder(path)
             target.parent.mkdir(parents=True, exist_ok=True)
             with target.open("x", encoding="utf-8") as file:
                 file.write(text)
         except OSError as error:
             raise ConfigError(f"{target} cannot be written ({error.strerror}): choose another place") from None
-    others = [str(target) for target in contents if target != path]
-    if others:
-        click.echo(f"{', '.join(others)} {'is' if len(others) == 1 else 'are'} written")
     command = TEMPLATES[template][1]
     planned = f"mashq plan {path}" if command == "run" else f"mashq plan {command} {path}"
-    click.echo(f"{path} is written: edit it, then '{planned}' and 'mashq {command} {path}'")
+    others = [str(target) for target in contents if target != path]
+    click.echo("\n".join(f"Wrote {name}." for name in (*others, path)))
+    click.echo(f"Edit it, then run:\n  {planned}\n  mashq {command} {path}")
 
 
 def _files(folder: "Traversable", prefix: str = "") -> Iterator[tuple[str, str]]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
+from mashq.cli.groups import Group
 from mashq.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ model_option = click.option(
 )
 
 
-@click.group(invoke_without_command=True)
+@click.group(cls=Group, invoke_without_command=True)
 @click.option("--format", "form", type=click.Choice(["table", "md", "latex"]), default="table", show_default=True)
 @json_option
 @click.pass_context

@@ -1,10 +1,12 @@
 """`mashq plan`: what a command that plays would cost, with the same options."""
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from mashq.cli.groups import Group
 from mashq.cli.playing import PLAYING, Playing
 from mashq.cli.run import run
 from mashq.cli.seasons import game, tournament, vision
@@ -48,18 +50,15 @@ class Planning(Playing):
         click.echo(json_of(document) if self.as_json else text(document))
 
 
-class Plans(click.Group):
+class Plans(Group):
     """The commands to plan for; the first one is the default."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Insert the first command if none is named."""
-        if args and args[0] not in self.commands and args[0] not in ctx.help_option_names:
+        """Insert the first command if none is named: a mistyped one is a word without a dot before another word."""
+        is_file = len(args) < 2 or args[1].startswith("-") or os.path.exists(args[0]) or "." in args[0]
+        if args and args[0] not in self.commands and args[0] not in ctx.help_option_names and is_file:
             args = [next(iter(self.commands)), *args]
         return super().parse_args(ctx, args)
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """List the commands in definition order."""
-        return list(self.commands)
 
 
 @click.group(cls=Plans, subcommand_metavar="[COMMAND] CONFIG [OPTIONS]…")

@@ -104,8 +104,10 @@ class Playing:
 
 def next_step(kind: str, place: Path) -> str:
     """What to do with a run that was just played."""
-    more = f" · mashq score {place}" if kind == "match" else ""
-    return f"Next: mashq report {place} -o report.html{more} · mashq view"
+    commands = [f"mashq report {place} -o report.html", "mashq view"]
+    if kind == "match":
+        commands.insert(1, f"mashq score {place}")
+    return "\n".join(f"{'      ' if number else 'Next: '}{command}" for number, command in enumerate(commands))
 
 
 def play_options(command: "Callable[..., None]") -> "Callable[..., None]":
@@ -143,10 +145,11 @@ def played(out: Path, config: "Config", start: "Callable[[Progress], Awaitable[S
 
     from rich.console import Console
 
+    from mashq.gateway.providers import is_simulated
     from mashq.report.text.progress import Progress
     from mashq.runs.setup import score_rules_of
 
-    simulated = any(player.model.startswith("simulated/") for player in config.players)
+    simulated = any(is_simulated(player.model) for player in config.players)
     progress = Progress(Console(stderr=True), score_rules_of(config), simulated=simulated)
 
     async def run_season() -> "Season":
@@ -182,7 +185,9 @@ def show_head(run: Path, *, as_json: bool) -> None:
 
     head = None if as_json else read_head(run)
     if head is not None:
-        click.echo(f"head: {head}", err=True)
+        click.echo(
+            f"head: {head}\n  (publish it with the result: 'mashq verify RUN --head' finds any change)", err=True
+        )
 
 
 def print_table(result: "Match", reviews: "Mapping[str, ReviewSpend]") -> None:

@@ -4,8 +4,7 @@ from pathlib import Path
 
 import click
 
-from mashq import outputs
-from mashq.errors import StoreError
+from mashq.cli import checks
 
 
 @click.command()
@@ -15,7 +14,9 @@ from mashq.errors import StoreError
 )
 @click.option("--figures", type=click.Path(path_type=Path), help="Write every chart here, as SVG, PNG and PDF.")
 @click.option("--tables", type=click.Path(path_type=Path), help="Write every table here, as LaTeX.")
-@click.option("--detector", "detectors", multiple=True, metavar="NAME", help="Score the answers by this one too.")
+@click.option(
+    "--detector", "detectors", multiple=True, metavar="NAME", help="Also score the answers with this detector."
+)
 def report(
     runs: tuple[Path, ...], out: Path | None, figures: Path | None, tables: Path | None, detectors: tuple[str, ...]
 ) -> None:
@@ -36,13 +37,13 @@ def report(
     from mashq.report.html.figures import write_figures, write_tables
     from mashq.report.html.report import report as made
 
-    result = made(runs, detectors)
     path = out or Path("report.html")
+    for target in (path, figures, tables):
+        if target is not None:
+            checks.check_folder(target)
+    result = made(runs, detectors)
     text = result.html().encode("utf-8", "replace")
-    try:
-        outputs.write(path, text)
-    except OSError as error:
-        raise StoreError(f"{path} cannot be written ({error.strerror}): choose another -o") from None
+    checks.write(path, text)
     click.echo(f"{path} ({len(text) / 1e6:.1f} MB)", err=True)
     if figures is not None:
         count = len(write_figures(figures, result.chapters, result.comparison))

@@ -31,7 +31,9 @@ def rescore(run: Path, names: tuple[str, ...], form: Literal["table", "md", "lat
 
     season = load_season(run)
     if season.kind != "match":
-        raise ConfigError(f"{run} is a {season.kind}, and rescore is for matches and their trials: give one of those")
+        raise ConfigError(
+            f"{run} is a {season.label}, and rescore is for matches and their trials: give one of those"
+        )
     several = season.manifest.get("season", {}).get("trials", 1) > 1
 
     def document(played: list[Played]) -> match.Match | trials.Trials:

@@ -25,8 +25,7 @@ if TYPE_CHECKING:
 def resume(run: Path, executor: str | None, ray_address: str | None, accept_change: bool, as_json: bool) -> None:
     """Continue RUN where it stopped; no reply that was received is paid for again.
 
-    A run that is not what was begun (its configuration, its models' addresses or its items were changed since) is
-    refused.
+    A run whose configuration, model addresses or items have changed since it started is refused.
 
     \b
     Example:
@@ -34,10 +33,9 @@ def resume(run: Path, executor: str | None, ray_address: str | None, accept_chan
     """
     from mashq.arena import match
     from mashq.cli.playing import played, show_head, show_result
-    from mashq.config import check
-    from mashq.runs.manifest import read_manifest
+    from mashq.runs.manifest import config_of, read_manifest
 
-    settings = check(read_manifest(run)["config"], f"{run}/manifest.json")
+    settings = config_of(read_manifest(run), str(run))
     where = executor_of(executor, ray_address)
 
     def start(show: "Progress") -> "Coroutine[None, None, Season]":

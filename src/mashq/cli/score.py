@@ -20,11 +20,15 @@ RESAMPLES = 10_000  # same as in `analysis.intervals`, which is too slow to impo
 @click.option(
     "--map", "renames", multiple=True, metavar="OURS=THEIRS", help="Which column is which, e.g. h=hhem_score."
 )
-@click.option("--alpha", type=click.FloatRange(0, min_open=True), help="Weight of H; the run's, or 1.")
-@click.option("--beta", type=click.FloatRange(0), help="Weight of P; the run's, or 0.1.")
+@click.option(
+    "--alpha", type=click.FloatRange(0, min_open=True), help="Weight of H; by default the run's own, else 1."
+)
+@click.option("--beta", type=click.FloatRange(0), help="Weight of P; by default the run's own, else 0.1.")
 @click.option("--weights", metavar="NAME=W,…", help="Weights of single resources, e.g. tokens=1,dollars=2.")
 @click.option(
-    "--resources", metavar="NAME,…", help="Which resources P counts; the run's, or tokens,calls,reviews,seconds."
+    "--resources",
+    metavar="NAME,…",
+    help="Which resources P counts; by default the run's own, else tokens,calls,reviews,seconds.",
 )
 @click.option(
     "--normalise",
@@ -38,7 +42,7 @@ RESAMPLES = 10_000  # same as in `analysis.intervals`, which is too slow to impo
     "--h",
     "h",
     type=click.Choice(["faithful", "adequate"]),
-    help="What H means: the judge's as it is, or times how far an answer carries what matters.",
+    help="What H means: the judge's score, or that score times coverage.",
 )
 @click.option("--without", multiple=True, metavar="PLAYER", help="Leave a player out.")
 @click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="Seed of the resampling.")

@@ -56,7 +56,7 @@ def tournament(
         return
     count = len(settings.players)
     if count < 2:
-        raise ConfigError(f"{config} has {count} player(s): a tournament needs two or more")
+        raise ConfigError(f"{config} has one player: a tournament needs two or more")
     if system == "swiss" and seats != 2:
         raise ConfigError("--system swiss pairs players: leave --seats at 2, or use round-robin")
     season = {"kind": "tournament", "system": system, "seats": seats}

@@ -29,4 +29,4 @@ def site(folder: Path, out: Path) -> None:
     count, skipped = write_site(folder, out)
     for line in skipped:
         click.echo(f"Passed over: {safe(line, 300)}", err=True)
-    click.echo(f"{out / 'index.html'} ({count} run(s))", err=True)
+    click.echo(f"{out / 'index.html'} ({count} run{'' if count == 1 else 's'})", err=True)

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from mashq import outputs
+from mashq.cli import checks
+from mashq.cli.groups import Group
 from mashq.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
     from mashq.runs.open import Played, Season
 
 
-@click.group()
+@click.group(cls=Group)
 def validate() -> None:
     """Does the detector agree with people? A blind sheet to rate, and a report on the ratings.
 
@@ -60,7 +62,7 @@ def sample(run: Path, number: int, seed: int, out: Path) -> None:
         "key.json": json.dumps(key, indent=1, ensure_ascii=False) + "\n",
     }
     try:
-        out.mkdir(parents=True)
+        outputs.make_folder(out)
         for name, text in files.items():
             (out / name).write_bytes(text.encode("utf-8", "replace"))
     except OSError as error:
@@ -113,6 +115,8 @@ def report(
     from mashq.report.text.validate import validation_text
     from mashq.runs.annotations import read_key, read_ratings
 
+    if plot is not None:
+        checks.check_folder(plot)
     key_document = read_key(key)
     rows: dict[str, dict[str, Any]] = key_document["rows"]
     ratings_by_annotator = {
@@ -128,10 +132,7 @@ def report(
     notes = _notes(result, len(rows), simulated=bool(key_document.get("simulated")))
     document = ValidationReport(run=key_document["run"], detector=detector, rows=len(rows), found=result, notes=notes)
     if plot is not None:
-        try:
-            outputs.write(plot, drawn(document))
-        except OSError as error:
-            raise ConfigError(f"{plot} cannot be written ({error.strerror}): choose another --plot") from None
+        checks.write(plot, drawn(document))
     click.echo(json_of(document) if as_json else validation_text(document, form))
 
 
@@ -185,11 +186,11 @@ def _annotators(paths: tuple[Path, ...]) -> dict[str, Path]:
 def _notes(result: "Validation", rows: int, *, simulated: bool) -> list[str]:
     notes: list[str] = []
     if simulated:
-        notes.append("SIMULATED: no real model answered some of this; those scores are drawn.")
+        notes.append("SIMULATED: some answers are not from a real model; their scores are random draws.")
     if result.n < rows:
         notes.append(f"{rows - result.n} of {rows} rows have no rating.")
     if result.sources < 30:
-        notes.append(f"Only {result.sources} sources: the intervals are wide, and rightly so.")
+        notes.append(f"With only {result.sources} sources the intervals are wide: rate more to narrow them.")
     if result.mean.good in (0, result.mean.n):
         notes.append("All ratings fall on one side of --positive: there is no AUC.")
     return notes

@@ -1,6 +1,5 @@
 """The YAML configuration, checked strictly: unknown and duplicate keys are errors that suggest the nearest one."""
 
-from mashq.config.errors import nearest
 from mashq.config.load import changed, check, load, parse, together_of, values_of
 from mashq.config.schema import (
     NO_MODEL,
@@ -15,6 +14,7 @@ from mashq.config.schema import (
     Strict,
     TaskConfig,
 )
+from mashq.errors import nearest
 
 __all__ = [
     "NO_MODEL",

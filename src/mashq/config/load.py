@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from mashq import bounds
 from mashq.bounds import TooMuch
 from mashq.config.errors import sentence
-from mashq.config.schema import Config
+from mashq.config.schema import STORED, Config
 from mashq.errors import ConfigError
 
 
@@ -41,15 +41,15 @@ def parse(text: str, source: str, overrides: Sequence[str] = ()) -> Config:
     return check(plain, source)
 
 
-def check(document: Mapping[str, Any], source: str = "the configuration") -> Config:
-    """Validate plain data and return the configuration."""
+def check(document: Mapping[str, Any], source: str = "the configuration", *, stored: bool = False) -> Config:
+    """Validate plain data and return the configuration; one that a run has `stored` may hold secrets."""
     for text in _texts(document):
         if "\0" in text or (not text.isascii() and any("\ud800" <= letter <= "\udfff" for letter in text)):
             raise ConfigError(f"{source}: {text[:80]!r} holds a character that no file can hold: leave it out")
     try:
-        return Config.model_validate(document)
+        return Config.model_validate(document, context=STORED if stored else None)
     except ValidationError as error:
-        raise ConfigError(f"{source}: {sentence(error)}") from None
+        raise ConfigError(f"{source}: {sentence(error, document)}") from None
 
 
 def changed(config: Config, settings: Iterable[tuple[str, Any]], option: str = "--over") -> Config:
@@ -123,7 +123,10 @@ def _yaml(text: str, source: str) -> object:
         marked: Any = error
         mark = marked.problem_mark or marked.context_mark
         where = "" if mark is None else f" line {mark.line + 1}"
-        raise ConfigError(f"{source}{where}: {' '.join(str(marked.problem).split())}") from None
+        problem = " ".join(str(marked.problem).split())
+        if "'\\t'" in problem:
+            raise ConfigError(f"{source}{where} begins with a tab, which YAML does not allow: use spaces") from None
+        raise ConfigError(f"{source}{where}: {problem}") from None
     except RecursionError:
         raise ConfigError(
             f"{source} is nested too deeply: {bounds.DEPTH} levels are enough for any setting"

@@ -3,7 +3,16 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, cast
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationInfo,
+    create_model,
+    field_validator,
+    model_validator,
+)
 
 from mashq.config import secrets
 from mashq.protocol.content import LONGEST
@@ -11,6 +20,7 @@ from mashq.protocol.items import PassageOrder
 from mashq.protocol.resources import COUNTED, MAX_COST, RESOURCES
 from mashq.protocol.rules import SHOWABLE, TELLS, order_of
 
+STORED = "stored"  # the context in which a run's own configuration is validated: what it stores is no longer refused
 NO_MODEL = "none/none"  # the model of a player that calls no model
 
 
@@ -73,7 +83,7 @@ def _one_of(names: Sequence[str]) -> AfterValidator:
 
     def check(name: str) -> str:
         if name not in names:
-            raise ValueError(f"input should be {', '.join(map(repr, names[:-1]))} or {names[-1]!r}")
+            raise ValueError(f"it must be {', '.join(map(repr, names[:-1]))} or {names[-1]!r}")
         return name
 
     return AfterValidator(check)
@@ -137,13 +147,20 @@ class PlayerConfig(Strict):
             order_of(value, 1, (0,))
         return value
 
-    @field_validator("url")
-    @classmethod
-    def _no_secrets(cls, value: str | None) -> str | None:
-        secret = secrets.in_url(value or "")
+    @model_validator(mode="after")
+    def _no_secrets(self, info: ValidationInfo) -> Self:
+        if info.context == STORED:
+            return self
+        secret = secrets.in_url(self.url or "")
         if secret:
             raise ValueError(f"url holds {secret}, which every run would store: let the service ask for none")
-        return value
+        secret = secrets.in_command(self.command or ())
+        if secret:
+            raise ValueError(
+                f"command holds a secret ({secret}), which every run would store: leave a model's key out, as the "
+                "endpoint adds it, and hand over any other secret in a variable named with env"
+            )
+        return self
 
 
 class VisionConfig(Strict):
@@ -335,8 +352,10 @@ class ModelConfig(Strict):
     simulate: SimulateConfig = SimulateConfig()
 
     @model_validator(mode="after")
-    def _no_secrets(self) -> Self:
+    def _no_secrets(self, info: ValidationInfo) -> Self:
         """Keys come from the environment: whatever is written here is stored in every run's manifest."""
+        if info.context == STORED:
+            return self
         secret = secrets.in_headers(self.headers)
         if secret:
             raise ValueError(

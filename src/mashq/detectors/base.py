@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Literal, Protocol
 
 from mashq.errors import DetectorError
 from mashq.extensions import DETECTORS
 
-__all__ = ["Detector", "Pair", "load"]
+__all__ = ["Detector", "Pair", "declares", "load"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,11 @@ class NoVerdict(DetectorError):
 
 
 class Detector(Protocol):
-    """Anything that scores pairs. May raise `mashq.errors.DetectorError` when it cannot."""
+    """Anything that scores pairs. May raise `mashq.errors.DetectorError` when it cannot.
+
+    Its class may declare facts that are false unless it sets them to True: `free` (scoring takes next to no time),
+    `needs_reference` (it reads the reference answer) and `uses_gpu`.
+    """
 
     @property
     def name(self) -> str: ...
@@ -42,6 +46,12 @@ class Detector(Protocol):
     def score(self, pairs: Sequence[Pair]) -> list[float]:
         """H of each pair, in the order given."""
         ...
+
+
+def declares(name: str, fact: Literal["free", "needs_reference", "uses_gpu"]) -> bool:
+    """Whether the detector of that name declares a fact; it is asked of its class, so no weights are loaded."""
+    base = name if name in DETECTORS.names() else name.partition(":")[0]
+    return getattr(DETECTORS.load(base), fact, False) is True
 
 
 def load(name: str) -> Detector:

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import ClassVar
 
 from mashq.detectors.base import Pair
 from mashq.detectors.grounding.reading import read
@@ -31,7 +32,7 @@ class Coverage:
 
     name: str = "coverage"
     version: str = "1"
-    free: bool = True
+    free: ClassVar[bool] = True
 
     def score(self, pairs: Sequence[Pair]) -> list[float]:
         """The coverage of each pair, in the order given."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from mashq.detectors.base import Pair
 
@@ -24,7 +25,7 @@ class ExactMatch:
 
     name: str = "exact-match"
     version: str = "1"
-    needs_reference: bool = True
+    needs_reference: ClassVar[bool] = True
 
     def score(self, pairs: Sequence[Pair]) -> list[float]:
         """H of each pair, in the order given."""

@@ -8,7 +8,7 @@ right answer in other words counts as incorrect.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 from mashq.detectors.base import Pair
 from mashq.detectors.exact_match import normalise
@@ -36,7 +36,7 @@ class SimpleQA:
 
     name: str = "simpleqa"
     version: str = "1"
-    needs_reference: bool = True
+    needs_reference: ClassVar[bool] = True
 
     def score(self, pairs: Sequence[Pair]) -> list[float]:
         """H of each pair, in the order given."""

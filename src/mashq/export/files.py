@@ -18,6 +18,7 @@ from itertools import islice
 from pathlib import Path
 from typing import IO, Any, Literal
 
+from mashq import outputs
 from mashq.errors import ConfigError, DataError
 
 Cell = str | int | float | None
@@ -55,6 +56,7 @@ def place(path: Path) -> Generator[Path]:
         raise ConfigError(f"{path} is a folder: give the name of a file with -o")
     temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
+        outputs.check_folder(path)
         if os.path.islink(path):
             raise OSError(errno.ELOOP, "it is a link to another place")
         yield temporary

@@ -100,7 +100,7 @@ def _content(season: Season) -> _Content:
         return _Content([vision_text.table(vision_doc)], what, prose(vision_text.sentences(vision_doc), "latex"))
     if season.kind != "match":
         raise ConfigError(
-            f"{season.path} is a {season.kind}, not one match: export its rows with --format csv, or one of its "
+            f"{season.path} is a {season.label}, not one match: export its rows with --format csv, or one of its "
             "tables with 'mashq show'"
         )
     if season.manifest.get("season", {}).get("trials", 1) > 1:

@@ -67,6 +67,11 @@ LIMIT = 512  # the output limit of models in this process, where none is set
 IN_PROCESS = ("local", "none", "recorded", "simulated")
 
 
+def is_simulated(model: str) -> bool:
+    """Whether a model of that name is drawn, and no real one answers."""
+    return model.partition("/")[0] == "simulated"
+
+
 def is_key(name: str) -> bool:
     """Whether a variable of that name holds the key to a maker or a host of models."""
     return name.upper() in KEYS or KEY.fullmatch(name) is not None

@@ -7,6 +7,7 @@ from typing import Any
 from mashq.config import Config, PlayerConfig, nearest
 from mashq.errors import ConfigError
 from mashq.extensions import PLAYERS
+from mashq.gateway.providers import is_simulated
 from mashq.players.base import UNDECLARED, AgentSpec, Player, declared
 from mashq.players.external.spec import EXTERNAL
 from mashq.players.prompting import Prompter
@@ -61,7 +62,7 @@ def heeds_the_formula(player: PlayerConfig) -> bool:
     if spec.asks_policy and player.policy != "llm":
         return player.policy == "bayes"
     asks = spec.calls is None or spec.reviews == "in a loop" or spec.asks_policy
-    return asks and (spec.calls is None or not player.model.startswith("simulated/"))
+    return asks and (spec.calls is None or not is_simulated(player.model))
 
 
 def sees_rivals(player: PlayerConfig, snapshot_response: float = 0.0) -> bool:
@@ -72,7 +73,7 @@ def sees_rivals(player: PlayerConfig, snapshot_response: float = 0.0) -> bool:
         return player.policy == "bayes"
     if spec.calls is None:
         return True
-    if player.model.startswith("simulated/"):
+    if is_simulated(player.model):
         return spec.asks_policy and snapshot_response != 0
     return spec.asks_policy or spec.reviews == "in a loop"
 
@@ -80,7 +81,7 @@ def sees_rivals(player: PlayerConfig, snapshot_response: float = 0.0) -> bool:
 def answers_are_drawn(agent: str, model: str) -> bool:
     """Whether a player's answers and scores are drawn at random: true for simulated models, but not for external
     programs."""
-    return model.startswith("simulated/") and not recorded_spec(agent).external
+    return is_simulated(model) and not recorded_spec(agent).external
 
 
 def all_drawn(config: Config) -> bool:

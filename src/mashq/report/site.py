@@ -259,6 +259,8 @@ def _write(out: Path, files: dict[str, str]) -> None:
             if name not in files:
                 (out / name).unlink(missing_ok=True)
         mark = json.dumps({"made by": "mashq site", "files": sorted(files)}, indent=2) + "\n"
+        for folder in (out, out / "reports"):
+            outputs.make_folder(folder)
         outputs.write(out / MARK, mark)
         for name, text in files.items():
             outputs.write(out / name, text)

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 import sys
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
@@ -111,6 +112,8 @@ def read_manifest(path: Path) -> dict[str, Any]:
         document: Any = read_json(path / MANIFEST)
         json.dumps(document, ensure_ascii=False).encode()  # a lone surrogate could not be written again
     except (FileNotFoundError, NotADirectoryError):
+        if not os.path.exists(path):
+            raise StoreError(f"{path} does not exist: give the directory of a run") from None
         raise StoreError(f"{path} is not a run of mashq: it has no {MANIFEST}") from None
     except (OSError, ValueError, TooMuch) as error:
         raise StoreError(f"{path / MANIFEST} cannot be read ({error}): restore it from a copy") from None
@@ -152,7 +155,7 @@ def config_of(manifest: Mapping[str, Any], run: str) -> Config:
     rules: object = settings.get("rules", {})
     if rules_of_play(manifest) == 1 and isinstance(rules, dict):
         settings = settings | {"rules": {**rules, "tell": []}}
-    return check(settings, f"{run}/{MANIFEST}")
+    return check(settings, f"{run}/{MANIFEST}", stored=True)
 
 
 def manifest_digest(manifest: Mapping[str, Any]) -> str:

@@ -119,6 +119,11 @@ class Season:
         return self.manifest.get("season", {}).get("kind", "match")
 
     @property
+    def label(self) -> str:
+        """What a sentence calls a run of this kind."""
+        return "vision study" if self.kind == "vision" else self.kind
+
+    @property
     def finished(self) -> bool:
         """Whether every match was played to the end."""
         return self.manifest["ended"] is not None

@@ -14,6 +14,7 @@ from typing import Any, cast
 from mashq.analysis.results import Row, check, from_rows
 from mashq.config import nearest
 from mashq.errors import ConfigError, DataError
+from mashq.gateway.providers import is_simulated
 from mashq.protocol.resources import RESOURCES
 from mashq.protocol.results import Results
 from mashq.tasks.rows import Row as FileRow
@@ -45,7 +46,7 @@ def _results(path: str, rows: Iterable[FileRow], renamed: Mapping[str, str]) -> 
     itemless, drawn = "", False
     for where, cells in rows:
         there |= dict.fromkeys(cells)
-        drawn = drawn or str(cells.get("model")).startswith("simulated/")
+        drawn = drawn or is_simulated(str(cells.get("model")))
         if wrong is None:
             try:
                 row = _row(f"{path} {where}", cells, renamed)

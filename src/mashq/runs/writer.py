@@ -61,15 +61,17 @@ class Run:
             names = {entry.name for entry in path.iterdir()}
         except OSError as error:
             raise StoreError(f"{path} cannot be made ({error.strerror}): choose another --out") from None
-        if MANIFEST in names or not names <= LEFTOVERS:
+        if MANIFEST in names:
             raise StoreError(f"{path} is already used: choose another --out, or run 'mashq resume {path}'")
+        if not names <= LEFTOVERS:
+            raise StoreError(f"{path} holds other files than a run's: choose another --out")
         lock = _locked(path)
         if (path / MANIFEST).exists():  # another process created it between the check and the lock
             lock.close()
             raise StoreError(f"{path} is already used: choose another --out, or run 'mashq resume {path}'")
         if not _is_unused(path / DATABASE):
             lock.close()
-            raise StoreError(f"{path} is already used: choose another --out, or run 'mashq resume {path}'")
+            raise StoreError(f"{path} holds other files than a run's: choose another --out")
         for name in LEFTOVERS - {LOCK}:  # of a run that died before it began: no request was sent, nothing is lost
             (path / name).unlink(missing_ok=True)
         run = cls(path, clock, lock)

@@ -69,7 +69,7 @@ def load(
     builtin = BUILT_IN["summarise" if fields.documents is None else "rag"]
     items = _items(_rows(data, source, builtin), fields, source, None if sample else limit)
     if not items:
-        raise DataError(f"{source} is empty: it needs one item a line")
+        raise DataError(f"{source} is empty: write one item per line (in a folder, one .txt file per item)")
     if sample is not None and sample < len(items):
         chosen = sorted(random.Random(f"{seed}/sample").sample(range(len(items)), sample))
         items = tuple(items[index] for index in chosen)
@@ -130,8 +130,14 @@ def _items(rows: Iterator[Row], fields: Fields, source: str, limit: int | None) 
         text = _first_value(row, fields.text)
         if not isinstance(text, str) or not text.strip():
             known = ", ".join(str(key) for key in row if key)
+            if has_header and not any(name in row for name in fields.text):
+                raise DataError(
+                    f"{source} has no column {fields.text[0]!r} (line 1, read as the header, has {known:.200}): "
+                    "write the names of the columns into line 1, with commas between them, or name the column with "
+                    "task.text"
+                )
             raise DataError(
-                f"{source} {where} has no text under {fields.text[0]!r} (it has {known}): fill it, or name the "
+                f"{source} {where} has no text under {fields.text[0]!r} (it has {known:.200}): fill it, or name the "
                 "right field with task.text"
             )
         given_id = row.get(fields.id)

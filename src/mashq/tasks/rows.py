@@ -8,7 +8,8 @@ import csv
 import io
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import chain
 from pathlib import Path
 from typing import IO, TypeVar, cast
 
@@ -31,9 +32,14 @@ def read_rows(path: Path, absent: str) -> Iterator[Row]:
     if kind in ("jsonl", "ndjson"):
         return _read_file(path, absent, jsonl)
     if kind in ("csv", "tsv"):
-        return _read_file(path, absent, lambda file, source: _csv(file, source, "\t" if kind == "tsv" else ","))
+        return _read_file(path, absent, lambda file, source: _csv(file, source, "\t" if kind == "tsv" else None))
     if not os.path.exists(path):
         raise DataError(f"{path} does not exist: {absent}")
+    if kind == "json":
+        raise DataError(
+            f"{path} is one JSON document: write one JSON object per line into a .jsonl file, for example with "
+            f"jq -c '.[]' {path.name} > {path.stem}.jsonl"
+        )
     raise DataError(f"{path} has an unknown ending: use {ENDINGS}")
 
 
@@ -58,13 +64,18 @@ def jsonl(file: IO[bytes], source: str) -> Iterator[Row]:
     """One JSON object per line; blank lines are skipped."""
     for number, row in bounds.json_lines(file, source):
         if not isinstance(row, dict):
-            raise DataError(f"{source} line {number} is not a JSON object: one object a line")
+            raise DataError(f"{source} line {number} is not a JSON object: write one JSON object per line")
         yield f"line {number}", cast(Mapping[str, object], row)
 
 
-def _csv(file: IO[bytes], source: str, delimiter: str) -> Iterator[Row]:
+def _csv(file: IO[bytes], source: str, delimiter: str | None) -> Iterator[Row]:
+    """The rows below a header; without a delimiter, the one that the header uses."""
     room = bounds.Room()
-    reader = csv.DictReader(_counted_lines(file, source, delimiter, room), delimiter=delimiter, strict=True)
+    lines = bounds.lines(file, source)
+    header = next(lines, "")
+    delimiter = delimiter or _delimiter_of(header)
+    counted = _counted_lines(chain([header], lines), source, delimiter, room)
+    reader = csv.DictReader(counted, delimiter=delimiter, strict=True)
     try:
         bounds.check_columns([name for name in reader.fieldnames or () if name], source)
         for row in reader:
@@ -83,9 +94,14 @@ def _csv(file: IO[bytes], source: str, delimiter: str) -> Iterator[Row]:
         ) from None
 
 
-def _counted_lines(file: IO[bytes], source: str, delimiter: str, room: bounds.Room) -> Iterator[str]:
+def _delimiter_of(header: str) -> str:
+    """A comma, unless the header has none and has semicolons or tabs, as spreadsheets in some countries write."""
+    return "," if "," in header else next((sign for sign in ";\t" if sign in header), ",")
+
+
+def _counted_lines(lines: Iterable[str], source: str, delimiter: str, room: bounds.Room) -> Iterator[str]:
     """The lines with any line ending, each counted against the memory limit before it is parsed."""
-    for number, line in enumerate(bounds.lines(file, source), 1):
+    for number, line in enumerate(lines, 1):
         room.take(sys.getsizeof(line), f"{source} line {number}")
         bounds.Room().take(bounds.LIST * line.count(delimiter), f"{source} line {number}")
         yield from io.StringIO(line, newline="") if "\r" in line else (line,)

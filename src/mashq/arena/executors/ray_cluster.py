@@ -36,7 +36,6 @@ from mashq.runs.writer import Run
 
 DEATHS = 3
 WAITING = 0.25  # cores for a match that mostly waits for its models
-NEURAL = ("hhem", "minicheck")
 
 
 class Cluster:
@@ -88,7 +87,8 @@ class _Season:
         self._cores = 1.0 if all_drawn(config) else WAITING
 
     def _judge(self, name: str) -> Any:
-        gpus = 1 if name.partition(":")[0] in NEURAL and self._ray.cluster_resources().get("GPU", 0) >= 1 else 0
+        has_gpu = self._ray.cluster_resources().get("GPU", 0) >= 1
+        gpus = 1 if has_gpu and detectors.declares(name, "uses_gpu") and not name.endswith(":cpu") else 0
         return self._ray.remote(_Judge).options(num_cpus=0, num_gpus=gpus, max_concurrency=1000).remote(name)
 
     async def play(self, fixtures: Sequence[Fixture]) -> None:

@@ -14,6 +14,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from typing import ClassVar
 
 from mashq.detectors.base import Pair
 from mashq.detectors.grounding.align import doubts
@@ -35,7 +36,7 @@ class Grounding:
 
     name: str = "grounding"
     version: str = "4"
-    free: bool = True
+    free: ClassVar[bool] = True
 
     def score(self, pairs: Sequence[Pair]) -> list[float]:
         """H of each pair, in the order given."""

@@ -96,6 +96,7 @@ class Neural(ABC):
     version: str
 
     name = ""
+    uses_gpu = True
 
     def __init__(
         self, build: Callable[[str, str], Model], print_: str, *, device: str | None, precision: str, self_test: bool

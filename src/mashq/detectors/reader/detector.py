@@ -95,6 +95,7 @@ class Reader:
     """The detector `reader`."""
 
     name = "reader"
+    uses_gpu = True
 
     def __init__(self, device: str = "auto") -> None:
         if device not in ("auto", "cpu", "cuda"):

@@ -16,6 +16,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import IO
 
+from mashq import outputs
 from mashq.config import Config
 from mashq.errors import ConfigError, DataError
 from mashq.export.base import Options, What
@@ -54,7 +55,7 @@ def write(season: Season, folder: Path, matches: Collection[str] = ()) -> list[P
     if os.path.exists(folder) and not os.path.isdir(folder):
         raise ConfigError(f"{folder} is a file: give a folder for the logs with -o")
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        outputs.make_folder(folder)
     except OSError as error:
         raise DataError(f"{folder} cannot be made ({error.strerror}): choose another -o") from None
     cells: dict[int, list[Fixture]] = defaultdict(list)

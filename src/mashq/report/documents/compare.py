@@ -118,8 +118,8 @@ def document(seasons: Sequence[Season], h: Height | None = None) -> Comparison:
     for season in seasons:
         if season.kind != "match":
             raise ConfigError(
-                f"{season.path} is a {season.kind}, and compare is for matches and their trials: 'mashq report' sets "
-                "whole seasons side by side"
+                f"{season.path} is a {season.label}, and compare is for matches and their trials: 'mashq report' "
+                "sets whole seasons side by side"
             )
     run_results = [season_results(trials_of(season)) for season in seasons]
     rules = [score_rules_of(season.config) for season in seasons]

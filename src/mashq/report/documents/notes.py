@@ -8,6 +8,7 @@ import numpy as np
 
 from mashq.analysis.paired import Common
 from mashq.config import Config
+from mashq.gateway.providers import is_simulated
 from mashq.players.registry import recorded_spec, sees_rivals
 from mashq.protocol.results import Results
 from mashq.protocol.score import some
@@ -143,7 +144,7 @@ def _gateway(path: Path) -> Iterator[str]:
 
 def _models(path: Path, manifest: Mapping[str, Any], match: str | None) -> Iterator[str]:
     """Note request fields that models do not accept, and replies cut off by output limits."""
-    drawn = all(name.startswith("simulated/") for name in manifest.get("models", ()))
+    drawn = all(map(is_simulated, manifest.get("models", ())))
     if rules_of_play(manifest) == 1 or drawn:
         return
     for model, lessons in read_lessons(path).items():

@@ -93,7 +93,7 @@ def read_source(source: Path, renames: Mapping[str, str]) -> Source:
 
     season = load_season(source)
     if season.kind != "match":
-        raise ConfigError(f"{source} is a {season.kind}, not one match: 'mashq show {source}' has its tables")
+        raise ConfigError(f"{source} is a {season.label}, not a single match: see 'mashq show {source}'")
     notes: list[str] = []
     if season.manifest["simulated"]:
         notes.append(result_files.SIMULATED)

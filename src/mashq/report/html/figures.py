@@ -69,6 +69,7 @@ def _in_millimetres(svg: str) -> str:
 
 def _write(path: Path, content: bytes) -> Path:
     try:
+        outputs.make_folder(path.parent)
         outputs.write(path, content)
     except OSError as error:
         raise StoreError(f"{path} cannot be written ({error.strerror}): choose another place") from None

@@ -43,7 +43,7 @@ def report(runs: Sequence[Path], detectors: Sequence[str] = ()) -> Report:
             matches.append(match_facts)
             chapters.append(match_chapter(match_facts, f"run{number}", _judges(season, match_facts, detectors)))
         elif detectors:
-            raise ConfigError(f"{path} is a {season.kind}: --detector is for reports of matches and their trials")
+            raise ConfigError(f"{path} is a {season.label}: --detector is for reports of matches and their trials")
         else:
             chapters.append(season_chapter(season, f"run{number}"))
     return Report(chapters, comparison(chapters, matches) if len(chapters) > 1 else None, matches)

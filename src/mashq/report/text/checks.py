@@ -13,9 +13,13 @@ LONGEST = 2000
 
 
 def said(check: Checked) -> str:
-    """Describe one condition on one line: whether it passed, and its values."""
-    outcome = "failed" if check.true else "passed"
-    return f"mashq: {outcome}: {safe(check.condition, LONGEST)} ({safe(check.values, LONGEST)})"
+    """Describe one condition on one line: what it means for the command, whether it is true, and its values."""
+    outcome = "failed" if check.true else "ok"
+    return f"mashq: {outcome}: {safe(check.condition, LONGEST)} is {_truth(check)} ({safe(check.values, LONGEST)})"
+
+
+def _truth(check: Checked) -> str:
+    return "true" if check.true else "false"
 
 
 def junit(score: ScoreReport, checks: Sequence[Checked], source: str) -> str:
@@ -27,13 +31,14 @@ def junit(score: ScoreReport, checks: Sequence[Checked], source: str) -> str:
         suites, "testsuite", name=f"mashq {name}", tests=str(len(checks)), failures=failed, errors="0", skipped="0"
     )
     for check in checks:
-        text, values = safe(check.condition, LONGEST), safe(check.values, LONGEST)
+        text = safe(check.condition, LONGEST)
+        outcome = f"{text} is {_truth(check)}: {safe(check.values, LONGEST)}"
         case = ElementTree.SubElement(suite, "testcase", classname=f"mashq.{name}", name=f"not ({text})", time="0")
         if check.true:
-            failure = ElementTree.SubElement(case, "failure", type="fail-if", message=f"{text}: {values}")
+            failure = ElementTree.SubElement(case, "failure", type="fail-if", message=outcome)
             failure.text = safe(score.headline, LONGEST)
         else:
-            ElementTree.SubElement(case, "system-out").text = values
+            ElementTree.SubElement(case, "system-out").text = outcome
     ElementTree.SubElement(suite, "system-out").text = safe(score.headline, LONGEST)
     ElementTree.indent(suites)
     return ElementTree.tostring(suites, encoding="unicode", xml_declaration=True) + "\n"
@@ -43,11 +48,12 @@ def summary(score: ScoreReport, checks: Sequence[Checked], source: str) -> str:
     """Return the headline, the conditions, the table and its notes as Markdown."""
     parts = [f"### mashq: {markdown(source)}", f"**{markdown(score.headline)}**"]
     if checks:
-        labels = {True: "❌ failed", False: "✅ passed"}
+        labels = {True: "❌ failed", False: "✅ ok"}
         rows = [
-            f"| {labels[check.true]} | {markdown(check.condition)} | {markdown(check.values)} |" for check in checks
+            f"| {labels[check.true]} | {markdown(check.condition)} | {_truth(check)} | {markdown(check.values)} |"
+            for check in checks
         ]
-        parts.append("\n".join(["| | fails if | values |", "|---|---|---|", *rows]))
+        parts.append("\n".join(["| | fails if | it is | values |", "|---|---|---|---|", *rows]))
     parts.append(written(table(score), "md"))
     lines = [line for line in sentences(score) if line != safe(score.headline, 600)]
     if len(score.best_set) > 1:

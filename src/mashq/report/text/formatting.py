@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
 from mashq.analysis.parts import Costs
+from mashq.gateway.providers import is_simulated
 from mashq.players.registry import answers_are_drawn
 from mashq.protocol.resources import TABLE
 from mashq.report.documents.base import COSTS
@@ -41,7 +42,7 @@ class Named(Protocol):
 
 def simulated_said(players: Sequence[Named]) -> str:
     """Describe what is simulated about these players; empty if nothing is."""
-    simulated = [player for player in players if player.model.startswith("simulated/")]
+    simulated = [player for player in players if is_simulated(player.model)]
     drawn = [safe(player.name) for player in simulated if answers_are_drawn(player.agent, player.model)]
     programs = [safe(player.name) for player in simulated if not answers_are_drawn(player.agent, player.model)]
     if len(drawn) == len(players):
