@@ -10,6 +10,11 @@ import pytest
 from mashq.report.html import page
 from mashq.report.html.parts import Chapter, Section, Verdict
 
+NEEDS = "% needs booktabs, xcolor with [table], amssymb, graphicx"
+FITTED = (
+    r"\noindent\resizebox{\ifdim\width>\columnwidth\columnwidth\else\width\fi}{!}{%"  # a table no wider than a column
+)
+
 
 class Page(HTMLParser):
     """What a reader sees of a page: rows of every table, and every paragraph, heading and entry of a list."""
@@ -77,8 +82,8 @@ def tabular(headings: Sequence[str], rows: Sequence[Sequence[str]], left: int = 
     align = "l" * left + "r" * (len(headings) - left)
     head, *body = (" & ".join(row) + r" \\" for row in (headings, *rows))
     start = [f"% {title}"] if title else []
-    start += ["% needs booktabs, xcolor with [table], amssymb", rf"\begin{{tabular}}{{{align}}}", r"\toprule"]
-    return "\n".join([*start, head, r"\midrule", *body, r"\bottomrule", r"\end{tabular}"])
+    start += [NEEDS, FITTED, rf"\begin{{tabular}}{{{align}}}", r"\toprule"]
+    return "\n".join([*start, head, r"\midrule", *body, r"\bottomrule", r"\end{tabular}}"])
 
 
 def comments(lines: Sequence[str]) -> str:

@@ -12,7 +12,7 @@ from mashq.report.documents.base import DetectorVersion
 from mashq.report.documents.game import Disclosure, Equilibrium, Game, Learning, Solved, Unsolved
 from mashq.report.html import sections_games
 from mashq.report.text import game
-from tests.report.shown import shown
+from tests.report.shown import FITTED, NEEDS, shown
 
 ONE_SIDED = Equilibrium(
     row={"a": 0.25, "b": 0.75}, column={"b": 1.0}, payoffs=[0.5, 0.6], regret=0.0, pure=False, survives=0.4
@@ -140,8 +140,8 @@ def test_every_cell_of_the_markdown() -> None:
 def test_every_cell_of_the_latex() -> None:
     def tabular(title: str, align: str, *rows: str) -> str:
         head, *body = (row + r" \\" for row in rows)
-        lines = [f"% {title}", "% needs booktabs, xcolor with [table], amssymb", rf"\begin{{tabular}}{{{align}}}"]
-        return "\n".join([*lines, r"\toprule", head, r"\midrule", *body, r"\bottomrule", r"\end{tabular}"])
+        lines = [f"% {title}", NEEDS, FITTED, rf"\begin{{tabular}}{{{align}}}"]
+        return "\n".join([*lines, r"\toprule", head, r"\midrule", *body, r"\bottomrule", r"\end{tabular}}"])
 
     known = ["a & 0.1000 ± 0.1000 & 0.2000 ± 0.0200", "b & 0.3000 ± 0.0300 & 0.4500 ± 0.1500"]
     vague = ["a & 0.1000 ± ? & 0.2000 ± ?", "b & 0.3000 ± ? & 0.4500 ± ?"]
@@ -153,7 +153,9 @@ def test_every_cell_of_the_latex() -> None:
         tabular(
             "The price of disclosure: with snapshots shown minus without, paired by item",
             "lllrrrrr",
-            "vision & policy & against & seat & ΔQ & ΔH & Δreviews per item & Δtokens per item",
+            "vision & policy & against & seat & ΔQ & ΔH & Δreviews per item & Δtokens per item".replace(
+                "Δ", r"$\Delta$"
+            ),
             "review & a & b & 2 & +0.1000 ± 0.0500 & -0.2000 ± ? & ? & -3.00 ± 1.00",
         ),
         f"% {LAST}",

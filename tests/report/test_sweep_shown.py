@@ -126,7 +126,13 @@ def test_every_cell_of_the_markdown() -> None:
 
 def test_every_cell_of_the_latex() -> None:
     table = [
-        [cell.replace("%", r"\%").replace("★", r"\checkmark").replace("~", r"\textasciitilde{}") for cell in row]
+        [
+            cell.replace("%", r"\%")
+            .replace("★", r"\checkmark")
+            .replace("~", r"\textasciitilde{}")
+            .replace("Δ", r"$\Delta$")
+            for cell in row
+        ]
         for row in (HEADINGS, *ROWS)
     ]
     assert sweep.text(DOCUMENT, "latex") == "\n\n".join(

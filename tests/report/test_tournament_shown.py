@@ -12,7 +12,7 @@ from mashq.report.documents.base import DetectorVersion
 from mashq.report.documents.tournament import Pairing, RatedPlayer, Tournament
 from mashq.report.html import sections_seasons
 from mashq.report.text import tournament
-from tests.report.shown import shown
+from tests.report.shown import FITTED, NEEDS, shown
 
 
 def costs(**known: float) -> dict[str, float | None]:
@@ -140,8 +140,8 @@ def test_every_cell_of_the_markdown() -> None:
 def test_every_cell_of_the_latex() -> None:
     def tabular(align: str, rows: list[list[str]]) -> list[str]:
         head, *body = (" & ".join(row).replace("%", r"\%").replace("·", r"$\cdot$") + r" \\" for row in rows)
-        start = ["% needs booktabs, xcolor with [table], amssymb", rf"\begin{{tabular}}{{{align}}}"]
-        return [*start, r"\toprule", head, r"\midrule", *body, r"\bottomrule", r"\end{tabular}"]
+        start = [NEEDS, FITTED, rf"\begin{{tabular}}{{{align}}}"]
+        return [*start, r"\toprule", head, r"\midrule", *body, r"\bottomrule", r"\end{tabular}}"]
 
     parts = [
         "\n".join(tabular("ll" + 9 * "r", [HEADINGS, *ROWS])),

@@ -41,9 +41,16 @@ _LATEX = {
     "…": r"\dots{}",
     "β": r"$\beta$",
     "α": r"$\alpha$",
+    "Δ": r"$\Delta$",
+    "≤": r"$\le$",
+    "≥": r"$\ge$",
+    "≈": r"$\approx$",
+    "↻": r"$\circlearrowright$",
     "<": "$<$",
     ">": "$>$",
 }
+# A table that is wider than a column is shrunk to it; a narrower one keeps its size.
+FITTED = r"\noindent\resizebox{\ifdim\width>\columnwidth\columnwidth\else\width\fi}{!}{%"
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,22 +305,21 @@ def _latex(grid: Grid) -> str:
         return rf"\cellcolor{{gray!20}}{body}" if row_number in grid.shaded else body
 
     align = "l" * grid.left + "r" * (len(grid.headings) - grid.left)
-    lines = [rf"\begin{{tabular}}{{{align}}}", r"\toprule"]
+    lines = [FITTED, rf"\begin{{tabular}}{{{align}}}", r"\toprule"]
     lines.append(" & ".join(latex(heading, LONGEST) for heading in grid.headings) + r" \\")
     lines.append(r"\midrule")
     for row_number, row in enumerate(grid.rows):
         lines.append(" & ".join(cell(row_number, column, text) for column, text in enumerate(row)) + r" \\")
-    lines += [r"\bottomrule", r"\end{tabular}"]
+    lines += [r"\bottomrule", r"\end{tabular}}"]
     title = [f"% {safe(grid.title)}"] if grid.title else []
-    return "\n".join([*title, "% needs booktabs, xcolor with [table], amssymb", *lines])
+    return "\n".join([*title, "% needs booktabs, xcolor with [table], amssymb, graphicx", *lines])
 
 
-def floating(tabular: str, caption: str, label: str) -> str:
-    """Wrap a table in a LaTeX float that is no wider than a column; `caption` is LaTeX already."""
-    comment, _, body = tabular.partition(r"\begin{tabular}")
+def floating(table: str, caption: str, label: str) -> str:
+    """Wrap a table in a LaTeX float; `caption` is LaTeX already."""
+    comment, _, body = table.partition(FITTED)
     lines = [r"\begin{table}", r"\centering", rf"\caption{{{caption}}}", rf"\label{{{label}}}"]
-    lines += [r"\resizebox{\columnwidth}{!}{%", r"\begin{tabular}" + body + "}", r"\end{table}"]
-    return comment.rstrip().replace("amssymb", "amssymb, graphicx") + "\n" + "\n".join(lines)
+    return comment.rstrip() + "\n" + "\n".join([*lines, FITTED + body, r"\end{table}"])
 
 
 def latex(text: str, longest: int = 200) -> str:
