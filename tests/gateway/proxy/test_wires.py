@@ -143,7 +143,16 @@ async def test_the_program_is_told_where_and_with_which_token() -> None:
 
 
 @pytest.mark.parametrize("wire", PATHS)
-@pytest.mark.parametrize("field", [{"models": ["a"]}, {"route": "fallback"}, {"background": True}])
+@pytest.mark.parametrize(
+    "field",
+    [
+        {"models": ["a"]},
+        {"route": "fallback"},
+        {"background": True},
+        {"fallbacks": [{"model": "a"}]},
+        {"preset": "a"},
+    ],
+)
 async def test_what_would_escape_the_meter_is_refused_and_noted(wire: str, field: dict[str, Any]) -> None:
     async with table("http://127.0.0.1:9/v1", wire=WIRES.create(wire)) as at:
         status, reply = await ask(at, wire, **field)
@@ -177,6 +186,23 @@ async def test_what_a_server_could_read_otherwise_is_refused(wire: str, field: d
         status, reply = await ask(at, wire, **field)
         assert status == 400 and (b"leave it out" in reply or b"leave one out" in reply)
         assert [refusal.status for refusal in at.server.refused] == [400] and not at.ledger.opened
+
+
+@pytest.mark.parametrize(
+    ("field", "named"),
+    [
+        ({"search_parameters": {"mode": "on"}}, "search_parameters"),
+        ({"enable_search": True}, "enable_search"),
+        ({"tools": [{"type": "function"}, {"type": "browser_search"}]}, "browser_search"),
+        ({"messages": [{"role": "user", "content": [{"video_url": {"url": "http://x/v"}}]}]}, "video_url"),
+        ({"messages": [{"role": "user", "content": [{"Document_URL": "http://x/d"}]}]}, "Document_URL"),
+        ({"tools": [{"type": "function"}, {"type": "custom"}]}, ""),
+    ],
+    ids=str,
+)
+def test_what_a_chat_has_the_provider_read_is_named(field: dict[str, Any], named: str) -> None:
+    body = json.dumps(BODIES["openai"] | field).encode()
+    assert OpenAIChat().served.read("chat", {}, body).draws_on == named
 
 
 @pytest.mark.parametrize("name", ["model", "stream"])

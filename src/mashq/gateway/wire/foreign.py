@@ -14,7 +14,9 @@ from mashq.protocol.resources import Unknown
 MAX_OUT = 10**9
 KEPT = 100_000
 DEEPEST = 12
-FETCHED = frozenset({"file_id", "file_url", "fileuri", "file_uri", "image_url"})  # in any case
+FETCHED = frozenset(  # in any case
+    {"file_id", "file_url", "fileuri", "file_uri", "image_url", "video_url", "audio_url", "document_url"}
+)
 THEIR_OWN = frozenset({"tools", "args", "parameters", "arguments", "response"})  # words of tools: nothing is fetched
 WITHOUT_EFFECT = frozenset(  # on the words of a reply
     {"user", "metadata", "store", "service_tier", "parallel_tool_calls", "tool_choice", "include", "truncation"}
@@ -40,8 +42,19 @@ ACCOUNTED = frozenset(  # what the accounting reads, or passes over: a server mu
     {"messages", "input", "contents", "instructions", "system", "systemInstruction", "system_instruction", "prompt"}
     | {"max_tokens", "max_completion_tokens", "max_output_tokens", "maxOutputTokens", "candidateCount"}
     | {"candidate_count", "generationConfig", "generation_config", "stream_options", "include_usage", "tools", "type"}
-    | {"models", "route", "background", "previous_response_id", "conversation", "container", "mcp_servers"}
-    | {"web_search_options", "plugins", "cachedContent", "cached_content"}
+    | {
+        "models",
+        "route",
+        "fallbacks",
+        "preset",
+        "background",
+        "previous_response_id",
+        "conversation",
+        "container",
+        "mcp_servers",
+    }
+    | {"container", "mcp_servers", "web_search_options", "search_parameters", "enable_search", "plugins"}
+    | {"cachedContent", "cached_content"}
     | {*WITHOUT_EFFECT, *NEUTRAL, *USUAL}
 )
 _AS_WRITTEN = {name.casefold(): name for name in ACCOUNTED}
@@ -133,7 +146,7 @@ def noted_messages(entries: Sequence[object]) -> list[Message]:
 
 def one_model(document: Mapping[str, object]) -> None:
     """BadRequest when the request could be answered by another model than the player's, or later than in its turn."""
-    for name in ("models", "route"):
+    for name in ("models", "route", "fallbacks", "preset"):
         if document.get(name):
             raise BadRequest(f"{name} could choose another model than the player's: leave it out")
     if document.get("background"):
@@ -189,7 +202,7 @@ def _referred(value: object, depth: int) -> str:
 def _fetched(key: str, entry: object) -> str:
     """`key`, in whichever case, when its entry names what the provider has to fetch."""
     name, inner = key.casefold(), as_object(entry) or {}
-    place = inner.get("url", entry) if name == "image_url" else entry
+    place = inner.get("url", entry) if name.endswith("_url") else entry
     if name in FETCHED and isinstance(place, str) and not place.startswith("data:"):
         return key
     if name == "source" and inner.get("type") in ("url", "file"):

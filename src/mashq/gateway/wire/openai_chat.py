@@ -33,7 +33,8 @@ __all__ = ["OpenAIChat", "OpenAIChatServed", "Options"]
 
 LIMITS = ("max_tokens", "max_completion_tokens")
 CARRIED = frozenset({"messages", "temperature", "seed", "response_format", "stream_options", *LIMITS})
-DRAWING = ("web_search_options", "plugins")
+DRAWING = ("web_search_options", "search_parameters", "enable_search", "compound_custom", "plugins")
+OWN_TOOLS = frozenset({"function", "custom"})
 WORDS = frozenset({"text", "output_text", None})  # types of parts that are said; others are thought, or no text
 CACHED = ("num_cached_tokens", "prompt_cache_hit_tokens", "cached_tokens")
 DONE = b"[DONE]"
@@ -113,7 +114,7 @@ class OpenAIChatServed:
             flag(document, "stream"),
             flag(child(document, "stream_options"), "include_usage"),
             choices=choices,
-            draws_on=drawing(document, DRAWING),
+            draws_on=_draws_on(document),
         )
 
     def target(self, asked: Asked, model: str) -> str:
@@ -192,6 +193,13 @@ class OpenAIChatServed:
     def problem(self, status: int, message: str) -> dict[str, object]:
         kind = "server_error" if status >= 500 else "invalid_request_error"
         return {"error": {"message": message, "type": kind, "param": None, "code": None}}
+
+
+def _draws_on(document: Mapping[str, object]) -> str:
+    """What a request has the provider read beside itself."""
+    kinds = [(as_object(entry) or {}).get("type") for entry in as_list(document.get("tools")) or []]
+    hosted = [str(kind)[:40] for kind in kinds if kind is not None and str(kind) not in OWN_TOOLS]
+    return hosted[0] if hosted else drawing(document, DRAWING)
 
 
 class ChunkReader:
