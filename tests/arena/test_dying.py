@@ -93,9 +93,11 @@ def endpoint(patience: Patience | None) -> Endpoint:
 
 OWN_DOING = [
     Outcome("http", status=400, error="no"),
+    Outcome("left", error="the agent left before the end of the stream"),
+]
+DOUBTFUL = [
     Outcome("http", status=500, error="no"),
     Outcome("timeout", error="no complete reply within 1 s"),
-    Outcome("left", error="the agent left before the end of the stream"),
     Outcome("unparsable", error="the reply is not JSON"),
     Outcome("dropped", error="the connection was lost"),
 ]
@@ -103,7 +105,7 @@ OWN_DOING = [
 
 @pytest.mark.parametrize("outcome", OWN_DOING, ids=lambda outcome: outcome.kind)
 @pytest.mark.parametrize("answered", [True, False])
-def test_what_a_program_can_bring_about_by_itself_gives_nobody_up(outcome: Outcome, answered: bool) -> None:
+def test_what_a_program_did_by_itself_gives_nobody_up(outcome: Outcome, answered: bool) -> None:
     own = endpoint(Patience(attempts=5))
     if answered:
         own.note(Outcome("ok", Completion("x")), 0.0)
@@ -114,6 +116,20 @@ def test_what_a_program_can_bring_about_by_itself_gives_nobody_up(outcome: Outco
     for at in range(5):
         own.note(Outcome("timeout", error="no"), float(at))
     assert own.experience.ending.given_up, "our own attempts count whatever comes of them"
+
+
+@pytest.mark.parametrize("outcome", DOUBTFUL, ids=lambda outcome: outcome.kind)
+def test_what_a_program_might_have_brought_about_counts_by_time_only(outcome: Outcome) -> None:
+    own = endpoint(Patience(attempts=5, seconds=300))
+    for at in range(100):
+        own.note(outcome, 0.1 * at, foreign=True)
+    own.despair()
+    own.note(Outcome("ok", Completion("x")), 20.0)
+    for at in (30.0, 329.0):
+        own.note(outcome, at, foreign=True)
+        own.despair()
+    own.note(outcome, 331.0, foreign=True)
+    assert own.experience.ending.given_up, "a provider that gives nobody anything for so long is away"
 
 
 @pytest.mark.parametrize("outcome", [Outcome("unreachable", error="no"), Outcome("http", status=503, error="no")])

@@ -80,11 +80,13 @@ class Endpoint:
     def note(self, outcome: Outcome, now: float = 0.0, *, foreign: bool = False) -> None:
         """Remember that the model answers, or that its first call (a `foreign` program's?) says it never will.
 
-        One that gives nothing usable for too long is given up; of a program's requests only what no request can bring
-        about counts towards that.
+        One that gives nothing usable for too long is given up. What a program was told of its own request (4xx) does
+        not count towards that; what its request might have brought about counts by the time it lasts, not by the
+        number of attempts.
         """
         seen = self.experience
-        seen.health.back(outcome, now, counts=not foreign or unprovoked(outcome))
+        own_fault = foreign and (outcome.kind == "left" or 400 <= (outcome.status or 0) < 500)
+        seen.health.back(outcome, now, counts=not own_fault, certain=not foreign or unprovoked(outcome))
         if outcome.completion is not None:
             seen.answered = True
             return
@@ -94,7 +96,7 @@ class Endpoint:
             why = hopeless(self.name, outcome, foreign=foreign)
             seen.ending.why = None if why is None else (why, self.name)
         silent, gone = seen.health.silent, now - seen.health.since
-        if seen.ending.why is None and self.patience is not None and self.patience.ends(silent, gone):
+        if seen.ending.why is None and self.patience is not None and self.patience.ends(seen.health, gone):
             sentence = f"in {silent} attempts over {gone:.0f} s ({outcome.error})"
             seen.ending.why, seen.ending.given_up = (sentence, self.name), True
 

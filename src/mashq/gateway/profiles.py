@@ -84,11 +84,13 @@ class Ending:
 
 @dataclass(slots=True)
 class Health:
-    """How a model has been lately: `usable` replies so far; `silent`: attempts in a row without one, since when, and
-    what the last one met; how many attempts are `waiting`, and when anything was sent or heard last."""
+    """How a model has been lately: `usable` replies so far; `silent`: attempts in a row without one, how many of them
+    were `certain` to be the provider's doing, since when, and what the last one met; how many attempts are `waiting`,
+    and when anything was sent or heard last."""
 
     usable: int = 0
     silent: int = 0
+    certain: int = 0
     since: float = 0.0
     last_error: str = ""
     waiting: int = 0
@@ -99,14 +101,15 @@ class Health:
         self.heard = self.heard if self.waiting else now
         self.waiting += 1
 
-    def back(self, outcome: Outcome, now: float, *, counts: bool = True) -> None:
-        """It has come back, with whatever; `counts`: towards giving the model up."""
+    def back(self, outcome: Outcome, now: float, *, counts: bool = True, certain: bool = True) -> None:
+        """It has come back, with whatever; `counts`: towards giving the model up, `certain`: by its number alone."""
         self.waiting, self.heard = max(self.waiting - 1, 0), now
         if outcome.completion is not None:
-            self.usable, self.silent, self.last_error = self.usable + 1, 0, ""
+            self.usable, self.silent, self.certain, self.last_error = self.usable + 1, 0, 0, ""
         elif counts:
             self.since = self.since if self.silent else now
             self.silent, self.last_error = self.silent + 1, outcome.error
+            self.certain += certain
 
     def told(self, now: float) -> str:
         """What is wrong with it, if anything is."""

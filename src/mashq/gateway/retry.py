@@ -8,6 +8,7 @@ cap; otherwise the wait doubles from `base` to `cap`, spread by the jitter passe
 from dataclasses import dataclass
 from datetime import UTC
 from email.utils import parsedate_to_datetime
+from typing import Protocol
 
 from mashq.gateway.types import Outcome
 
@@ -25,6 +26,13 @@ class Policy:
     retry_after_cap: float = 60.0
 
 
+class Silence(Protocol):
+    """Attempts in a row without a usable reply, and how many of them were certain to be the provider's doing."""
+
+    silent: int
+    certain: int
+
+
 @dataclass(frozen=True, slots=True)
 class Patience:
     """When a model is given up: after so many attempts in a row without a usable reply, or seconds of them."""
@@ -32,9 +40,10 @@ class Patience:
     attempts: int = 20
     seconds: float = 300.0
 
-    def ends(self, silent: int, seconds: float) -> bool:
+    def ends(self, health: Silence, seconds: float) -> bool:
         """Whether that is enough; a few attempts must have been made whatever the time."""
-        return silent >= self.attempts or (seconds >= self.seconds and silent >= min(FEW, self.attempts))
+        long = seconds >= self.seconds and health.silent >= min(FEW, self.attempts)
+        return health.certain >= self.attempts or long
 
 
 def retryable(outcome: Outcome) -> bool:
