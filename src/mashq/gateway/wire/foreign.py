@@ -33,7 +33,7 @@ NEUTRAL: dict[str, object] = {
     "reasoning_effort": "none",
 }
 USUAL: dict[str, frozenset[str]] = {  # the values that cost what the price list says, and are served as all are
-    "service_tier": frozenset({"auto", "default", "standard", "standard_only"}),
+    "service_tier": frozenset({"auto", "default", "standard", "standard_only", "on_demand", "flex"}),
     "serviceTier": frozenset({"auto", "default", "standard", "unspecified"}),
     "speed": frozenset({"standard"}),
     "inference_geo": frozenset({"global"}),
@@ -154,7 +154,8 @@ def one_model(document: Mapping[str, object]) -> None:
 
 
 def one_price(document: Mapping[str, object]) -> None:
-    """BadRequest when the request would be served faster or slower than others, at a price that no list has."""
+    """BadRequest when the request would be served faster than others, at more than the price of the list; a slower and
+    cheaper service is charged at that of the list."""
     for name, usual in USUAL.items():
         value = document.get(name)
         if value is not None and str(value).lower() not in usual:
