@@ -3,10 +3,13 @@
     import mashq
 
     run = mashq.play("mashq.yaml", out="runs/first")
-    run.winner, run.clear, run.players[0].q
+    run.winner, run.clear, run.players["careful"].q
     run.to_frame()                                  # pandas or polars; also of items, attempts and events
     mashq.score(run, beta=0.05).headline
     mashq.report(run, out="report.html")
+    mashq.verify(run).ok, mashq.power(run).needed
+    mashq.export(run, "results.csv")
+    mashq.open_run("runs/league").headline          # a tournament, a sweep, a game, a vision study
 
 Each function does what the command of the same name does, and returns an object with attributes that displays itself
 in a notebook; `result["winner"]` is the value that `--json` prints. They work inside a running event loop; those that
@@ -17,7 +20,8 @@ import sys
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-import mashq.report as _package
+import mashq.export as _export_package
+import mashq.report as _report_package
 from mashq.errors import ConfigError, DataError, DetectorError, MashqError, ProviderError, Stopped, StoreError
 from mashq.version import __version__
 
@@ -28,24 +32,33 @@ if TYPE_CHECKING:
         Detection,
         Detections,
         MatchRun,
+        MeteredRun,
         Page,
         Plan,
         Player,
+        Players,
+        Power,
+        Rescored,
         Result,
         Run,
         Score,
+        Verification,
         compare,
         detect,
         detect_async,
+        export,
         open_run,
         plan,
         play,
         play_async,
+        power,
         report,
+        rescore,
         resume,
         resume_async,
         score,
         show,
+        verify,
     )
 
 __all__ = [
@@ -58,28 +71,37 @@ __all__ = [
     "DetectorError",
     "MashqError",
     "MatchRun",
+    "MeteredRun",
     "Page",
     "Plan",
     "Player",
+    "Players",
+    "Power",
     "ProviderError",
+    "Rescored",
     "Result",
     "Run",
     "Score",
     "Stopped",
     "StoreError",
+    "Verification",
     "__version__",
     "compare",
     "detect",
     "detect_async",
+    "export",
     "open_run",
     "plan",
     "play",
     "play_async",
+    "power",
     "report",
+    "rescore",
     "resume",
     "resume_async",
     "score",
     "show",
+    "verify",
 ]
 
 
@@ -97,12 +119,13 @@ def __dir__() -> list[str]:
 
 
 class _Callable(ModuleType):
-    """Makes the package `mashq.report` callable as the function of that name."""
+    """Makes a package such as `mashq.report` callable as the function of that name."""
 
-    def __call__(self, *runs: Any, **options: Any) -> Any:
-        from mashq.api import report
+    def __call__(self, *arguments: Any, **options: Any) -> Any:
+        from mashq import api
 
-        return report(*runs, **options)
+        return getattr(api, self.__name__.rpartition(".")[2])(*arguments, **options)
 
 
-sys.modules[_package.__name__].__class__ = _Callable
+for _package in (_export_package, _report_package):
+    sys.modules[_package.__name__].__class__ = _Callable

@@ -5,6 +5,7 @@ import importlib
 import inspect
 import json
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -57,8 +58,12 @@ def test_a_played_match_has_what_show_prints(run: mashq.MatchRun) -> None:
         assert player.p_win == shown["p_win"][player.name]
     assert run.differences[0].dq == shown["differences"][0]["dq"]
     assert run.player("A") is run.players[0]
-    with pytest.raises(mashq.ConfigError, match="there is no player 'C': there are A, <B>"):
-        run.player("C")
+    assert run.players["<B>"] is run.players[1] and run.players[:1] == (run.player("A"),)
+    for ask in (run.player, run.players.__getitem__):
+        with pytest.raises(mashq.ConfigError, match="there is no player 'C': there are A, <B>"):
+            ask("C")
+    with pytest.raises(KeyError, match="there is no 'nope': there are schema, kind, run, "):
+        run["nope"]
 
 
 def test_str_is_what_the_command_prints(run: mashq.MatchRun, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -169,11 +174,11 @@ ONE = [{"player": "a", "h": 1}]
         (ONE, {"reference": {}}, "the reference is empty"),
         (ONE, {"reference": {"tokens": "5"}}, "the value of tokens is '5'"),
         ([{"player": "a", "h": 1, "tokens": 9}], {"reference": {"tokens": 1e-320}}, "P of a is larger than any"),
-        (ONE, {"resources": "tokens"}, "resources is 'tokens', must be a list of names"),
+        (ONE, {"resources": 5}, "resources is 5, must be a list of names"),
         (ONE, {"resources": []}, "resources names none"),
         (ONE, {"resources": ["tokens", "tokens"]}, "resources names one twice"),
         (ONE, {"resources": [5]}, "5 is not a resource"),
-        (ONE, {"without": "a"}, "without is 'a', must be a list of names"),
+        (ONE, {"without": 5}, "without is 5, must be a list of names"),
         (ONE, {"columns": {1: "h"}}, "must be a mapping with names as keys"),
         (ONE, {"resamples": 0}, "resamples is 0, must be a whole number from 100 to 1,000,000"),
         (ONE, {"resamples": 1e4}, "resamples is 10000.0"),
@@ -195,7 +200,14 @@ def test_what_cannot_be_scored_is_one_sentence(source: Any, options: dict[str, A
     [
         (lambda: mashq.compare(), "a comparison needs runs"),
         (lambda: mashq.compare(cast(Any, None)), "a NoneType is no run"),
+        (lambda: mashq.compare([]), "a comparison needs runs"),
         (lambda: mashq.open_run(cast(Any, 5)), "a int is no run"),
+        (lambda: mashq.power(ONE, level=2), "level is 2, must be a number from 0.5 to 0.999"),
+        (lambda: mashq.power(ONE, power=cast(Any, "high")), "power is 'high', must be a number from 0.05 to 0.99"),
+        (lambda: mashq.power(ONE, players=("a", "b")), "there is no player 'b': there are a"),
+        (lambda: mashq.power(ONE, players=("a", "a")), "must be two different players"),
+        (lambda: mashq.export("nowhere", "rows.table"), "the format of rows.table is not known"),
+        (lambda: mashq.export("nowhere", "table.tex", what="events"), "what='events' is for csv, jsonl and parquet"),
         (lambda: mashq.plan(cast(Any, None)), "a NoneType is no configuration"),
         (lambda: mashq.plan(cast(Any, [1])), "a list is no configuration"),
         (lambda: mashq.plan("a\0.yaml"), "holds a NUL"),
@@ -223,6 +235,66 @@ def test_a_frame_with_two_columns_of_one_name_is_one_sentence() -> None:
         mashq.score(pandas.DataFrame([["a", 0.5, 0.6]], columns=["player", "h", "h"]))
 
 
+def test_one_name_is_a_list_of_one_and_a_list_is_several_runs(run: mashq.MatchRun) -> None:
+    assert mashq.score(run, resources="tokens") == mashq.score(run, resources=["tokens"])
+    assert mashq.score(run, without="A") == mashq.score(run, without=["A"])
+    assert mashq.compare([run, run.path]) == mashq.compare(run, run.path)
+    with pytest.raises(mashq.ConfigError, match="the library is chosen with library='polars'"):
+        run.to_frame("polars")  # pyright: ignore[reportArgumentType]
+
+
+def test_a_run_is_verified_as_by_the_command(run: mashq.MatchRun, tmp_path: Path) -> None:
+    verified = mashq.verify(run)
+    assert verified and verified.ok and verified.wrong == () and verified == said("verify", run.path)
+    assert str(verified) == command("verify", run.path).stdout.rstrip("\n")
+    wrong = mashq.verify(run, head="0" * 64)
+    assert not wrong and [finding.check for finding in wrong.wrong] and str(wrong).endswith(" wrong.")
+    assert list(wrong.to_frame(library="pyarrow").column_names) == ["check", "wrong"]
+
+
+def test_power_is_that_of_the_command(run: mashq.MatchRun, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
+    found = mashq.power(run, players=("A", "<B>"), power=0.7)
+    assert found == said("power", run.path, "--players", "A,<B>", "--power", 0.7)
+    assert (found.needed, found.asked, list(found.notes)) == (found["needed"], found["asked"], found["notes"])
+    assert [point.items for point in found.curve] == found.to_frame(library="pyarrow").column("items").to_pylist()
+    assert str(mashq.power(run)) == command("power", run.path, COLUMNS="100").stdout.rstrip("\n")
+
+
+def test_an_export_is_that_of_the_command(run: mashq.MatchRun, tmp_path: Path) -> None:
+    assert command("export", run.path, "--what", "events", "-o", tmp_path / "by-command.csv").returncode == 0
+    written = mashq.export(run, tmp_path / "by-function.csv", what="events")
+    assert written.read_bytes() == (tmp_path / "by-command.csv").read_bytes()
+    assert "booktabs" in mashq.export(run, tmp_path / "table", form="latex").read_text()
+
+
+def test_other_judges_are_those_of_the_command(tmp_path: Path) -> None:
+    players = [{"name": name, "agent": "lead", "n": n} for name, n in (("one", 1), ("three", 3))]
+    played = mashq.play({"task": {"limit": 5}, "players": players}, tmp_path / "run")
+    documents = said("rescore", played.path, "--detector", "coverage", "--detector", "grounding")
+    covered, grounded = mashq.rescore(played, "coverage", "grounding")
+    assert (covered, grounded) == tuple(documents[1:]) and covered.players["one"].h != grounded.players["one"].h
+    assert covered.detector.startswith("coverage ") and str(covered) == f"{covered.detector}: {covered.headline}"
+    with pytest.raises(mashq.ConfigError, match="no detector is named"):
+        mashq.rescore(played)
+
+
+def test_the_ledger_of_a_gateway_is_opened_as_it_is_shown(run: mashq.MatchRun, tmp_path: Path) -> None:
+    ledger = tmp_path / "ledger"
+    shutil.copytree(run.path, ledger)
+    manifest = json.loads((ledger / "manifest.json").read_text())
+    (ledger / "manifest.json").write_text(json.dumps(manifest | {"kind": "gateway", "player": "A"}))
+    found = mashq.open_run(ledger)
+    assert isinstance(found, mashq.MeteredRun) and found == said("show", ledger) == mashq.show(ledger)
+    assert (found.kind, found.path, found.finished, found.simulated) == ("gateway", ledger, True, True)
+    spent = found.to_frame(library="pyarrow")
+    assert spent.column("player").to_pylist() == [row["player"] for row in found["spent"]]
+    assert found.to_frame("attempts", library="pyarrow").num_rows == sum(row["attempts"] for row in found["spent"])
+    assert str(found).split() == command("show", ledger).stdout.split() and found.config["task"]
+    with pytest.raises(mashq.ConfigError, match="a gateway has no rows of 'items': use players or attempts"):
+        found.to_frame("items", library="pyarrow")
+
+
 def test_a_condition_is_decided_as_by_the_command(run: mashq.MatchRun) -> None:
     found = mashq.score(run).check("q(A) < q(<B>) + 1")
     assert found.true and found.values.startswith("q(A) = ")
@@ -240,6 +312,9 @@ def test_trials_seasons_and_changes(tmp_path: Path) -> None:
     assert command("sweep", config, "--over", "rules.T=0.8,0.9", "--out", tmp_path / "sweep").returncode == 0
     sweep = mashq.open_run(tmp_path / "sweep")
     frame = sweep.to_frame(library="pyarrow")
+    leaders = [cell["winner"] for cell in sweep["cells"]]
+    assert sweep.headline.startswith("Best Q in 2 combinations: ") and len(sweep.cells) == len(leaders) == 2
+    assert all(f"{name} in {leaders.count(name)} (clearly in " in sweep.headline for name in leaders)
     assert not isinstance(sweep, mashq.MatchRun) and frame.column("rules.T").to_pylist() == [0.8, 0.8, 0.9, 0.9]
     assert str(sweep).startswith(" T ") and sweep._repr_html_().startswith("<pre>")  # pyright: ignore[reportPrivateUsage]
     with pytest.raises(mashq.ConfigError, match="trials is 0"):
@@ -259,6 +334,17 @@ def test_every_kind_of_season_has_a_frame(kind: str, tmp_path: Path) -> None:
     columns = found.to_frame(library="pyarrow").column_names
     expected = {"tournament": "rating", "game": "against", "vision": "condition"}
     assert expected[kind] in columns and found.kind == kind
+    assert found.headline.endswith(".") and repr(found) == f"<mashq {kind}: {found.path}: {found.headline}>"
+    if kind == "tournament":
+        best = max(found.players, key=lambda player: player.rating)
+        assert found.headline.startswith(f"{best.name} is rated first: {best.rating:.0f}")
+        assert found.wins == found.document.wins  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
+    if kind == "game":
+        assert found.policies == ["frugal", "lavish"] and found.headline.startswith("Equilibria: vision never: ")
+    if kind == "vision":
+        assert found.when == "review" and [player.name for player in found.players] == ["A", "<B>"]
+    with pytest.raises(AttributeError, match=f"a {kind} has no 'nothing'"):
+        getattr(found, "nothing")  # noqa: B009
 
 
 def test_detections_are_those_of_the_command(tmp_path: Path) -> None:
@@ -400,7 +486,7 @@ def test_importing_loads_nothing_heavy() -> None:
 
 def test_report_is_a_function_and_a_package() -> None:
     assert callable(mashq.report) and importlib.import_module("mashq.report.html") is not None
-    assert mashq.report is sys.modules["mashq.report"]
+    assert mashq.report is sys.modules["mashq.report"] and mashq.export is sys.modules["mashq.export"]
     with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
         getattr(mashq, "nothing")  # noqa: B009
 

@@ -126,9 +126,8 @@ def _summed(total: Floats, parts: Mapping[str, Floats], costs: Mapping[str, Cost
     whole = Cost.total([costs[measure] for measure in parts])
     given = ~np.isnan(total)
     counts = given.sum(axis=1, keepdims=True)
-    means = np.divide(
-        np.nansum(total, axis=1, keepdims=True), counts, out=np.full(counts.shape, np.nan), where=counts > 0
-    )
+    sums = np.nansum(total, axis=1, keepdims=True)
+    means = np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
     largest = total[given].max() if given.any() else np.nan
     unestimated = np.isnan(whole.value)
     value = np.where(unestimated, np.maximum(means, least), whole.value)

@@ -308,7 +308,7 @@ def _chance(players: Sequence[str], resampled: Resampled | None, rules: ScoreRul
     the probability of winning."""
     if resampled is None or resampled.p_win is None:
         return None
-    betas = sorted({*BETAS, *([rules.beta] if rules.beta <= BETAS[-1] else [])})
+    betas = sorted({*BETAS, rules.beta}) if rules.beta <= BETAS[-1] else BETAS
     chances = chance_along(resampled.h, resampled.penalty, rules.alpha, betas)
     shown = [seat for seat in range(len(players)) if chances[:, seat].max() >= 0.01]
     return [

@@ -10,12 +10,15 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from mashq.api.frames import cells_of, is_frame
 from mashq.api.results import Comparison, Detection, Detections, MatchRun, Page, Plan, Run, Score
+from mashq.api.studies import MeteredRun, Power, Rescored, Verification
 from mashq.errors import ConfigError, DataError
-from mashq.protocol.score import Refusals
+from mashq.protocol.score import Height, Refusals
 
 if TYPE_CHECKING:
     from mashq import config as configuration
     from mashq.detectors.base import Pair
+    from mashq.export.base import What
+    from mashq.report.documents.source import Source
     from mashq.runs.open import Season
 
 Config = Mapping[str, Any] | str | PathLike[str]
@@ -89,10 +92,12 @@ async def resume_async(run: RunLike, *, progress: bool | None = None) -> Run:
 
 
 def open_run(run: RunLike) -> Run:
-    """Open a run, finished or not; a match or its trials give a `MatchRun`."""
+    """Open a run, finished or not; a match or its trials give a `MatchRun`, a gateway's ledger a `MeteredRun`."""
+    from mashq.runs.metered import is_metered
     from mashq.runs.open import load_season
 
-    return _run(load_season(_path(run)))
+    path = _path(run)
+    return MeteredRun(path) if is_metered(path) else _run(load_season(path))
 
 
 def show(run: RunLike) -> dict[str, Any]:
@@ -106,11 +111,12 @@ def score(
     alpha: float | None = None,
     beta: float | None = None,
     weights: Mapping[str, float] | None = None,
-    resources: Sequence[str] | None = None,
+    resources: str | Sequence[str] | None = None,
     reference: Mapping[str, float] | None = None,
     per_item: bool = False,
     refusals: Refusals | None = None,
-    without: Sequence[str] = (),
+    h: Height | None = None,
+    without: str | Sequence[str] = (),
     columns: Mapping[str, str] | None = None,
     resamples: int = RESAMPLES,
     seed: int = 0,
@@ -118,42 +124,152 @@ def score(
     """Score a run, a file of results (CSV, TSV, JSONL, Parquet), a data frame or rows, as `mashq score` does.
 
     `columns` maps names to the file's columns, such as {"h": "hhem_score"}; `reference` has the totals (with
-    `per_item`, the costs per item) that costs are relative to instead of the largest. Rules that are not given are
-    those of the run.
+    `per_item`, the costs per item) that costs are relative to instead of the largest; one name may stand for a list
+    of one. Rules that are not given are those of the run.
     """
-    from mashq.report.documents.source import changed_rules, read_source, rows_source
+    from mashq.report.documents.source import changed_rules
 
     _check_mappings(columns=columns, weights=weights, reference=reference)
-    _check_lists(resources=resources, without=without)
     _check_whole("resamples", resamples, 100, 1_000_000)
     _check_whole("seed", seed, 0)
-    renames = dict(columns or {})
-    if isinstance(source, str | PathLike):
-        data = read_source(_path(cast(RunLike, source)), renames)
-    elif is_frame(source) or isinstance(source, Iterable):
-        data = rows_source(cells_of(cast(object, source)), renames)
-    else:
-        raise DataError(f"a {type(source).__name__} cannot be scored: give a run, a file, a data frame or rows")
+    data = _source(source, columns)
     rules = changed_rules(
         data.rules,
         alpha=alpha,
         beta=beta,
         refusals=refusals,
-        resources=None if resources is None else list(resources),
+        resources=None if resources is None else _names("resources", resources),
         weights=weights,
         normalise=None if reference is None else (reference, per_item),
+        h=h,
     )
-    return Score(data.without(without).scored(rules, resamples, seed))
+    return Score(data.without(_names("without", without)).scored(rules, resamples, seed))
 
 
-def compare(*runs: RunLike) -> Comparison:
-    """The players that the runs have in common, side by side, as `mashq compare` does."""
+def power(
+    source: SourceLike,
+    *,
+    players: tuple[str, str] | None = None,
+    level: float = 0.95,
+    power: float = 0.8,
+    beta: float | None = None,
+    resources: str | Sequence[str] | None = None,
+    refusals: Refusals | None = None,
+    without: str | Sequence[str] = (),
+    columns: Mapping[str, str] | None = None,
+    seed: int = 0,
+) -> Power:
+    """How many items tell two players apart (the best two unless named), as `mashq power` does.
+
+    `level` is that of the confidence intervals (0.5 to 0.999) and `power` the one wanted (0.05 to 0.99).
+    """
+    from mashq.analysis.power import Options
+    from mashq.analysis.power import power as analysed
+    from mashq.report.documents.power import Power as PowerDocument
+    from mashq.report.documents.source import changed_rules
+
+    _check_mappings(columns=columns)
+    _check_whole("seed", seed, 0)
+    _check_within("level", level, 0.5, 0.999)
+    _check_within("power", power, 0.05, 0.99)
+    data = _source(source, columns).without(_names("without", without))
+    rules = changed_rules(
+        data.rules,
+        alpha=None,
+        beta=beta,
+        refusals=refusals,
+        resources=None if resources is None else _names("resources", resources),
+        weights=None,
+        normalise=None,
+    )
+    for name in players or ():
+        if name not in data.results.players:
+            raise ConfigError(f"there is no player {name!r}: there are {', '.join(data.results.players)}")
+    if players is not None and len(set(players)) != 2:
+        raise ConfigError(f"players is {players!r}, must be two different players")
+    drawn = any(note.startswith("SIMULATED") for note in data.notes)
+    notes = [note for note in data.notes if not note.startswith("SIMULATED")]
+    report = analysed(data.results, rules, players, Options(level=level, power=power, seed=seed), notes)
+    named = str(_path(cast(RunLike, source))) if isinstance(source, str | PathLike) else "rows"
+    return Power(PowerDocument(found=report, simulated=drawn, drawn=False, recorded_needed=None, source=named))
+
+
+def verify(run: RunLike, *, head: str | None = None, rescore: bool = False) -> Verification:
+    """Check every number of a run against where it came from, as `mashq verify` does; true if all agree.
+
+    `head` is the hash that was published with the result; `rescore` scores every answer again, too.
+    """
+    from mashq.report.documents.verify import document
+    from mashq.runs import verify as checks
+
+    return Verification(document(list(checks.verify(_path(run), head=head, rescore=rescore))))
+
+
+def rescore(run: RunLike, *detectors: str) -> tuple[Rescored, ...]:
+    """The answers of a match as other detectors score them, as `mashq rescore` does: one result for each detector, in
+    their order; no model is called."""
+    from mashq.detectors.base import load
+    from mashq.gateway.backends.weights import cache_dir
+    from mashq.report.documents import match, trials
+    from mashq.report.documents.columns import trials_of
+    from mashq.runs.open import load_season
+    from mashq.runs.rescore import cache_file, rescored
+    from mashq.runs.score_cache import Cached
+
+    season = load_season(_path(run))
+    if season.kind != "match":
+        raise ConfigError(f"a {season.kind} cannot be rescored: give a match or its trials")
+    if not detectors:
+        raise ConfigError("no detector is named: name one or more, such as 'grounding'")
+    several, played, results = season.manifest.get("season", {}).get("trials", 1) > 1, trials_of(season), list[Any]()
+    for name in detectors:
+        judge = Cached(load(name), cache_file(cache_dir()))
+        judged = [rescored(one_trial, judge) for one_trial in played]
+        results.append(Rescored(trials.document(season, judged) if several else match.document(judged[0])))
+    return tuple(results)
+
+
+def export(
+    run: RunLike,
+    out: str | PathLike[str],
+    *,
+    form: str | None = None,
+    what: "What | None" = None,
+    matches: str | Sequence[str] = (),
+    content: bool = False,
+) -> Path:
+    """Write a run in a form that other tools read, as `mashq export` does, and return where.
+
+    `form` is csv, jsonl, parquet, latex, otel, inspect or an installed one, by default what `out` ends in; `what`
+    rows (results, attempts or events); `matches`: only these; `content`: prompts, replies and answers, too.
+    """
+    from mashq.export.base import Options
+    from mashq.extensions import EXPORTS
+
+    target = _as_path(out, "file: give the path to write to")
+    ends = (
+        name for name in EXPORTS.names() if target.name.lower().endswith(tuple(EXPORTS.create(name).suffixes) or "\0")
+    )
+    chosen = form or next(ends, None)
+    if chosen is None:
+        raise ConfigError(f"the format of {target} is not known: name it with form='csv' or the like")
+    writer = EXPORTS.create(chosen)
+    if what is not None and what not in writer.holds:
+        raise ConfigError(f"what={what!r} is for csv, jsonl and parquet, not for {chosen}")
+    writer.write(_path(run), target, Options(what or writer.holds[0], tuple(_names("matches", matches)), content))
+    return target
+
+
+def compare(*runs: RunLike | Iterable[RunLike]) -> Comparison:
+    """The players that the runs have in common, side by side, as `mashq compare` does; the runs may be a list."""
     from mashq.report.documents.compare import document
     from mashq.runs.open import load_season
 
-    if not runs:
+    listed = len(runs) == 1 and isinstance(runs[0], Iterable) and not isinstance(runs[0], str | PathLike)
+    each = [*cast(Iterable[RunLike], runs[0])] if listed else cast(Sequence[RunLike], runs)
+    if not each:
         raise ConfigError("a comparison needs runs: name two or more")
-    return Comparison(document([load_season(_path(run)) for run in runs]))
+    return Comparison(document([load_season(_path(run)) for run in each]))
 
 
 def report(
@@ -273,10 +389,30 @@ def _check_mappings(**values: object) -> None:
             raise ConfigError(f"{name} is {value!r}, must be a mapping with names as keys")
 
 
-def _check_lists(**values: object) -> None:
-    for name, value in values.items():
-        if value is not None and (isinstance(value, str) or not isinstance(value, Iterable)):
-            raise ConfigError(f"{name} is {value!r}, must be a list of names")
+def _check_within(name: str, value: object, low: float, high: float) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
+        raise ConfigError(f"{name} is {value!r}, must be a number from {low:g} to {high:g}")
+
+
+def _names(name: str, value: object) -> list[Any]:
+    """A list of names; a single name is a list of one."""
+    if isinstance(value, str):
+        return [value]
+    if not isinstance(value, Iterable):
+        raise ConfigError(f"{name} is {value!r}, must be a list of names")
+    return [*cast(Iterable[Any], value)]
+
+
+def _source(source: SourceLike, columns: Mapping[str, str] | None) -> "Source":
+    """What is scored, read from wherever it is."""
+    from mashq.report.documents.source import read_source, rows_source
+
+    renames = dict(columns or {})
+    if isinstance(source, str | PathLike):
+        return read_source(_path(cast(RunLike, source)), renames)
+    if is_frame(source) or isinstance(source, Iterable):
+        return rows_source(cells_of(cast(object, source)), renames)
+    raise DataError(f"a {type(source).__name__} cannot be scored: give a run, a file, a data frame or rows")
 
 
 def _run(season: "Season") -> Run:

@@ -17,6 +17,7 @@ from mashq.analysis.parts import Costs, Lead
 from mashq.analysis.score_types import ScoreReport
 from mashq.api import frames
 from mashq.api.frames import Library
+from mashq.api.headlines import headline_of
 from mashq.errors import ConfigError, StoreError
 from mashq.report.documents.base import Document, as_json, dumped, plain
 from mashq.report.documents.match import Match
@@ -39,6 +40,7 @@ __all__ = [
     "Page",
     "Plan",
     "Player",
+    "Players",
     "Result",
     "Run",
     "Score",
@@ -85,6 +87,35 @@ class Player:
         return {**figures, **self.costs}
 
 
+class Players(Sequence[Player]):
+    """Players in their seats, by place or by name."""
+
+    def __init__(self, players: Sequence[Player]) -> None:
+        self._players = tuple(players)
+
+    @overload
+    def __getitem__(self, index: int | str) -> Player: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Player, ...]: ...
+
+    def __getitem__(self, index: int | str | slice) -> Player | tuple[Player, ...]:
+        """The player in that seat or of that name, or several."""
+        if not isinstance(index, str):
+            return self._players[index]
+        for player in self._players:
+            if player.name == index:
+                return player
+        names = ", ".join(player.name for player in self._players)
+        raise ConfigError(f"there is no player {index!r}: there are {names}")
+
+    def __len__(self) -> int:
+        return len(self._players)
+
+    def __repr__(self) -> str:
+        return repr(self._players)
+
+
 class Result(Generic[D]):
     """A document of any kind, with its values by name."""
 
@@ -121,7 +152,9 @@ class Result(Generic[D]):
         return _rows(self.document)
 
     def __getitem__(self, name: str) -> Any:
-        """One of its values, as in `--json`."""
+        """One of its values, as in `--json`; raises KeyError for any other name."""
+        if name not in self._values:
+            raise KeyError(f"there is no {name!r}: there are {', '.join(self._values)}")
         return self._values[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -151,7 +184,7 @@ class Result(Generic[D]):
         return f"<mashq {self.kind}: {safe(self._headline(), 300)}>"
 
     def _headline(self) -> str:
-        return str(getattr(self.document, "headline", "")) or f"{len(self._rows())} rows"
+        return headline_of(self.document) or f"{len(self._rows())} rows"
 
     def _grid(self) -> Grid | None:
         """The table to display; None displays what the command prints."""
@@ -174,17 +207,13 @@ class Scored(Result[D]):
         return cast("Match | Trials | ScoreReport", self.document)
 
     @cached_property
-    def players(self) -> tuple[Player, ...]:
-        """The players, in their seats."""
-        return _players(self._scored)
+    def players(self) -> Players:
+        """The players, in their seats: by place, or by name."""
+        return Players(_players(self._scored))
 
     def player(self, name: str) -> Player:
         """The player of that name."""
-        for player in self.players:
-            if player.name == name:
-                return player
-        names = ", ".join(other.name for other in self.players)
-        raise ConfigError(f"there is no player {name!r}: there are {names}")
+        return self.players[name]
 
     @property
     def winner(self) -> str | None:
@@ -209,7 +238,7 @@ class Scored(Result[D]):
     @property
     def headline(self) -> str:
         """Who leads and how sure that is, in a sentence."""
-        return self._scored.headline
+        return headline_of(self.document)
 
     @property
     def differences(self) -> tuple[Lead, ...]:
@@ -281,8 +310,21 @@ class Run(Result[Document]):
         """The configuration of the run."""
         return self._season.config.model_dump(mode="json")
 
+    def __getattr__(self, name: str) -> Any:
+        """What its document has under that name: the ratings of a tournament, the cells of a sweep, and so on."""
+        if not name.startswith("_") and name != "document" and hasattr(self.document, name):
+            return getattr(self.document, name)
+        raise AttributeError(f"a {self.kind} has no {name!r}" if name != "document" else name)
+
+    @property
+    def headline(self) -> str:
+        """The run in a sentence."""
+        return headline_of(self.document)
+
     def to_frame(self, what: What = "players", *, library: Library | None = None) -> Any:
         """A data frame of its players (or what takes their place), items, attempts or events.
+
+        `library` is "pandas", "polars" or "pyarrow": by default the first of them that is installed.
 
         `items` has one row per player and item of each match, which `mashq.score` can read; `attempts` has every
         request, `events` every move.
@@ -297,7 +339,8 @@ class Run(Result[Document]):
             "events": lambda: tables.events(self.path),
         }
         if what not in tables_by_name:
-            raise ConfigError(f"there are no rows of {what!r}: use players, {', '.join(tables_by_name)}")
+            hint = f"; the library is chosen with library={what!r}" if str(what) in frames.LIBRARIES else ""
+            raise ConfigError(f"there are no rows of {what!r}: use players, {', '.join(tables_by_name)}{hint}")
         table = tables_by_name[what]()
         return frames.frame(table.names, table.rows, library)
 
