@@ -182,7 +182,8 @@ class Command:
         if kind in ("metered", "imported"):
             return LEDGER if kind == "metered" else NO_RUN
         named = "tournament" if kind == "swiss" else kind
-        return f"{STORED[kind]} is a {named}{self.season}"
+        called = "vision study" if named == "vision" else named
+        return f"{STORED[kind]} is a {called}{self.season}"
 
 
 def on(*words: str) -> Callable[[Place], Sequence[object]]:
