@@ -3,7 +3,7 @@
     import mashq
 
     run = mashq.play("mashq.yaml", out="runs/first")
-    run.winner, run.clear, run.players["careful"].q
+    run.headline, run.clear, run.players["careful"].q
     run.to_frame()                                  # pandas or polars; also of items, attempts and events
     mashq.score(run, beta=0.05).headline
     mashq.report(run, out="report.html")

@@ -319,7 +319,7 @@ def test_trials_seasons_and_changes(tmp_path: Path) -> None:
     assert str(sweep).startswith(" T ") and sweep._repr_html_().startswith("<pre>")  # pyright: ignore[reportPrivateUsage]
     with pytest.raises(mashq.ConfigError, match="trials is 0"):
         mashq.play(CONFIG, tmp_path / "none", trials=0)
-    with pytest.raises(mashq.ConfigError, match="is a sweep, not one match"):
+    with pytest.raises(mashq.ConfigError, match="is a sweep, not a single match"):
         mashq.score(sweep)
 
 
@@ -371,12 +371,14 @@ def test_a_report_is_a_page_that_can_be_saved(run: mashq.MatchRun, tmp_path: Pat
     pytest.importorskip("vl_convert", reason="the extra 'charts' is not installed")
     page = mashq.report(run, tables=tmp_path / "tables")
     assert page.html.startswith("<!doctype html>") and page.path is None and list((tmp_path / "tables").iterdir())
-    saved = page.save(tmp_path / "deep" / "r.html")
+    saved = page.save(tmp_path / "r.html")
     assert saved.path is not None and saved.path.read_text("utf-8") == page.html
     shown = page._repr_html_()  # pyright: ignore[reportPrivateUsage]
     assert shown.startswith("<iframe") and "<!doctype" not in shown
     with pytest.raises(mashq.ConfigError, match="a report needs a run"):
         mashq.report()
+    with pytest.raises(mashq.StoreError, match="there is no folder"):
+        page.save(tmp_path / "none" / "r.html")
     with pytest.raises(mashq.StoreError, match="cannot be written"):
         page.save(tmp_path)
 

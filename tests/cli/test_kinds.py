@@ -182,7 +182,8 @@ class Command:
         if kind in ("metered", "imported"):
             return LEDGER if kind == "metered" else NO_RUN
         named = "tournament" if kind == "swiss" else kind
-        return f"{STORED[kind]} is a {named}{self.season}"
+        called = "vision study" if named == "vision" else named
+        return f"{STORED[kind]} is a {called}{self.season}"
 
 
 def on(*words: str) -> Callable[[Place], Sequence[object]]:
@@ -195,7 +196,7 @@ def on(*words: str) -> Callable[[Place], Sequence[object]]:
     ]
 
 
-NOT_ONE = r", not one match: 'mashq show \S+' has its tables"
+NOT_ONE = r", not a single match: see 'mashq show \S+'"
 DRAWN = r"simulated answers have no text to score: rescore a run of real models"
 NOTHING = r"runs holds no finished run of mashq: play one with 'mashq run'"
 COMMANDS = {
@@ -228,10 +229,12 @@ COMMANDS = {
         {"unfinished trials": "there are 3 scored items: at least 5 are needed to say anything"},
     ),
     "calibrate": Command(
-        on("calibrate", "RUN", "-o", "OUT/like.yaml"), MATCHES, ", not one match: calibrate from a run of one match"
+        on("calibrate", "RUN", "-o", "OUT/like.yaml"),
+        MATCHES,
+        ", not a single match: calibrate from a run of one match",
     ),
     "calibrate --check": Command(
-        on("calibrate", "RUN", "--check"), MATCHES, ", not one match: calibrate from a run of one match"
+        on("calibrate", "RUN", "--check"), MATCHES, ", not a single match: calibrate from a run of one match"
     ),
     "export csv": Command(on("export", "RUN", "-o", "OUT/rows.csv"), RUNS),
     "export jsonl": Command(on("export", "RUN", "-o", "OUT/rows.jsonl"), RUNS),

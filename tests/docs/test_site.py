@@ -24,3 +24,12 @@ def test_every_command_option_document_and_public_name_has_its_place() -> None:
         assert f"## {kind}\n" in made["reference/documents.md"] and f"reference/schemas/{kind}.json" in made
     public = [name for name in mashq.__all__ if not name.startswith("_")]
     assert [name for name in public if f"### {name}\n" not in made["reference/python.md"]] == []
+
+
+def test_the_page_of_python_has_functions_first_and_names_types() -> None:
+    page = pages()["reference/python.md"]
+    assert (
+        page.index("### play\n") < page.index("### score\n") < page.index("## Results") < page.index("### MatchRun\n")
+    )
+    assert "<class" not in page and "~" not in page
+    assert "| `clear` | `bool` |" in page and "| `condition` | `str` |" in page

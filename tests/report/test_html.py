@@ -378,7 +378,7 @@ def test_figures_fit_a_column_and_tables_are_latex(kinds: dict[str, Path], tmp_p
 
 @pytest.mark.usefixtures("_no_pictures")
 def test_the_command_writes_the_page_and_says_where(kinds: dict[str, Path], tmp_path: Path) -> None:
-    out = tmp_path / "deep" / "page.html"
+    out = tmp_path / "page.html"
     done = CliRunner().invoke(cli, ["report", str(kinds["vision"]), "-o", str(out), "--tables", str(tmp_path / "t")])
     assert done.exit_code == 0 and str(out) in done.output
     assert out.read_text("utf-8").startswith("<!doctype html>")

@@ -137,8 +137,9 @@ def test_every_command_gives_values_or_a_sentence(
             assert [figures["q"] for figures in player["runs"]] == [own["q"], own["q"]]
         assert latex.count(r"\toprule") == 1 and "nan" not in latex
     else:
-        assert score == f"refused: {run} is a {kind}, not one match: 'mashq show {run}' has its tables"
-        assert compared.startswith(f"refused: {run} is a {kind}, and compare is for matches and their trials")
+        called = "vision study" if kind == "vision" else kind
+        assert score == f"refused: {run} is a {called}, not a single match: see 'mashq show {run}'"
+        assert compared.startswith(f"refused: {run} is a {called}, and compare is for matches and their trials")
         if kind == "game":
             assert latex.startswith(f"refused: {run} is a game, not one match: export its rows")
         else:

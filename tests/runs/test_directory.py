@@ -235,7 +235,7 @@ def test_a_run_that_died_before_it_began_may_be_begun_again(tmp_path: Path) -> N
         create(tmp_path / "run")
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "notes.txt").write_text("do not touch")
-    with pytest.raises(StoreError, match="already used"):
+    with pytest.raises(StoreError, match="holds other files"):
         create(tmp_path / "mine")
 
 

@@ -40,11 +40,11 @@ def test_a_foreign_file_is_not_replaced(tmp_path: Path) -> None:
     connection.commit()
     connection.close()
     before = (run / "run.db").read_bytes()
-    with pytest.raises(StoreError, match="already used"):
+    with pytest.raises(StoreError, match="holds other files"):
         mashq.play(config(), run)
     assert (run / "run.db").read_bytes() == before
     (run / "run.db").write_bytes(b"not a database at all, but theirs")
-    with pytest.raises(StoreError, match="already used"):
+    with pytest.raises(StoreError, match="holds other files"):
         mashq.play(config(), run)
     (run / "run.db").write_bytes(b"")
     mashq.play(config(items=1), run)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import fields, is_dataclass
 from importlib import import_module
-from typing import Any
+from typing import Any, cast
 
 import click
 
@@ -138,11 +138,13 @@ def python() -> str:
     """Return the page of the package's public names and the Protocols of its extension points."""
     package: Any = import_module("mashq")
     lines = ["# Python", "", "Generated from the package.", "", "```python", *_example(package), "```"]
-    names = [name for name in package.__all__ if not name.startswith("_")]
-    lines += ["", "## Functions and results"]
-    lines += _descriptions((name, getattr(package, name)) for name in names if not _is_error(getattr(package, name)))
+    members = [(name, getattr(package, name)) for name in package.__all__ if not name.startswith("_")]
+    lines += ["", "## Functions"]
+    lines += _descriptions(member for member in members if not isinstance(member[1], type))
+    lines += ["", "## Results"]
+    lines += _descriptions(member for member in members if isinstance(member[1], type) and not _is_error(member[1]))
     lines += ["", "## Errors"]
-    lines += _descriptions((name, getattr(package, name)) for name in names if _is_error(getattr(package, name)))
+    lines += _descriptions(member for member in members if _is_error(member[1]))
     lines += ["", "## Extension points", "", "[Extending](../extending.md) has an example of each."]
     protocols = PROTOCOL.findall(extensions.__doc__ or "")
     lines += _descriptions((name, getattr(import_module(module), name)) for module, name in protocols)
@@ -170,8 +172,16 @@ def _descriptions(members: Iterable[tuple[str, Any]]) -> Iterator[str]:
 
 
 def _signature(value: Any) -> str:
-    text = str(inspect.signature(value)).replace("'", "")
-    return re.sub(r"\b(?:\w+\.)+(?=[A-Z])", "", text)
+    return _plain(str(inspect.signature(value)))
+
+
+def _type_name(annotation: Any) -> str:
+    return _plain(annotation if isinstance(annotation, str) else inspect.formatannotation(annotation))
+
+
+def _plain(text: str) -> str:
+    """Return a type or a signature without quotes, modules and marks of type variables."""
+    return re.sub(r"\b(?:\w+\.)+(?=[A-Z])|~(?=\w)", "", text.replace("'", ""))
 
 
 def _members(owner: type[Any]) -> Iterator[str]:
@@ -179,7 +189,7 @@ def _members(owner: type[Any]) -> Iterator[str]:
     rows: list[str] = []
     if is_dataclass(owner):
         rows += [
-            f"| {code(field.name)} | {cell(code(str(field.type)))} | |"
+            f"| {code(field.name)} | {cell(code(_type_name(field.type)))} | |"
             for field in fields(owner)
             if field.name[0] != "_"
         ]
@@ -188,7 +198,10 @@ def _members(owner: type[Any]) -> Iterator[str]:
             continue
         if not (isinstance(member, property) or inspect.isfunction(member) or inspect.ismethod(member)):
             continue
-        signature = "" if isinstance(member, property) else _signature(member)
+        if isinstance(member, property):
+            signature = _type_name(inspect.signature(cast(Any, member.fget)).return_annotation)
+        else:
+            signature = _signature(member)
         summary = (inspect.getdoc(member) or "").split("\n\n")[0]
         rows.append(f"| {code(name)} | {cell(code(signature))} | {cell(summary)} |")
     if rows:

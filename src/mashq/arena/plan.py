@@ -53,10 +53,11 @@ VERDICT_ASKS = 2  # a verdict that cannot be parsed is asked for once more
 PURPOSES = ("answer", "decision", "review")
 ASSUMED = (
     f"Expected: {REVIEWS_AN_ITEM:g} reviews per item where reviews are allowed, nothing repeated, {BYTES_A_TOKEN:g} "
-    f"bytes a token in, {SUMMARY_TOKENS} tokens an answer, {DECISION_TOKENS} a decision and {VERDICT_TOKENS} a "
-    f"verdict, {SECONDS_HTTP:g} s a call ({SECONDS_LOCAL:g} s on a local model); a simulated model as it is drawn. "
-    "At worst: R reviews of every item, every reply asked for as often as can be, every attempt repeated to the "
-    "limit, a token a byte, replies of full length, every attempt timing out, within the budgets."
+    f"bytes per input token, {SUMMARY_TOKENS} output tokens per answer, {DECISION_TOKENS} per decision and "
+    f"{VERDICT_TOKENS} per verdict, {SECONDS_HTTP:g} s per call ({SECONDS_LOCAL:g} s on a local model); simulated "
+    "models by their own settings. At worst: R reviews of every item, every reply requested as often as allowed, "
+    "every attempt repeated to the limit, one token per byte, replies of full length, every attempt timing out, "
+    "within the budgets."
 )
 
 

@@ -66,8 +66,9 @@ class Plans(Group):
 def plan(context: click.Context) -> None:
     """Calls, reviews, tokens, dollars and hours, expected and at worst, before anything is paid.
 
-    COMMAND is the one that would play, run by default, with its own options: `mashq plan sweep --help` lists them. At
-    worst is a bound: R reviews of every item, every reply asked for again, every attempt repeated and timing out.
+    COMMAND is the one that would play, run by default, with its own options: `mashq plan sweep --help` lists them.
+    The worst case is a bound: R reviews of every item, every reply requested again, every attempt repeated and timing
+    out.
 
     \b
     Examples:

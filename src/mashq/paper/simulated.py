@@ -18,9 +18,9 @@ from mashq.paper.experiments import MODELS, Experiment, Group, Printed, experime
 HEAD = "simulated from printed figures"
 RESPONSE = {"cost_response": 0.5, "snapshot_response": 0.25}
 SAID = (
-    f"{HEAD.capitalize()}: H before review, tokens and seconds a call are set as the paper prints them; reviews, "
-    "calls and the final H come of the protocol and of simulated policies, which all respond alike to what a review "
-    "costs and to snapshots (our assumption)."
+    f"{HEAD.capitalize()}: H before review, tokens and seconds per call are set as the paper prints them; "
+    "reviews, calls and the final H follow from the protocol and from simulated policies, which all respond alike "
+    "to what a review costs and to snapshots (our assumption)."
 )
 PRINTED = {"h": "H before review", "tokens_in": "tokens", "seconds": "seconds"}
 

@@ -154,8 +154,9 @@ def one_model(document: Mapping[str, object]) -> None:
 
 
 def one_price(document: Mapping[str, object]) -> None:
-    """BadRequest when the request would be served faster than others, at more than the price of the list; a slower and
-    cheaper service is charged at that of the list."""
+    """BadRequest when the request would be served faster than others, at more than the listed price.
+
+    A slower and cheaper service is charged at the listed price."""
     for name, usual in USUAL.items():
         value = document.get(name)
         if value is not None and str(value).lower() not in usual:
