@@ -81,14 +81,14 @@ SCHEMA = TABLES.format(
 
 
 def connect(path: Path, *, readonly: bool = False) -> sqlite3.Connection:
-    """Open the file; a reader never changes it, and can be anyone who may read it."""
+    """Open the file; a reader never changes it, leaves no other file beside it unless somebody is writing it, and can
+    be anyone who may read it."""
     try:
         if not readonly:
             return _opened(path, "mode=rwc", "PRAGMA journal_mode=WAL", "PRAGMA synchronous=NORMAL")
         log = path.with_name(path.name + "-wal")
-        if not os.access(path.parent, os.W_OK) and not (log.exists() and log.stat().st_size):
-            return _opened(path, "immutable=1")
-        return _opened(path, "mode=ro")
+        is_written = log.exists() and (log.stat().st_size > 0 or os.access(path.parent, os.W_OK))
+        return _opened(path, "mode=ro" if is_written else "immutable=1")
     except (sqlite3.Error, UnicodeDecodeError) as error:  # of a damaged file, the error's own words can be damaged
         raise StoreError(
             f"{path} cannot be opened ({error}): is it a run of mashq, and is the disk writable?"
