@@ -616,6 +616,7 @@ def _match(ask: Asked, kind: str, match: str) -> None:
             ask("chart", **where, metric=metric, points=60 if kind in SMALL else 12)
     ask("round", **where, round=2)
     ask("story", **where)
+    ask("verdict", **where)
     items = int(about["items"]) if "items" in about else 0
     for position in range(items) if kind in SMALL else [items - 1]:
         document = ask("item", **where, item=position)

@@ -12,6 +12,7 @@ from starlette.requests import Request
 from mashq.analysis.story.story import most_important
 from mashq.web.api import items, queries, summaries
 from mashq.web.api.frames import LOG, METRICS, chart, frame
+from mashq.web.api.resources import table
 from mashq.web.library import Library, locks, playing
 from mashq.web.live import Channels
 from mashq.web.replay_cache import LiveReplay, ReplayCache
@@ -35,7 +36,7 @@ def runs(site: Site, request: Request) -> Any:
 
 
 def summary(site: Site, request: Request) -> Any:
-    """Return a run's players and their means."""
+    """Return the outcome of a run."""
     return summaries.summary(site.cache, request.query_params["run"])
 
 
@@ -56,7 +57,7 @@ def match(site: Site, request: Request) -> Any:
         "match": live.match,
         "matches": begun,
         "matches_ended": ended,
-        "cell": [[key, value] for key, value in fixture.cell],
+        "label": live.view.label(live.match),
         "trial": fixture.trial,
         "items": len(first.items),
         "players": [
@@ -68,6 +69,7 @@ def match(site: Site, request: Request) -> Any:
         "alpha": rules.alpha,
         "beta": rules.beta,
         "resources": list(rules.weights),
+        "table": table(),
         "guide": entry.manifest.get("guide", "judge"),
         "seed": entry.manifest.get("seed"),
     }
@@ -82,6 +84,12 @@ def moment(site: Site, request: Request) -> Any:
     at = number_of(request, "at", -1)
     document = frame(live, None if at < 0 else at, starts, min(number_of(request, "log", LOG), LONGEST_LOG))
     return document | {"playing": playing(live.view.found)}
+
+
+def verdict(site: Site, request: Request) -> Any:
+    """Return who leads in a match, or has led so far, and whether that is clear."""
+    live = replay_of(site, request)
+    return summaries.verdict_of(site.cache, request.query_params["run"], live.match)
 
 
 def drawn(site: Site, request: Request) -> Any:
@@ -173,6 +181,7 @@ ANSWERS: dict[str, Answer] = {
     "matches": matches,
     "match": match,
     "frame": moment,
+    "verdict": verdict,
     "chart": drawn,
     "round": round_start,
     "story": story,

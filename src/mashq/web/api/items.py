@@ -16,6 +16,8 @@ from mashq.protocol.items import Item
 from mashq.protocol.moves import Rewrite, abstains
 from mashq.protocol.rules import Rules
 from mashq.web.api import queries
+from mashq.web.api.resources import amounts, table
+from mashq.web.api.summaries import detector_of
 from mashq.web.replay_cache import LiveReplay
 
 PASSAGE = "passage "
@@ -76,7 +78,9 @@ def item_document(live: LiveReplay, place: int) -> dict[str, Any]:
         "task": config.task.kind,
         "keep": first.rules.keep,
         "checkable": config.task.kind in ("summarise", "rag"),
-        "detector": entry.manifest.get("detector", {}),
+        "detector": detector_of(entry.manifest),
+        "label": view.label(match),
+        "table": table(),
         "guide": entry.manifest.get("guide", "judge"),
         "simulated": bool(entry.manifest.get("simulated")),
         "players": players,
@@ -172,7 +176,7 @@ def _decision(seq: int, round_: int, move: dict[str, Any], ruling: dict[str, Any
         "reason": str(move.get("reason", ""))[:2000],
         "named": move.get("previous_id"),
         "current": current,
-        "spend": move.get("spend", {}),
+        "spend": amounts(move.get("spend", {})),
     }
 
 
@@ -197,7 +201,7 @@ def _add_version(
         "simulated": move.get("simulated", False),
         "error": str(move.get("error", ""))[:2000],
         "kept": kept,
-        "spend": move.get("spend", {}),
+        "spend": amounts(move.get("spend", {})),
         **cut("text", str(move.get("text", ""))),
     }
     if move.get("cut"):
