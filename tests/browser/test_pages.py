@@ -226,6 +226,42 @@ def test_what_was_simulated_says_so(view: Dashboard, open_page: Opener, path: st
     assert page.locator(".simulated:visible").first.inner_text() == "SIMULATED"
 
 
+def test_reviews_that_are_off_are_called_off(open_page: Opener, tmp_path: Path) -> None:
+    players = [
+        {"name": "off", "model": "simulated/a", "policy": "rule", "R": 0},
+        {"name": "on", "model": "simulated/b", "policy": "rule"},
+        {"name": "plain", "model": "simulated/a", "agent": "plain"},
+    ]
+    mashq.play({"task": {"limit": 3}, "players": players}, tmp_path / "run")
+    with dashboard(tmp_path) as found:
+        page = open_page(found.address + "match?run=run")
+        page.wait_for_selector("#state.finished")
+        settle(page)
+        lanes = page.locator(".lane .model").all_inner_texts()
+        decided = [row for row in found.api("frame", run="run", match="0")["log"] if row["kind"] == "decision"]
+        offs = page.locator("#log tr").filter(has_text="reviews are off for this player")
+        assert offs.count() == len([row for row in decided if row["player"] == "off"]) > 0
+    assert [text.rpartition(" · ")[2] for text in lanes] == ["reviews off", "R 3", "never reviews"]
+
+
+def test_the_chart_has_a_title_and_enough_ticks(view: Dashboard, open_page: Opener) -> None:
+    page = open_page(view.address + "match?run=real")
+    page.wait_for_selector("#chart svg")
+    for metric, title in (("q", "Q so far"), ("tokens", "tokens"), ("seconds", "seconds (s)")):
+        page.select_option("#metric", metric)
+        page.wait_for_selector(f"#chart svg[aria-label^='{title.partition(' (')[0]}']")
+        assert page.locator("#chart .axis").text_content() == title
+        ticks = [
+            float(text.replace("−", "-").replace(",", ""))
+            for text in page.locator("#chart text[text-anchor=end]").all_text_contents()
+            if not text.startswith("move")
+        ]
+        values = [value for row in view.api("chart", run="real", match="0", metric=metric)["values"] for value in row]
+        known = [value for value in values if value is not None]
+        assert len(ticks) >= 4 and len(set(ticks)) == len(ticks)
+        assert min(ticks) <= min(known) and max(known) <= max(ticks)
+
+
 def test_trials_are_linked_from_their_mean(view: Dashboard, open_page: Opener, runs: Path, tmp_path: Path) -> None:
     for seed in (1, 2):
         players = [{"name": name, "model": f"simulated/{name}"} for name in "AB"]
@@ -258,7 +294,7 @@ def test_every_resource_of_the_table_is_on_the_pages(open_page: Opener, tmp_path
             assert lane.locator("dt:not(.uncounted)").filter(has_text="joules").count() == 1
         page.select_option("#metric", "joules")
         page.wait_for_selector("#chart svg[aria-label^='joules']")
-        assert "joules (J)" in page.locator("#chart svg").text_content()
+        assert "joules (J)" in (page.locator("#chart svg").text_content() or "")
         page = open_page(found.address + "compare?a=run&b=other")
         page.wait_for_selector("#players table")
         assert f"{players[0]['joules']:,.1f} J" in text(page, "#players")

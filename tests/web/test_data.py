@@ -117,6 +117,12 @@ def test_an_attempt_of_an_earlier_version_has_no_more_than_it_stored(tmp_path: P
     assert attempts and all(row["joules"] is None and row["tokens_in"] for row in attempts)
 
 
+def test_an_answer_that_failed_is_not_kept(view: Dashboard) -> None:
+    shown = [view.api("item", run="simulated", match="0", item=at)["players"] for at in range(5)]
+    firsts = [player["versions"][0] for players in shown for player in players if player["versions"]]
+    assert {(version["status"] == "ok", version["kept"]) for version in firsts} == {(True, True), (False, False)}
+
+
 def test_reviews_within_a_step_are_on_the_tiles(tmp_path: Path) -> None:
     document = mashq.show(copied("best-of-n", tmp_path / "run"))
     with dashboard(tmp_path) as found:
@@ -250,6 +256,7 @@ def test_an_item_of_several_trials_is_their_mean(view: Dashboard, runs: Path, tm
 def test_matches_that_cannot_be_compared_say_why(view: Dashboard) -> None:
     told = view.api("compare", a="real", b="simulated")
     assert told["comparison"] is None and "in common" in told["why"] and "/" not in told["why"]
+    assert told["why"][0].isupper() and told["why"].endswith(".")
     assert [run["outcome"]["lines"][0]["name"] for run in told["runs"]] == ["A", "A"]
 
 

@@ -67,6 +67,11 @@ class RunView:
             fixture = self._fixtures.get(match)
         return fixture or Fixture(match, 0, self.config)
 
+    @property
+    def trials(self) -> int:
+        """How many trials each of its matches is to have."""
+        return self.found.manifest.get("season", {}).get("trials", 1)
+
     def label(self, match: str) -> str:
         """Name a match for people, by its players in the order of their seats and what sets it apart; empty if the
         run has no other match."""
@@ -78,7 +83,7 @@ class RunView:
         if cell.pop("seats", None) is not None and not parts:
             parts.append(players)
         parts += [f"{name.removeprefix('rules.')} {_shown(value)}" for name, value in cell.items()]
-        if self.found.manifest.get("season", {}).get("trials", 1) > 1:
+        if self.trials > 1:
             parts.append(f"trial {fixture.trial + 1}")
         return " · ".join(parts)
 

@@ -10,6 +10,7 @@ from typing import Any
 from starlette.requests import Request
 
 from mashq.analysis.story.story import most_important
+from mashq.players.registry import recorded_spec
 from mashq.web.api import items, queries, summaries
 from mashq.web.api.frames import LOG, METRICS, chart, frame
 from mashq.web.api.resources import table
@@ -61,7 +62,14 @@ def match(site: Site, request: Request) -> Any:
         "trial": fixture.trial,
         "items": len(first.items),
         "players": [
-            {"name": p.name, "model": p.model, "agent": p.agent, "T": state.threshold, "R": state.max_reviews}
+            {
+                "name": p.name,
+                "model": p.model,
+                "agent": p.agent,
+                "reviews": recorded_spec(p.agent).reviews,
+                "T": state.threshold,
+                "R": state.max_reviews,
+            }
             for p, state in zip(config.players, first.players, strict=True)
         ],
         "rules": config.rules.model_dump(mode="json", exclude={"budget", "shared_budget"}),

@@ -11,9 +11,9 @@ from mashq.detectors.base import Pair
 from mashq.detectors.citations import blanked, cited
 from mashq.detectors.grounding.detector import Grounding, evidence
 from mashq.gateway.types import REFEREE
-from mashq.protocol.game import is_kept
+from mashq.protocol.game import is_kept, is_usable
 from mashq.protocol.items import Item
-from mashq.protocol.moves import Rewrite, abstains
+from mashq.protocol.moves import Answer, Rewrite, abstains
 from mashq.protocol.rules import Rules
 from mashq.web.api import queries
 from mashq.web.api.resources import amounts, table
@@ -187,7 +187,11 @@ def _add_version(
     seq, round_, kind, time = origin
     guide = move.get("h")
     kept_h = next((version["h"] for version in reversed(versions) if version["kept"]), None)
-    kept = kind == "answer" or is_kept(rules, kept_h, Rewrite(move["status"], h=guide))
+    kept = (
+        is_usable(Answer(move["status"], h=guide))
+        if kind == "answer"
+        else is_kept(rules, kept_h, Rewrite(move["status"], h=guide))
+    )
     version = {
         "seq": seq,
         "round": round_ + 1,

@@ -116,6 +116,9 @@ def _summary(view: RunView) -> dict[str, Any]:
 def verdict_of(cache: ReplayCache, run: str, match: str) -> dict[str, Any]:
     """Return who leads in a match and whether that is clear, as the document of the match has it."""
     view = cache.run(run)
+    if view.found.kind == "match" and view.trials == 1:
+        outcome_of_run = summary(cache, run)
+        return {name: outcome_of_run[name] for name in ("winner", "tied", "clear", "headline")}
 
     def compute() -> dict[str, Any]:
         return verdict(match_document(view.season.played(view.fixture(match))))
@@ -151,7 +154,8 @@ def _comparison(views: Sequence[RunView]) -> dict[str, Any]:
     try:
         document = compare_document([view.season for view in views])
     except ConfigError as error:
-        return {"comparison": None, "why": _with_names(str(error), views)}
+        reason = _with_names(str(error), views)
+        return {"comparison": None, "why": f"{reason[:1].upper()}{reason[1:]}."}
     notes = [_with_names(note, views) for note in document.notes]
     runs = [replace(run, run=view.found.id) for run, view in zip(document.runs, views, strict=True)]
     return {"comparison": plain(replace(document, runs=runs, notes=notes, settings={})), "why": ""}

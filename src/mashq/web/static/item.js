@@ -70,7 +70,7 @@ const version = (data, entry, index) => {
   return make("div", { class: `version${entry.kept ? "" : " dropped"}` },
     make("div", { class: "row" }, make("b", {}, name), make("span", { class: "soft" }, `round ${number(entry.round)}`), scores,
       entry.confidence === null ? null : make("span", {}, `stated confidence ${fixed(entry.confidence)}`),
-      entry.kept ? null : tag("not kept"), entry.plain ? tag("plain text, not the JSON asked for", true) : null,
+      entry.kept || entry.status !== "ok" ? null : tag("not kept"), entry.plain ? tag("plain text, not the JSON asked for", true) : null,
       entry.abstained === "yes" ? tag("abstained") : entry.abstained === "read" ? tag("abstained, read from its words by a rule") : null,
       entry.cut ? tag("cut off by an output limit: scored as it stands", true) : null,
       simulated ? tag("SIMULATED", true) : null, check),

@@ -29,7 +29,7 @@ const costs = (meta, frame, figures, seat) => {
     const style = counted ? "" : " uncounted";
     list.append(make("dt", { class: style, title: counted ? "counts in P" : "does not count in P" }, name),
       make("span", { class: `bar s${seat % 6}${style}`, "--w": `${share}%` }, make("i", { "--w": `${share}%` })),
-      make("dd", { class: style, title: isCharged ? "partly an estimate: some attempts did not tell their cost" : null }, amount(row, figures[name], isCharged) + unknown));
+      make("dd", { class: style, title: isCharged ? "partly an estimate: some attempts did not tell their cost" : null }, name === "reviews" && meta.players[seat].reviews === "unseen" ? "n/a" : amount(row, figures[name], isCharged) + unknown));
   }
   return list;
 };
@@ -54,7 +54,7 @@ const stand = (meta, frame, seat) => {
     make("div", { class: "head" }, mark(seat), make("span", { class: "who" }, plain(player.name, 80)),
       standing ? make("span", { title: "the highest Q" }, standing) : null,
       make("span", { class: "doing" }, frame.ended && frame.at === frame.total ? "" : DOING[current.phase])),
-    make("div", { class: "model" }, `${plain(player.model)} · ${plain(player.agent)} · ${player.R ? `T ${player.T} · R ${player.R}` : "reviews off"}`),
+    make("div", { class: "model" }, `${plain(player.model)} · ${plain(player.agent)} · ${player.reviews === "never" ? "never reviews" : player.R ? `T ${player.T} · R ${player.R}` : "reviews off"}`),
     make("dl", { class: "big" }, figures("Q" + suffix, score(q)), figures("H" + suffix, score(h)), figures("P" + suffix, p === null ? "–" : p.toFixed(3))),
     final && final.words !== null && final.coverage !== null ? make("p", { class: "soft" }, `${number(final.words)} words an answer · coverage ${final.coverage.toFixed(3)}`
       + (final.copied === null ? "" : ` · copied ${final.copied.toFixed(3)}`)) : null,
@@ -62,13 +62,13 @@ const stand = (meta, frame, seat) => {
 };
 
 const FIELDS = { average_h: "average H", worst_h: "worst H", items_done: "items done" };
-const figure = (name, value) => (value === null ? "none" : name.endsWith("_h") ? value.toFixed(3) : number(value, name === "seconds" ? 1 : 0));
+const figure = (meta, name, value) => (value === null ? "none" : name.endsWith("_h") ? value.toFixed(3) : number(value, meta.table.find((row) => row.name === name)?.digits ?? 0));
 
 // Shows what rivals see of a player in this round.
 const shown = (meta, frame, seat) => {
   const snapshot = frame.shown.find((row) => row.player === seat);
   const parts = snapshot ? [make("span", { class: "soft" }, `state after round ${number(snapshot.round)}${snapshot.left ? ", it left" : ""}:`),
-    ...Object.entries(snapshot.fields).map(([name, value]) => make("span", {}, make("span", { class: "soft" }, `${FIELDS[name] ?? name} `), figure(name, value)))]
+    ...Object.entries(snapshot.fields).map(([name, value]) => make("span", {}, make("span", { class: "soft" }, `${FIELDS[name] ?? name} `), figure(meta, name, value)))]
     : [make("span", { class: "soft" }, meta.rules.vision.when === "never" ? "nothing, vision is off" : "nothing in this round")];
   return make("p", { class: `shown${snapshot ? " open" : ""}` }, make("span", { class: "soft" }, snapshot ? "◉ Rivals see its" : "○ Rivals see"), ...parts);
 };
