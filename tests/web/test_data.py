@@ -1,5 +1,6 @@
 """What the dashboard answers: the numbers of the report, the texts as they are, a page at a time."""
 
+import json
 import shutil
 import sqlite3
 from pathlib import Path
@@ -251,6 +252,21 @@ def test_an_item_of_several_trials_is_their_mean(view: Dashboard, runs: Path, tm
     ((place, _, before, after),) = changed
     assert place == 0 and before == {"h": pytest.approx(sum(h.values()) / 3), "of": 3, "trials": list(h.items())}
     assert after["h"] == pytest.approx((sum(h.values()) - h["0"]) / 3) and after["trials"][0] == ("0", 0.0)
+
+
+@pytest.mark.parametrize(("headers", "shown"), [({"X-Team": "blue", "A": "1"}, "A, X-Team"), ("blue", "…")])
+def test_what_could_be_a_secret_is_not_among_the_settings(
+    runs: Path, tmp_path: Path, headers: object, shown: str
+) -> None:
+    for name in ("one", "two"):
+        shutil.copytree(runs / "simulated", tmp_path / name)
+    manifest = tmp_path / "two" / "manifest.json"
+    document = json.loads(manifest.read_text())
+    document["config"]["models"]["simulated/B"]["headers"] = headers
+    manifest.write_text(json.dumps(document))
+    cache = ReplayCache(Library(tmp_path))
+    views = [summaries.public_settings(cache.run(name).found.manifest) for name in ("one", "two")]
+    assert views[1]["models"]["simulated/B"]["headers"] == shown and "blue" not in json.dumps(views)
 
 
 def test_matches_that_cannot_be_compared_say_why(view: Dashboard) -> None:

@@ -131,7 +131,7 @@ def compared(cache: ReplayCache, runs: tuple[str, str]) -> dict[str, Any]:
     which they differ."""
     views = [cache.run(run) for run in runs]
     locked = locks()
-    settings = [flattened(_public_settings(view.found.manifest)) for view in views]
+    settings = [flattened(public_settings(view.found.manifest)) for view in views]
     keys = sorted({key for run_settings in settings for key in run_settings})
     rows = [[key, *(run_settings.get(key) for run_settings in settings)] for key in keys]
     digests = [view.found.manifest.get("digests", {}).get("items") for view in views]
@@ -204,7 +204,8 @@ def _mean_h(trials: Mapping[str, float]) -> dict[str, Any]:
     return {"h": fmean(trials.values()), "of": len(trials), "trials": list(trials.items())[:FIRST_TRIALS]}
 
 
-def _public_settings(manifest: Mapping[str, Any]) -> dict[str, Any]:
+def public_settings(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings of a run that may be shown."""
     config = cast(dict[str, Any], _without_secrets(manifest.get("config", {})))
     return config | {"detector": detector_of(manifest), "season": manifest.get("season", {})}
 
@@ -215,8 +216,14 @@ def _without_secrets(value: Any) -> Any:
         return [_without_secrets(inner) for inner in cast(list[Any], value)]
     if not isinstance(value, dict):
         return value
-    settings = cast(dict[str, Any], value)
     return {
-        key: ", ".join(map(str, inner or ())) if key in SECRETIVE else _without_secrets(inner)
-        for key, inner in settings.items()
+        key: _names(inner) if key in SECRETIVE else _without_secrets(inner)
+        for key, inner in cast(dict[str, Any], value).items()
     }
+
+
+def _names(value: Any) -> str:
+    """Return the names in a mapping without its values; empty if there is nothing."""
+    if not value:
+        return ""
+    return ", ".join(sorted(cast(dict[str, Any], value))) if isinstance(value, dict) else "…"
