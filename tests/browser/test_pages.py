@@ -7,9 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+import mashq
 from bench.big_run import write
+from mashq.report.text import formatting
 from mashq.testing import FakeProvider
+from tests.arena.test_resources import config as resources_config
 from tests.browser.conftest import Opener, overflow
+from tests.pinned.stage import copied
 from tests.web.client import Dashboard, dashboard
 from tests.web.test_live import begin
 
@@ -89,7 +93,8 @@ def test_a_match_is_watched_from_start_to_end(tmp_path: Path, open_page: Opener,
         page.keyboard.press("l")
         page.wait_for_selector("#state.finished", timeout=60_000)
         assert match.wait(30) == 0
-        until(page, "document.body.innerText.includes('winner') || document.body.innerText.includes('tied')")
+        headline = mashq.show(tmp_path / "runs" / "live")["headline"]
+        page.locator("#headline").filter(has_text=headline[:40]).wait_for()
         settle(page)
         told = found.api("frame", run="live", match="0")
         assert moves(page) == (told["total"], told["total"])
@@ -103,7 +108,7 @@ def test_a_match_is_watched_from_start_to_end(tmp_path: Path, open_page: Opener,
         assert numbers == list(range(numbers[0], told["total"] + 1)), "no move is left out"
 
 
-def test_a_match_is_replayed_with_keys_and_slider(view: Dashboard, open_page: Opener) -> None:
+def test_a_match_is_replayed_with_keys_and_slider(view: Dashboard, open_page: Opener, runs: Path) -> None:
     page = open_page(view.address + "match?run=real")
     page.wait_for_selector("#state.finished")
     settle(page)
@@ -124,7 +129,10 @@ def test_a_match_is_replayed_with_keys_and_slider(view: Dashboard, open_page: Op
     page.keyboard.press("Space")
     until(page, f"document.getElementById('where').textContent.startsWith('move {total} of')")
     until(page, "document.getElementById('play').getAttribute('aria-label') === 'Play'")
-    assert "★ winner" in text(page, "#lanes")
+    shown = mashq.show(runs / "real")
+    page.locator("#headline").wait_for()
+    assert text(page, "#headline") == shown["headline"]
+    assert ("★ winner" in text(page, "#lanes")) == shown["clear"] != ("leads" in text(page, "#lanes"))
     page.locator("#slider").fill("5")
     until(page, "document.getElementById('where').textContent.startsWith('move 5 of')")
     page.select_option("#metric", "tokens")
@@ -216,6 +224,120 @@ def test_what_was_simulated_says_so(view: Dashboard, open_page: Opener, path: st
     page = open_page(view.address + path)
     page.locator(".simulated:visible").first.wait_for()
     assert page.locator(".simulated:visible").first.inner_text() == "SIMULATED"
+
+
+def test_reviews_that_are_off_are_called_off(open_page: Opener, tmp_path: Path) -> None:
+    players = [
+        {"name": "off", "model": "simulated/a", "policy": "rule", "R": 0},
+        {"name": "on", "model": "simulated/b", "policy": "rule"},
+        {"name": "plain", "model": "simulated/a", "agent": "plain"},
+    ]
+    mashq.play({"task": {"limit": 3}, "players": players}, tmp_path / "run")
+    with dashboard(tmp_path) as found:
+        page = open_page(found.address + "match?run=run")
+        page.wait_for_selector("#state.finished")
+        settle(page)
+        lanes = page.locator(".lane .model").all_inner_texts()
+        decided = [row for row in found.api("frame", run="run", match="0")["log"] if row["kind"] == "decision"]
+        offs = page.locator("#log tr").filter(has_text="reviews are off for this player")
+        assert offs.count() == len([row for row in decided if row["player"] == "off"]) > 0
+    assert [text.rpartition(" · ")[2] for text in lanes] == ["reviews off", "R 3", "never reviews"]
+
+
+def test_the_chart_has_a_title_and_enough_ticks(view: Dashboard, open_page: Opener) -> None:
+    page = open_page(view.address + "match?run=real")
+    page.wait_for_selector("#chart svg")
+    for metric, title in (("q", "Q so far"), ("tokens", "tokens"), ("seconds", "seconds (s)")):
+        page.select_option("#metric", metric)
+        page.wait_for_selector(f"#chart svg[aria-label^='{title.partition(' (')[0]}']")
+        assert page.locator("#chart .axis").text_content() == title
+        ticks = [
+            float(text.replace("−", "-").replace(",", ""))
+            for text in page.locator("#chart text[text-anchor=end]").all_text_contents()
+            if not text.startswith("move")
+        ]
+        values = [value for row in view.api("chart", run="real", match="0", metric=metric)["values"] for value in row]
+        known = [value for value in values if value is not None]
+        assert len(ticks) >= 4 and len(set(ticks)) == len(ticks)
+        assert min(ticks) <= min(known) and max(known) <= max(ticks)
+
+
+def test_trials_are_linked_from_their_mean(view: Dashboard, open_page: Opener, runs: Path, tmp_path: Path) -> None:
+    for seed in (1, 2):
+        players = [{"name": name, "model": f"simulated/{name}"} for name in "AB"]
+        mashq.play({"task": {"limit": 4}, "players": players, "seed": seed}, tmp_path / f"seed-{seed}", trials=2)
+    with dashboard(tmp_path) as found:
+        page = open_page(found.address + "compare?a=seed-1&b=seed-2")
+        page.wait_for_selector("#items table")
+        changed = found.api("differences", a="seed-1", b="seed-2", player="A")["items"]
+        place, _, before, _ = changed[0]
+        cell = page.locator("#items tbody tr").first.locator("td").nth(1)
+        assert cell.inner_text().startswith(f"{before['h']:.4f}, the mean of")
+        assert cell.locator("a").count() == before["of"] == 2
+        cell.locator("a").nth(1).click()
+        page.wait_for_url(f"**match=1**item={place}")
+        page.wait_for_selector("#answers .version")
+        assert "trial 2" in text(page, "#facts")
+
+
+def test_every_resource_of_the_table_is_on_the_pages(open_page: Opener, tmp_path: Path) -> None:
+    mashq.play(resources_config(score={"resources": ["joules"]}), tmp_path / "run")
+    mashq.play(resources_config(seed=4), tmp_path / "other")
+    players = mashq.show(tmp_path / "run")["players"]
+    with dashboard(tmp_path) as found:
+        page = open_page(found.address + "match?run=run")
+        page.wait_for_selector("#state.finished")
+        settle(page)
+        for seat, player in enumerate(players):
+            lane = page.locator(".lane").nth(seat)
+            assert f"{player['joules']:,.1f} J" in lane.inner_text()
+            assert lane.locator("dt:not(.uncounted)").filter(has_text="joules").count() == 1
+        page.select_option("#metric", "joules")
+        page.wait_for_selector("#chart svg[aria-label^='joules']")
+        assert "joules (J)" in (page.locator("#chart svg").text_content() or "")
+        page = open_page(found.address + "compare?a=run&b=other")
+        page.wait_for_selector("#players table")
+        assert f"{players[0]['joules']:,.1f} J" in text(page, "#players")
+        page = open_page(found.address + "item?run=run&match=0&item=0")
+        page.wait_for_selector("#answers .version")
+        spent = found.api("item", run="run", match="0", item=0)["players"][1]["versions"][0]["spend"]
+        assert f"{spent['joules']:,.1f} J" in text(page, "#answers")
+        assert "joules" in page.locator(".attempts thead").first.inner_text()
+
+
+def test_small_sums_and_estimates_are_written_as_in_the_tables(open_page: Opener, tmp_path: Path) -> None:
+    copied("unresolved", tmp_path / "unresolved")
+    cheap = {"input": 0.0001, "output": 0.0002}
+    models = {f"simulated/{name}": {"price": cheap} for name in ("one", "two")}
+    mashq.play(resources_config(models=models), tmp_path / "cheap")
+    with dashboard(tmp_path) as found:
+        page = open_page(found.address + "match?run=cheap")
+        page.wait_for_selector("#state.finished")
+        for seat, player in enumerate(mashq.show(tmp_path / "cheap")["players"]):
+            assert 0 < player["dollars"] < 0.00005
+            page.locator(".lane").nth(seat).filter(has_text=f"$ {formatting.dollars(player['dollars'])}").wait_for()
+        page = open_page(found.address + "match?run=unresolved")
+        settle(page)
+        charged = [
+            player for player in mashq.show(tmp_path / "unresolved")["players"] if "tokens" in player["charged"]
+        ]
+        assert charged
+        for player in charged:
+            lane = page.get_by_role("article", name=player["name"], exact=True)
+            lane.filter(has_text=f"~{player['tokens']:,.0f}").wait_for()
+
+
+@pytest.mark.parametrize("kind", ["tournament", "game", "vision", "sweep"])
+def test_a_season_fits_a_narrow_screen_and_names_its_matches(open_page: Opener, tmp_path: Path, kind: str) -> None:
+    copied(kind, tmp_path / kind)
+    with dashboard(tmp_path) as found:
+        page = open_page(found.address + f"match?run={kind}", width=360)
+        until(page, "document.querySelectorAll('#matches option').length > 1")
+        settle(page)
+        assert overflow(page) == 0
+        first = found.api("matches", run=kind)["matches"][0]
+        assert first["label"] and first["label"] in page.locator("#matches option").first.inner_text()
+        assert "seats" not in first["label"] and first["id"] not in page.locator("#matches").inner_text()
 
 
 @pytest.mark.parametrize("path", PAGES)

@@ -618,6 +618,7 @@ def _match(ask: Api, kind: str, match: str) -> None:
             ask("chart", **where, metric=metric, points=60 if kind in SMALL else 12)
     ask("round", **where, round=2)
     ask("story", **where)
+    ask("verdict", **where)
     items = int(description["items"]) if "items" in description else 0
     for position in range(items) if kind in SMALL else [items - 1]:
         document = ask("item", **where, item=position)

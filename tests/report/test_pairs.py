@@ -182,6 +182,7 @@ def test_the_dashboard_lists_no_item_for_what_one_trial_lacks(tmp_path: Path) ->
     found = summaries.differences(cache, ("c1", "c3"), "A")
     each = [season_results(trials_of(load_season(tmp_path / name))) for name in ("c1", "c3")]
     assert len(found) == 8
-    for at, _, *means in found:
+    for at, _, *entries in found:
+        means = [entry["h"] for entry in entries]
         kept = (each[0].status[0] == OK) & (each[0].item_of == at)
         assert means == pytest.approx([float(results.h[0, kept].mean()) for results in each])

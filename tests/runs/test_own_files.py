@@ -20,6 +20,14 @@ from tests.runs.test_begun import begun
 from tests.torture.honest import StopsAfter
 
 
+def test_reading_a_closed_run_leaves_no_file_beside_it(tmp_path: Path) -> None:
+    mashq.play(config(items=2), tmp_path / "run")
+    before = {path.name: path.stat().st_mtime_ns for path in (tmp_path / "run").iterdir()}
+    assert "run.db-wal" not in before
+    assert mashq.show(tmp_path / "run")["finished"]
+    assert {path.name: path.stat().st_mtime_ns for path in (tmp_path / "run").iterdir()} == before
+
+
 @pytest.mark.parametrize("name", ["lock", "manifest.json.new", "run.db", "run.db-wal", "run.db-shm"])
 def test_a_link_is_not_followed(tmp_path: Path, name: str) -> None:
     run, other = begun(tmp_path / "run"), tmp_path / "precious"

@@ -1,5 +1,6 @@
 """What the dashboard answers: the numbers of the report, the texts as they are, a page at a time."""
 
+import json
 import shutil
 import sqlite3
 from pathlib import Path
@@ -8,15 +9,18 @@ import pytest
 
 import mashq
 from mashq.errors import StoreError
+from mashq.protocol.resources import RESOURCES, TABLE
 from mashq.protocol.score import Refusals, score
 from mashq.runs.open import load
 from mashq.runs.setup import score_rules_of
-from mashq.web.api import queries
+from mashq.web.api import queries, summaries
 from mashq.web.api.scores import final
 from mashq.web.library import Library
 from mashq.web.replay_cache import ReplayCache
 from tests.arena.helpers import rows
-from tests.web.client import Dashboard
+from tests.arena.test_resources import config as resources_config
+from tests.pinned.stage import copied
+from tests.web.client import Dashboard, dashboard
 from tests.web.conftest import NASTY
 
 
@@ -29,7 +33,9 @@ def test_the_runs_are_listed_newest_first_and_filtered(view: Dashboard) -> None:
     assert {run["id"] for run in view.api("runs", simulated="no")["runs"]} == {"real", "deeper/no-reviews", "nasty"}
     assert view.api("runs", text="no such thing")["of"] == 0
     assert view.api("runs", state="playing")["of"] == 0 and view.api("runs", state="finished")["of"] == 5
-    assert len(told["detectors"]) == 1 and view.api("runs", detector=told["detectors"][0])["of"] == 5
+    assert len(told["detectors"]) == 1 and view.api("runs", detector=told["detectors"][0])["of"] == 3
+    drawn = {run["id"] for run in told["runs"] if not run["detector"]}
+    assert drawn == {"simulated", "trials"}, "no detector ran where everything is drawn"
     assert view.api("runs", detector="another")["of"] == 0
 
 
@@ -55,8 +61,10 @@ def test_the_final_figures_are_those_of_show(view: Dashboard, runs: Path, name: 
             assert own[key] == (None if other[key] is None else pytest.approx(other[key])), key
         assert own["answer_rate"] == pytest.approx(other["answer_rate"])
     listed = view.api("summary", run=name)
-    assert listed["winner"] == shown["winner"]
-    assert [p["q"] for p in listed["players"]] == pytest.approx([p["q"] for p in shown["players"]])
+    assert listed["players"] == shown["players"] and listed["items"] == shown["items"]
+    verdict = view.api("verdict", run=name, match="0")
+    for key in ("winner", "tied", "clear", "headline"):
+        assert listed[key] == verdict[key] == shown[key], key
 
 
 @pytest.mark.parametrize("refusals", ["intersection", "penalised", "answered"])
@@ -67,11 +75,82 @@ def test_sums_in_the_database_score_like_the_rows(runs: Path, refusals: Refusals
     rules = replace(score_rules_of(played.config), refusals=refusals)
     expected = score(played.results, rules)
     with queries.opened(runs / "simulated", finished=True) as connection:
-        found = final(connection, ["0"], rules)
+        found = final(connection, "0", rules)
     assert found is not None and found["winner"] == expected.winner and found["items"] == expected.items
     assert found["dropped"] == len(expected.dropped) > 0
     for own, row in zip(found["players"], expected.players, strict=True):
         assert own["q"] == pytest.approx(row.q) and own["penalty"] == pytest.approx(row.penalty)
+
+
+def test_every_resource_of_the_table_is_answered(tmp_path: Path) -> None:
+    mashq.play(resources_config(), tmp_path / "run")
+    document = mashq.show(tmp_path / "run")
+    with dashboard(tmp_path) as found:
+        about = found.api("match", run="run", match="0")
+        assert [row["name"] for row in about["table"]] == list(RESOURCES)
+        assert [row["unit"] for row in about["table"]] == [row.unit for row in TABLE.values()]
+        final = found.api("frame", run="run", match="0")["final"]["players"]
+        drawn = found.api("chart", run="run", match="0", metric="joules")["values"]
+        items = [found.api("item", run="run", match="0", item=at)["players"] for at in range(4)]
+        log = found.api("frame", run="run", match="0", log=200)["log"]
+    for seat, player in enumerate(document["players"]):
+        joules = player["joules"]
+        assert joules > 0 and [final[seat]["joules"], drawn[seat][-1]] == pytest.approx([joules, joules])
+        attempts = [row["joules"] for item in items for row in item[seat]["attempts"]]
+        assert sum(attempts) == pytest.approx(player["joules"])
+        assert sum(row["joules"] for row in log if row["player"] == player["name"]) == pytest.approx(player["joules"])
+
+
+def test_a_charge_for_unknown_attempts_is_told(tmp_path: Path) -> None:
+    document = mashq.show(copied("unresolved", tmp_path / "run"))
+    final = ReplayCache(Library(tmp_path)).match("run", "0")
+    assert final.advance(30)
+    result = final.result()
+    assert result is not None and any(player["charged"] for player in document["players"])
+    assert [player["charged"] for player in result["players"]] == [p["charged"] for p in document["players"]]
+
+
+def test_an_attempt_of_an_earlier_version_has_no_more_than_it_stored(tmp_path: Path) -> None:
+    copied("stopped", tmp_path / "run")
+    with dashboard(tmp_path) as found:
+        items = [found.api("item", run="run", item=at) for at in range(3)]
+    attempts = [row for item in items for player in item["players"] for row in player["attempts"]]
+    assert attempts and all(row["joules"] is None and row["tokens_in"] for row in attempts)
+
+
+def test_an_answer_that_failed_is_not_kept(view: Dashboard) -> None:
+    shown = [view.api("item", run="simulated", match="0", item=at)["players"] for at in range(5)]
+    firsts = [player["versions"][0] for players in shown for player in players if player["versions"]]
+    assert {(version["status"] == "ok", version["kept"]) for version in firsts} == {(True, True), (False, False)}
+
+
+def test_reviews_within_a_step_are_on_the_tiles(tmp_path: Path) -> None:
+    document = mashq.show(copied("best-of-n", tmp_path / "run"))
+    with dashboard(tmp_path) as found:
+        lanes = found.api("frame", run="run", match="0")["lanes"]
+    reviews = [sum(cell[5] for cell in lane["cells"]) for lane in lanes]
+    assert reviews == [player["reviews"] for player in document["players"]] and max(reviews) > 0
+
+
+@pytest.mark.parametrize(
+    ("kind", "match", "label"),
+    [
+        ("match", "0", ""),
+        ("trials", "1", "trial 2"),
+        ("tournament", "1-0.0", "{1} – {0}"),
+        ("game", "review:1-1.0", "{1} – {1} (2) · vision review"),
+        ("vision", "alone:1.0", "{1} alone"),
+        ("vision", "seen:0-1.0", "all, rivals seen"),
+    ],
+)
+def test_a_match_is_named_by_its_players(tmp_path: Path, kind: str, match: str, label: str) -> None:
+    copied(kind, tmp_path / kind)
+    view = ReplayCache(Library(tmp_path)).run(kind)
+    names = [player.name for player in view.config.players]
+    known = {fixture.id for fixture in view.season.fixtures()}
+    assert match in known, known
+    trial = " · trial 1" if kind not in ("match", "trials") and view.found.manifest["season"]["trials"] > 1 else ""
+    assert view.label(match) == label.format(*names) + trial
 
 
 def test_any_moment_can_be_asked_for(view: Dashboard) -> None:
@@ -141,13 +220,60 @@ def test_long_texts_are_cut_and_given_whole_when_asked(view: Dashboard) -> None:
     assert view.api("item", run="nasty", match="0", item=1)["item"]["text"].startswith(NASTY[1])
 
 
-def test_two_runs_are_compared(view: Dashboard) -> None:
+def test_two_runs_are_compared(view: Dashboard, runs: Path) -> None:
     told = view.api("compare", a="real", b="deeper/no-reviews")
     assert told["same_items"] and ["rules.R", 2, 0] in told["settings"]
-    assert [player["reviews"] for player in told["runs"][1]["players"]] == [0, 0]
+    expected = mashq.compare(runs / "real", runs / "deeper" / "no-reviews")
+    assert told["comparison"]["players"] == expected["players"] and told["comparison"]["notes"] == expected["notes"]
+    for run, other in zip(told["comparison"]["runs"], expected["runs"], strict=True):
+        assert {**run, "run": ""} == {**other, "run": ""}
+    assert [player["runs"][1]["reviews"] for player in told["comparison"]["players"]] == [0, 0]
     changed = view.api("differences", a="real", b="deeper/no-reviews", player="A")["items"]
-    gaps = [abs(after - before) for _, _, before, after in changed]
+    gaps = [abs(after["h"] - before["h"]) for _, _, before, after in changed]
     assert gaps == sorted(gaps, reverse=True) and all(gaps)
+    assert all(before["trials"] == [["0", before["h"]]] for _, _, before, _ in changed)
+
+
+def test_an_item_of_several_trials_is_their_mean(view: Dashboard, runs: Path, tmp_path: Path) -> None:
+    h = dict(
+        rows(
+            runs / "trials",
+            "SELECT match, r.h FROM results r JOIN seats s USING (match, seat)"
+            " WHERE s.player = 'A' AND position = 0 AND r.h IS NOT NULL",
+        )
+    )
+    for name in ("one", "two"):
+        shutil.copytree(runs / "trials", tmp_path / name)
+    connection = sqlite3.connect(tmp_path / "two" / "run.db")
+    connection.execute("UPDATE results SET h = 0.0 WHERE match = '0' AND position = 0 AND seat = 0")
+    connection.commit()
+    connection.close()
+    changed = summaries.differences(ReplayCache(Library(tmp_path)), ("one", "two"), "A")
+    ((place, _, before, after),) = changed
+    assert place == 0 and before == {"h": pytest.approx(sum(h.values()) / 3), "of": 3, "trials": list(h.items())}
+    assert after["h"] == pytest.approx((sum(h.values()) - h["0"]) / 3) and after["trials"][0] == ("0", 0.0)
+
+
+@pytest.mark.parametrize(("headers", "shown"), [({"X-Team": "blue", "A": "1"}, "A, X-Team"), ("blue", "…")])
+def test_what_could_be_a_secret_is_not_among_the_settings(
+    runs: Path, tmp_path: Path, headers: object, shown: str
+) -> None:
+    for name in ("one", "two"):
+        shutil.copytree(runs / "simulated", tmp_path / name)
+    manifest = tmp_path / "two" / "manifest.json"
+    document = json.loads(manifest.read_text())
+    document["config"]["models"]["simulated/B"]["headers"] = headers
+    manifest.write_text(json.dumps(document))
+    cache = ReplayCache(Library(tmp_path))
+    views = [summaries.public_settings(cache.run(name).found.manifest) for name in ("one", "two")]
+    assert views[1]["models"]["simulated/B"]["headers"] == shown and "blue" not in json.dumps(views)
+
+
+def test_matches_that_cannot_be_compared_say_why(view: Dashboard) -> None:
+    told = view.api("compare", a="real", b="simulated")
+    assert told["comparison"] is None and "in common" in told["why"] and "/" not in told["why"]
+    assert told["why"][0].isupper() and told["why"].endswith(".")
+    assert [run["outcome"]["lines"][0]["name"] for run in told["runs"]] == ["A", "A"]
 
 
 def test_bad_questions_get_a_sentence(view: Dashboard) -> None:
@@ -169,6 +295,7 @@ def test_looking_changes_nothing_in_a_finished_run(runs: Path, tmp_path: Path) -
     cache = ReplayCache(Library(tmp_path / "runs"))
     live = cache.match("copy", "0")
     assert live.advance(30) and live.result() is not None
+    assert summaries.summary(cache, "copy")["lines"] and summaries.verdict_of(cache, "copy", "0")["headline"]
     assert {path.name: path.stat().st_mtime_ns for path in copy.iterdir()} == before
 
 
@@ -183,8 +310,6 @@ def test_a_damaged_move_is_a_sentence(runs: Path, tmp_path: Path) -> None:
 
 
 def test_a_damaged_run_is_a_sentence(runs: Path, tmp_path: Path) -> None:
-    from tests.web.client import dashboard
-
     shutil.copytree(runs / "real", tmp_path / "bad")
     (tmp_path / "bad" / "run.db").write_bytes(b"SQLite format 3\0" + b"junk" * 500)
     with pytest.raises(sqlite3.DatabaseError):

@@ -83,7 +83,7 @@ def check_cells(replay: MatchReplay, upto: int, state: MatchState) -> None:
         for place, work in zip(player.order, player.items, strict=True):
             cell = replay.cell(seat, place, upto)
             assert (cell.status, cell.h, cell.h_first) == (work.status, work.judge_h, work.judge_h_first)
-            assert cell.reviews == work.reviews
+            assert cell.reviews == work.spend.reviews, "those within a step as well"
 
 
 @given(replayed())

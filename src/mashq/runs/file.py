@@ -83,14 +83,14 @@ SCHEMA = TABLES.format(
 
 
 def connect(path: Path, *, readonly: bool = False) -> sqlite3.Connection:
-    """Open the file; a reader never changes it, and needs permission to read only."""
+    """Open the file. A reader needs permission to read only, never changes it, and leaves no other file beside it unless
+    somebody is writing it."""
     try:
         if not readonly:
             return _open(path, "mode=rwc", "PRAGMA journal_mode=WAL", "PRAGMA synchronous=NORMAL")
         log = path.with_name(path.name + "-wal")
-        if not os.access(path.parent, os.W_OK) and not (log.exists() and log.stat().st_size):
-            return _open(path, "immutable=1")
-        return _open(path, "mode=ro")
+        is_written = log.exists() and (log.stat().st_size > 0 or os.access(path.parent, os.W_OK))
+        return _open(path, "mode=ro" if is_written else "immutable=1")
     except (sqlite3.Error, UnicodeDecodeError) as error:  # the error message of a damaged file can be damaged too
         raise StoreError(
             f"{path} cannot be opened ({error}): is it a run of mashq, and is the disk writable?"

@@ -35,7 +35,7 @@ Row = tuple[int, str, str, str, float]
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A player's work on an item: its status, H, H of the first answer, and reviews."""
+    """A player's work on an item: its status, H, H of the first answer, and all its reviews."""
 
     status: ItemStatus = "pending"
     h: float | None = None
@@ -207,7 +207,7 @@ class MatchReplay:
         if work is not None:
             h, first = work.judge_h, work.judge_h_first
             h, first = UNKNOWN if h is None else h, UNKNOWN if first is None else first
-            item = (STATUSES[work.status], work.reviews, h, first)
+            item = (STATUSES[work.status], int(work.spend.reviews), h, first)
         self.moves[seat].append(index)
         if isinstance(move, Answer | Rewrite):
             self.cells.setdefault((seat, place), array("i")).append(index)

@@ -11,6 +11,7 @@ from typing import Any
 from mashq.errors import StoreError
 from mashq.web.api import queries
 from mashq.web.api.scores import final
+from mashq.web.kept import Kept
 from mashq.web.library import Library
 from mashq.web.replay import MatchReplay
 from mashq.web.run_view import RunView
@@ -62,7 +63,7 @@ class LiveReplay:
             if self.final is None and self.ended:
                 entry = self.view.found
                 with queries.opened(entry.path, finished=entry.finished) as connection:
-                    self.final = final(connection, [self.match], self.view.rules(self.match))
+                    self.final = final(connection, self.match, self.view.rules(self.match))
             return self.final
 
     def review_tokens(self) -> dict[str, float]:
@@ -82,6 +83,7 @@ class ReplayCache:
         self._views: OrderedDict[str, RunView] = OrderedDict()
         self._replays: OrderedDict[tuple[str, str], LiveReplay] = OrderedDict()
         self._lock = threading.Lock()
+        self.kept = Kept()
 
     def run(self, run: str) -> RunView:
         """Return the run with this name; raises LookupError if there is none."""

@@ -3,8 +3,10 @@
 Contract: derived from the manifest and the items' ids alone, and cached as long as the manifest does not change.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import cast
 
 from mashq.config import Config
 from mashq.errors import MashqError
@@ -17,6 +19,8 @@ from mashq.runs.seasons import Fixture
 from mashq.runs.setup import first_state, score_rules_of
 from mashq.web.api import queries
 from mashq.web.library import Found
+
+CONDITIONS = {"alone": "{} alone", "unseen": "all, rivals unseen", "seen": "all, rivals seen"}
 
 
 @dataclass(frozen=True)
@@ -42,10 +46,14 @@ class RunView:
         return {name: position for position, name in enumerate(self.item_ids)}
 
     @cached_property
+    def season(self) -> Season:
+        """The run as the documents take it."""
+        return Season(self.found.path, self.found.manifest, self.config)
+
+    @cached_property
     def _fixtures(self) -> dict[str, Fixture]:
-        season = Season(self.found.path, self.found.manifest, self.config)
         try:
-            return {fixture.id: fixture for fixture in season.fixtures()}
+            return {fixture.id: fixture for fixture in self.season.fixtures()}
         except MashqError:  # a season of an unknown kind: its moves can still be shown
             return {}
 
@@ -59,6 +67,26 @@ class RunView:
             fixture = self._fixtures.get(match)
         return fixture or Fixture(match, 0, self.config)
 
+    @property
+    def trials(self) -> int:
+        """How many trials each of its matches is to have."""
+        return self.found.manifest.get("season", {}).get("trials", 1)
+
+    def label(self, match: str) -> str:
+        """Name a match for people, by its players in the order of their seats and what sets it apart; empty if the
+        run has no other match."""
+        fixture = self.fixture(match)
+        cell = dict(fixture.cell)
+        players = " – ".join(player.name for player in fixture.config.players)
+        condition = cell.pop("condition", None)
+        parts = [CONDITIONS[condition].format(players)] if condition in CONDITIONS else []
+        if cell.pop("seats", None) is not None and not parts:
+            parts.append(players)
+        parts += [f"{name.removeprefix('rules.')} {_shown(value)}" for name, value in cell.items()]
+        if self.trials > 1:
+            parts.append(f"trial {fixture.trial + 1}")
+        return " · ".join(parts)
+
     def rules(self, match: str) -> ScoreRules:
         """Return the scoring rules of a match."""
         return score_rules_of(self.fixture(match).config)
@@ -68,3 +96,8 @@ class RunView:
         fixture = self.fixture(match)
         items = tuple(Item(name, "") for name in self.item_ids)
         return first_state(fixture.config, items, fixture.trial, rules_of_play(self.found.manifest))
+
+
+def _shown(value: object) -> str:
+    """Return the value of a setting as text; the values of settings that change together are joined."""
+    return ", ".join(map(str, cast(Sequence[object], value))) if isinstance(value, list | tuple) else str(value)

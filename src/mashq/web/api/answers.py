@@ -10,8 +10,10 @@ from typing import Any
 from starlette.requests import Request
 
 from mashq.analysis.story.story import most_important
+from mashq.players.registry import recorded_spec
 from mashq.web.api import items, queries, summaries
 from mashq.web.api.frames import LOG, METRICS, chart, frame
+from mashq.web.api.resources import table
 from mashq.web.library import Library, locks, playing
 from mashq.web.live import Channels
 from mashq.web.replay_cache import LiveReplay, ReplayCache
@@ -35,7 +37,7 @@ def runs(site: Site, request: Request) -> Any:
 
 
 def summary(site: Site, request: Request) -> Any:
-    """Return a run's players and their means."""
+    """Return the outcome of a run."""
     return summaries.summary(site.cache, request.query_params["run"])
 
 
@@ -56,11 +58,18 @@ def match(site: Site, request: Request) -> Any:
         "match": live.match,
         "matches": begun,
         "matches_ended": ended,
-        "cell": [[key, value] for key, value in fixture.cell],
+        "label": live.view.label(live.match),
         "trial": fixture.trial,
         "items": len(first.items),
         "players": [
-            {"name": p.name, "model": p.model, "agent": p.agent, "T": state.threshold, "R": state.max_reviews}
+            {
+                "name": p.name,
+                "model": p.model,
+                "agent": p.agent,
+                "reviews": recorded_spec(p.agent).reviews,
+                "T": state.threshold,
+                "R": state.max_reviews,
+            }
             for p, state in zip(config.players, first.players, strict=True)
         ],
         "rules": config.rules.model_dump(mode="json", exclude={"budget", "shared_budget"}),
@@ -68,6 +77,7 @@ def match(site: Site, request: Request) -> Any:
         "alpha": rules.alpha,
         "beta": rules.beta,
         "resources": list(rules.weights),
+        "table": table(),
         "guide": entry.manifest.get("guide", "judge"),
         "seed": entry.manifest.get("seed"),
     }
@@ -82,6 +92,12 @@ def moment(site: Site, request: Request) -> Any:
     at = number_of(request, "at", -1)
     document = frame(live, None if at < 0 else at, starts, min(number_of(request, "log", LOG), LONGEST_LOG))
     return document | {"playing": playing(live.view.found)}
+
+
+def verdict(site: Site, request: Request) -> Any:
+    """Return who leads in a match, or has led so far, and whether that is clear."""
+    live = replay_of(site, request)
+    return summaries.verdict_of(site.cache, request.query_params["run"], live.match)
 
 
 def drawn(site: Site, request: Request) -> Any:
@@ -173,6 +189,7 @@ ANSWERS: dict[str, Answer] = {
     "matches": matches,
     "match": match,
     "frame": moment,
+    "verdict": verdict,
     "chart": drawn,
     "round": round_start,
     "story": story,

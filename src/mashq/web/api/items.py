@@ -11,11 +11,13 @@ from mashq.detectors.base import Pair
 from mashq.detectors.citations import blanked, cited
 from mashq.detectors.grounding.detector import Grounding, evidence
 from mashq.gateway.types import REFEREE
-from mashq.protocol.game import is_kept
+from mashq.protocol.game import is_kept, is_usable
 from mashq.protocol.items import Item
-from mashq.protocol.moves import Rewrite, abstains
+from mashq.protocol.moves import Answer, Rewrite, abstains
 from mashq.protocol.rules import Rules
 from mashq.web.api import queries
+from mashq.web.api.resources import amounts, table
+from mashq.web.api.summaries import detector_of
 from mashq.web.replay_cache import LiveReplay
 
 PASSAGE = "passage "
@@ -76,7 +78,9 @@ def item_document(live: LiveReplay, place: int) -> dict[str, Any]:
         "task": config.task.kind,
         "keep": first.rules.keep,
         "checkable": config.task.kind in ("summarise", "rag"),
-        "detector": entry.manifest.get("detector", {}),
+        "detector": detector_of(entry.manifest),
+        "label": view.label(match),
+        "table": table(),
         "guide": entry.manifest.get("guide", "judge"),
         "simulated": bool(entry.manifest.get("simulated")),
         "players": players,
@@ -172,7 +176,7 @@ def _decision(seq: int, round_: int, move: dict[str, Any], ruling: dict[str, Any
         "reason": str(move.get("reason", ""))[:2000],
         "named": move.get("previous_id"),
         "current": current,
-        "spend": move.get("spend", {}),
+        "spend": amounts(move.get("spend", {})),
     }
 
 
@@ -183,7 +187,11 @@ def _add_version(
     seq, round_, kind, time = origin
     guide = move.get("h")
     kept_h = next((version["h"] for version in reversed(versions) if version["kept"]), None)
-    kept = kind == "answer" or is_kept(rules, kept_h, Rewrite(move["status"], h=guide))
+    kept = (
+        is_usable(Answer(move["status"], h=guide))
+        if kind == "answer"
+        else is_kept(rules, kept_h, Rewrite(move["status"], h=guide))
+    )
     version = {
         "seq": seq,
         "round": round_ + 1,
@@ -197,7 +205,7 @@ def _add_version(
         "simulated": move.get("simulated", False),
         "error": str(move.get("error", ""))[:2000],
         "kept": kept,
-        "spend": move.get("spend", {}),
+        "spend": amounts(move.get("spend", {})),
         **cut("text", str(move.get("text", ""))),
     }
     if move.get("cut"):

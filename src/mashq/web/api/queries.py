@@ -13,9 +13,11 @@ from typing import Any
 
 from mashq.errors import StoreError
 from mashq.protocol.items import Item
+from mashq.protocol.resources import MEASURES
 from mashq.runs import items
 from mashq.runs.file import check_objects, connect
 from mashq.runs.reading import DATABASE
+from mashq.web.api.resources import amounts
 from mashq.web.replay import Row
 
 EVENTS = "SELECT seq, player, kind, move, time FROM events WHERE match = ? AND seq > ?"
@@ -28,9 +30,11 @@ LOGGED = (
     *("seq", "round", "player", "kind", "item", "time", "status", "h", "judged", "choice", "source", "said"),
     *("ruling", "spend", "plain", "simulated"),
 )
-ATTEMPTS = """SELECT id, round, player, purpose, n, ask, model, prompt, opened, closed, outcome, status, tokens_in,
-  tokens_out, cached, reasoning, seconds, waited, dollars, substr(reply, 1, ?) AS reply, length(reply) AS length,
-  stop, error, worst_in, worst_out FROM attempts WHERE match = ? AND item IS ?"""
+ATTEMPTS = """SELECT id, round, player, purpose, n, ask, model, prompt, opened, closed, outcome, status,
+  {measures}, cached, reasoning, waited, substr(reply, 1, ?) AS reply, length(reply) AS length, stop, error
+  FROM attempts WHERE match = ? AND item IS ?"""
+H_BY_UNIT = """SELECT match, position, r.h FROM results r JOIN seats s USING (match, seat)
+  WHERE s.player = ? AND r.h IS NOT NULL"""
 
 REVIEW_TOKENS = """SELECT player, sum(coalesce(tokens_in, 0) + coalesce(tokens_out, 0)) FROM attempts
   WHERE match = ? AND purpose = 'review' GROUP BY player"""
@@ -84,11 +88,7 @@ def log(connection: sqlite3.Connection, match: str, upto: int, limit: int) -> li
         ruling, spend = _loaded(entry.pop("ruling")), _loaded(entry.pop("spend"))
         entry["overridden"] = ruling.get("overridden", "")
         entry["meant"] = ruling.get("choice")
-        entry["tokens"] = sum(part[0] for part in (spend.get("tokens_in"), spend.get("tokens_out")) if part)
-        entry["unknown"] = spend.get("unknown", 0)
-        entry["calls"] = spend.get("calls", 0) + spend.get("unresolved", 0)
-        entry["failed"] = spend.get("failed", 0)
-        entry["seconds"] = (spend.get("seconds") or [0.0])[0]
+        entry |= amounts(spend)
     return entries
 
 
@@ -107,9 +107,17 @@ def attempts(
 ) -> list[dict[str, Any]]:
     """Return the attempts made for an item in these rounds, with replies cut."""
     marks = ",".join(str(int(round_)) for round_ in rounds)
-    cursor = connection.execute(f"{ATTEMPTS} AND round IN ({marks}) ORDER BY id LIMIT 500", (cut, match, item))
+    stored = {row[1] for row in connection.execute("PRAGMA table_info(attempts)")}
+    measures = [name if name in stored else f"NULL AS {name}" for name in MEASURES]  # an earlier version had fewer
+    query = f"{ATTEMPTS.format(measures=', '.join(measures))} AND round IN ({marks}) ORDER BY id LIMIT 500"
+    cursor = connection.execute(query, (cut, match, item))
     names = [column[0] for column in cursor.description]
     return [dict(zip(names, row, strict=True)) for row in cursor]
+
+
+def h_by_unit(connection: sqlite3.Connection, player: str) -> dict[tuple[str, int], float]:
+    """Return a player's H of each item in each ended match, by match and position of the item."""
+    return {(match, position): h for match, position, h in connection.execute(H_BY_UNIT, (player,))}
 
 
 def review_tokens(connection: sqlite3.Connection, match: str) -> dict[str, float]:

@@ -1,11 +1,10 @@
-"""The score of ended matches, as in `mashq show`."""
+"""The score of an ended match, by the function that every document uses."""
 
 import sqlite3
-from collections.abc import Sequence
 from typing import Any
 
 from mashq.errors import StoreError
-from mashq.protocol.results import columns_of, from_matches
+from mashq.protocol.results import columns_of, from_match
 from mashq.protocol.score import ScoreRules, score
 from mashq.report.documents.base import plain
 from mashq.report.documents.match import figures
@@ -13,18 +12,15 @@ from mashq.runs.columns import columns_in
 from mashq.runs.reading import DAMAGE, results_in
 
 
-def final(connection: sqlite3.Connection, matches: Sequence[str], rules: ScoreRules) -> dict[str, Any] | None:
-    """Return the result by player of a match, or of its trials combined; None if none has ended."""
+def final(connection: sqlite3.Connection, match: str, rules: ScoreRules) -> dict[str, Any] | None:
+    """Return the result of a match by player; None if it has not ended."""
     try:
-        columns_by_match = [
-            columns_in(connection, match) or columns_of(results_in(connection, match) or ()) for match in matches
-        ]
+        columns = columns_in(connection, match) or columns_of(results_in(connection, match) or ())
     except DAMAGE as error:
         raise StoreError(f"its results cannot be read ({error}): restore run.db from a copy") from None
-    ended = [columns for columns in columns_by_match if columns]
-    if not ended:
+    if not columns:
         return None
-    result = score(from_matches(ended), rules)
+    result = score(from_match(columns), rules)
     players = [{"name": row.name, **plain(figures(row))} for row in result.players]
     dropped = len(result.dropped)
     return {
@@ -33,5 +29,4 @@ def final(connection: sqlite3.Connection, matches: Sequence[str], rules: ScoreRu
         "tied": list(result.tied),
         "items": result.items,
         "dropped": dropped,
-        **({"units": result.units} if result.units > result.items else {}),  # if there are several trials
     }

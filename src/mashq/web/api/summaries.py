@@ -1,21 +1,29 @@
-"""Summaries of runs: for the list of runs, for the list of a run's matches and for comparing two runs."""
+"""Summaries of runs: for the list of runs, for the list of a run's matches and for comparing two runs.
 
-from collections import Counter
-from collections.abc import Mapping
+Contract: the figures are those of the documents that the commands print; none are computed here.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from statistics import fmean
 from typing import Any, cast
 
+from mashq.errors import ConfigError
+from mashq.players.registry import answers_are_drawn
+from mashq.report.documents.base import plain
+from mashq.report.documents.compare import document as compare_document
+from mashq.report.documents.compare import flattened
+from mashq.report.documents.match import document as match_document
+from mashq.report.documents.seasons import document as season_document
 from mashq.web.api import queries
-from mashq.web.api.frames import standing
+from mashq.web.api.outcomes import outcome, verdict
+from mashq.web.api.resources import table
 from mashq.web.api.scores import final
 from mashq.web.library import Found, locks, playing
-from mashq.web.replay_cache import LiveReplay, ReplayCache
+from mashq.web.replay_cache import ReplayCache
 from mashq.web.run_view import RunView
 
-CARRIED = ("words", "coverage", "copied")
-COUNTED = ("calls", "tokens", "reviews", "seconds", "dollars")
-FIGURES = ("h", "h_before_review", *CARRIED, "answer_rate", *COUNTED, "penalty", "q")
-MAX_MATCHES, PAGE, PATIENCE = 1000, 100, 1.0
+PAGE, FIRST_TRIALS = 100, 5
 SECRETIVE = ("headers", "env")  # no secrets are stored, and what could look like one is not shown either
 
 
@@ -24,7 +32,6 @@ def card(entry: Found, locked: frozenset[int]) -> dict[str, Any]:
     manifest = entry.manifest
     config: dict[str, Any] = manifest.get("config", {})
     season: dict[str, Any] = manifest.get("season", {})
-    detector: dict[str, Any] = manifest.get("detector", {})
     return {
         "id": entry.id,
         "kind": entry.kind,
@@ -34,12 +41,21 @@ def card(entry: Found, locked: frozenset[int]) -> dict[str, Any]:
         "simulated": bool(manifest.get("simulated")),
         "items": manifest.get("items"),
         "trials": season.get("trials", 1),
-        "detector": " ".join(str(detector.get(key, "")) for key in ("name", "version"))[:60].strip(),
+        "detector": detector_of(manifest),
         "players": [
             {"name": str(player.get("name", ""))[:80], "model": str(player.get("model", ""))[:120]}
             for player in config.get("players", [])[:12]
         ],
     }
+
+
+def detector_of(manifest: Mapping[str, Any]) -> str:
+    """Return the name and version of the detector that scored; empty if all scores were drawn and none ran."""
+    players: list[dict[str, Any]] = manifest.get("config", {}).get("players", [])
+    if players and all(answers_are_drawn(str(p.get("agent", "")), str(p.get("model", ""))) for p in players):
+        return ""
+    detector: dict[str, Any] = manifest.get("detector", {})
+    return " ".join(str(detector.get(key, "")) for key in ("name", "version"))[:60].strip()
 
 
 def listed(cache: ReplayCache, filters: dict[str, str], start: int, limit: int = PAGE) -> dict[str, Any]:
@@ -64,16 +80,15 @@ def _matches_filters(run: dict[str, Any], filters: dict[str, str]) -> bool:
 
 
 def matches(view: RunView, after: int) -> dict[str, Any]:
-    """Return a page of a run's matches, with the winner of those that have ended."""
+    """Return a page of a run's matches, with the best Q of those that have ended."""
     entry = view.found
     with queries.opened(entry.path, finished=entry.finished) as connection:
         begun, ended = queries.match_count(connection)
         rows: list[dict[str, Any]] = []
         for name, position, started, match_ended in queries.matches(connection, after, PAGE):
-            fixture = view.fixture(name)
             row: dict[str, Any] = {"id": name, "position": position, "started": started, "ended": match_ended}
-            row["trial"], row["cell"] = fixture.trial, [[key, value] for key, value in fixture.cell]
-            result = final(connection, [name], view.rules(name)) if match_ended else None
+            row["trial"], row["label"] = view.fixture(name).trial, view.label(name)
+            result = final(connection, name, view.rules(name)) if match_ended else None
             row["winner"] = result["winner"] if result else None
             row["q"] = [[p["name"], p["q"]] for p in result["players"]] if result else []
             rows.append(row)
@@ -82,119 +97,133 @@ def matches(view: RunView, after: int) -> dict[str, Any]:
 
 
 def summary(cache: ReplayCache, run: str) -> dict[str, Any]:
-    """Return a run's players: the score of a match and its trials, the means over the ended matches of other seasons,
-    or the standings so far of a match that is being played."""
+    """Return the outcome of a run as `mashq show` has it: of what has been played, while it is being played."""
     view = cache.run(run)
+    if view.found.kind == "gateway":
+        return {"kind": "gateway", "players": [], "heading": "", "lines": [], "matches": 0, "so_far": False}
+    return cache.kept.get(("summary", run), [view.found], lambda: _summary(view))
+
+
+def _summary(view: RunView) -> dict[str, Any]:
     entry = view.found
-    if entry.kind == "gateway":
-        return {"players": [], "matches": 0, "winner": None, "so_far": False}
     with queries.opened(entry.path, finished=entry.finished) as connection:
-        ended = [row[0] for row in queries.matches(connection, -1, MAX_MATCHES) if row[3] is not None]
-        latest = queries.latest(connection)
-        results = [scored for name in ended if (scored := final(connection, [name], view.rules(name))) is not None]
-        pooled = final(connection, ended, view.rules(ended[0])) if entry.kind == "match" and ended else None
-    shown = results if pooled is None else [pooled]
-    models = {player.name: player for player in view.config.players}
-    so_far = not shown
-    if so_far and latest is not None:
-        shown = [_so_far(cache.match(run, latest))]
-    wins = Counter(name for result in results for name in result["tied"] or [result["winner"]])
-    names = list(dict.fromkeys(player["name"] for result in shown for player in result["players"]))
-    players: list[dict[str, Any]] = [
-        {
-            "name": name,
-            "model": models[name].model if name in models else "",
-            "agent": models[name].agent if name in models else "",
-            "wins": wins[name],
-            **_means([p for result in shown for p in result["players"] if p["name"] == name]),
-        }
-        for name in names
-    ]
-    top = max((p["q"] for p in players if p["q"] is not None), default=None)
-    best = [p["name"] for p in players if p["q"] is not None and top is not None and p["q"] > top - 1e-9]
-    winner = best[0] if len(best) == 1 and not so_far else None
-    counts = {"items": 0} if not shown else {n: shown[0][n] for n in ("items", "units") if n in shown[0]}
-    return {"players": players, "matches": len(ended), "winner": winner, "so_far": so_far, **counts}
+        ended = queries.match_count(connection)[1]
+    document: Any = season_document(view.season)
+    counts = {name: getattr(document, name) for name in ("items", "units") if hasattr(document, name)}
+    return outcome(document) | counts | {"matches": ended, "so_far": not document.finished}
+
+
+def verdict_of(cache: ReplayCache, run: str, match: str) -> dict[str, Any]:
+    """Return who leads in a match and whether that is clear, as the document of the match has it."""
+    view = cache.run(run)
+    if view.found.kind == "match" and view.trials == 1:
+        outcome_of_run = summary(cache, run)
+        return {name: outcome_of_run[name] for name in ("winner", "tied", "clear", "headline")}
+
+    def compute() -> dict[str, Any]:
+        return verdict(match_document(view.season.played(view.fixture(match))))
+
+    return cache.kept.get(("verdict", run, match), [view.found], compute)
 
 
 def compared(cache: ReplayCache, runs: tuple[str, str]) -> dict[str, Any]:
-    """Compare two runs: their players' figures, and the settings in which they differ."""
+    """Compare two runs: the document of `mashq compare` if both are matches, each run's outcome, and the settings in
+    which they differ."""
     views = [cache.run(run) for run in runs]
     locked = locks()
-    settings = [flat(_public_settings(view.found.manifest)) for view in views]
+    settings = [flattened(public_settings(view.found.manifest)) for view in views]
     keys = sorted({key for run_settings in settings for key in run_settings})
     rows = [[key, *(run_settings.get(key) for run_settings in settings)] for key in keys]
     digests = [view.found.manifest.get("digests", {}).get("items") for view in views]
+    comparison = cache.kept.get(("compare", *runs), [view.found for view in views], lambda: _comparison(views))
     return {
-        "runs": [card(view.found, locked) | summary(cache, view.found.id) for view in views],
+        "runs": [card(view.found, locked) | {"outcome": summary(cache, view.found.id)} for view in views],
+        **comparison,
         "settings": [row for row in rows if repr(row[1]) != repr(row[2])][:200],
         "same_items": digests[0] is not None and digests[0] == digests[1],
+        "table": table(),
     }
 
 
+def _comparison(views: Sequence[RunView]) -> dict[str, Any]:
+    """Return the comparison of two matches; None with the reason if they cannot be compared."""
+    kinds = [view.found.kind for view in views]
+    if kinds != ["match", "match"]:
+        names = " and ".join(f"{view.found.id} is a {view.found.kind}" for view in views)
+        return {"comparison": None, "why": f"Players are compared between matches only, and {names}."}
+    try:
+        document = compare_document([view.season for view in views])
+    except ConfigError as error:
+        reason = _with_names(str(error), views)
+        return {"comparison": None, "why": f"{reason[:1].upper()}{reason[1:]}."}
+    notes = [_with_names(note, views) for note in document.notes]
+    runs = [replace(run, run=view.found.id) for run, view in zip(document.runs, views, strict=True)]
+    return {"comparison": plain(replace(document, runs=runs, notes=notes, settings={})), "why": ""}
+
+
+def _with_names(sentence: str, views: Sequence[RunView]) -> str:
+    """Return a sentence with the names of the runs here instead of their paths."""
+    for view in sorted(views, key=lambda view: -len(str(view.found.path))):
+        sentence = sentence.replace(str(view.found.path), view.found.id)
+    return sentence
+
+
 def differences(cache: ReplayCache, runs: tuple[str, str], player: str) -> list[list[Any]]:
-    """Return the items on which a player's mean H over the ended matches differs most between two runs over the same
-    items. If the runs have the same matches, an item in a match is left out if one of the runs lacks it."""
+    """Return the items on which a player's mean H over the ended trials differs most between two matches over the
+    same items, with the H of the first trials. If the runs have the same trials, an item in a trial is left out if
+    one of the runs lacks it."""
     h_by_run: list[dict[tuple[str, int], float]] = []
     for run in runs:
         view = cache.run(run)
         with queries.opened(view.found.path, finished=view.found.finished) as connection:
-            rows = connection.execute(
-                "SELECT match, position, r.h FROM results r JOIN seats s USING (match, seat)"
-                " WHERE s.player = ? AND r.h IS NOT NULL",
-                (player,),
-            )
-            h_by_run.append({(match, position): h for match, position, h in rows})
+            h_by_run.append(queries.h_by_unit(connection, player))
     if {match for match, _ in h_by_run[0]} == {match for match, _ in h_by_run[1]}:
         shared = h_by_run[0].keys() & h_by_run[1].keys()
         h_by_run = [{unit: h for unit, h in scores.items() if unit in shared} for scores in h_by_run]
     before, after = (_by_position(scores) for scores in h_by_run)
     ids = cache.run(runs[0]).item_ids
-    changes = {place: after[place] - h for place, h in before.items() if place in after}
+    changes = {
+        place: fmean(after[place].values()) - fmean(trials.values())
+        for place, trials in before.items()
+        if place in after
+    }
     largest = sorted((place for place, gap in changes.items() if gap), key=lambda place: -abs(changes[place]))[:30]
-    return [[place, ids[place][:120], before[place], after[place]] for place in largest]
+    return [[place, ids[place][:120], *(_mean_h(trials[place]) for trials in (before, after))] for place in largest]
 
 
-def _by_position(scores: Mapping[tuple[str, int], float]) -> dict[int, float]:
-    """Return the mean of each item, in the order of the items."""
-    values: dict[int, list[float]] = {}
-    for (_, position), h in sorted(scores.items()):
-        values.setdefault(position, []).append(h)
-    return {place: fmean(place_values) for place, place_values in sorted(values.items())}
+def _by_position(scores: Mapping[tuple[str, int], float]) -> dict[int, dict[str, float]]:
+    """Return the H of each item by trial, in the order of the items."""
+    values: dict[int, dict[str, float]] = {}
+    for (match, position), h in sorted(scores.items(), key=lambda entry: entry[0][1]):
+        values.setdefault(position, {})[match] = h
+    return values
 
 
-def flat(value: Any, prefix: str = "") -> dict[str, Any]:
-    """Flatten nested settings to their dotted names, without possible secrets."""
+def _mean_h(trials: Mapping[str, float]) -> dict[str, Any]:
+    """Return the mean over trials, how many there are, and the first of them."""
+    return {"h": fmean(trials.values()), "of": len(trials), "trials": list(trials.items())[:FIRST_TRIALS]}
+
+
+def public_settings(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings of a run that may be shown."""
+    config = cast(dict[str, Any], _without_secrets(manifest.get("config", {})))
+    return config | {"detector": detector_of(manifest), "season": manifest.get("season", {})}
+
+
+def _without_secrets(value: Any) -> Any:
+    """Return settings with only the names of what could be secret."""
     if isinstance(value, list):
-        value = dict(enumerate(cast(list[Any], value)))
-    if not isinstance(value, dict) or not value:
-        return {prefix: value if not isinstance(value, str) else value[:300]}
-    settings: dict[str, Any] = {}
-    for key, inner in cast(dict[Any, Any], value).items():
-        if key in SECRETIVE:
-            inner = sorted(cast(dict[str, Any], inner)) if isinstance(inner, dict) else "…"
-            inner = ", ".join(map(str, cast(list[Any], inner)))
-        settings |= flat(inner, f"{prefix}.{key}" if prefix else str(key))
-    return settings
+        return [_without_secrets(inner) for inner in cast(list[Any], value)]
+    if not isinstance(value, dict):
+        return value
+    return {
+        key: _names(inner) if key in SECRETIVE else _without_secrets(inner)
+        for key, inner in cast(dict[str, Any], value).items()
+    }
 
 
-def _public_settings(manifest: dict[str, Any]) -> dict[str, Any]:
-    detector = manifest.get("detector", {})
-    named = " ".join(str(detector.get(key, "")) for key in ("name", "version")).strip()
-    return manifest.get("config", {}) | {"detector": named, "season": manifest.get("season", {})}
-
-
-def _so_far(live: LiveReplay) -> dict[str, Any]:
-    live.advance(PATIENCE)
-    with live.lock:
-        rows = standing(live.replay, len(live.replay))
-    players = [row | {"penalty": row["p"], "h_before_review": None, "answer_rate": None} for row in rows]
-    return {"players": players, "winner": None, "items": len(live.replay.first.items)}
-
-
-def _means(rows: list[dict[str, Any]]) -> dict[str, Any]:
-    means: dict[str, Any] = {}
-    for name in FIGURES:
-        values = [row.get(name) for row in rows]
-        means[name] = None if not values or None in values else fmean(cast(list[float], values))
-    return means
+def _names(value: Any) -> str:
+    """Return the names in a mapping without its values; empty if there is nothing."""
+    if not value:
+        return ""
+    return ", ".join(sorted(cast(dict[str, Any], value))) if isinstance(value, dict) else "…"

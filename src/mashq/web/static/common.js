@@ -74,11 +74,22 @@ export const number = (value, digits = 0) => {
   return grouped.get(digits).format(value);
 };
 export const score = (value) => (value === null || value === undefined ? "–" : value.toFixed(4).replace("-", "−"));
-export const dollars = (value) => (value === null || value === undefined ? "?" : number(value, value >= 10 ? 2 : 4));
-export const UNITS = {
-  tokens: (v) => number(v), calls: (v) => number(v), reviews: (v) => number(v),
-  seconds: (v) => (v === null || v === undefined ? "?" : number(v, v < 1 ? 3 : 1) + " s"), dollars: (v) => "$ " + dollars(v),
+
+// An amount of a resource, a row of the table that the server sends. Small amounts get enough digits to tell them apart.
+const digitsOf = (row, value) => {
+  const size = Math.abs(value);
+  const power = size > 0 ? Math.floor(Math.log10(size)) : 0;
+  if (row.unit === "$") return size >= 10 ? 2 : size >= 0.001 || size === 0 ? 4 : Math.min(12, 1 - power);
+  const isLost = Math.abs(Number(size.toFixed(row.digits)) - size) > size / 10;
+  return isLost ? Math.min(12, 2 - power) : row.digits;
 };
+export const amount = (row, value, isCharged = false) => {
+  if (value === null || value === undefined) return row.unit === "$" ? "$ ?" : "?";
+  const text = (isCharged ? "~" : "") + number(value, digitsOf(row, value));
+  return row.unit === "$" ? `$ ${text}` : row.unit === row.name ? text : `${text} ${row.unit}`;
+};
+// The resources to show: those that count, and any other that somebody has spent.
+export const spentOn = (table, rows, counted = []) => table.filter((row) => row.always || counted.includes(row.name) || rows.some((entry) => entry[row.name]));
 export const when = (stamp) => {
   if (stamp === null || stamp === undefined) return "";
   const time = new Date(typeof stamp === "number" ? stamp * 1000 : stamp);
@@ -87,6 +98,16 @@ export const when = (stamp) => {
 };
 export const mark = (seat) => make("span", { class: `mark s${seat % 6}`, "aria-hidden": "true" }, SHAPES[seat % 6]);
 export const who = (name, seat) => make("span", { class: "who" }, mark(seat), " ", plain(name, 80));
+// The outcome of a run, as its own document has it: a line per player (or, of a game, per equilibrium).
+export const outcome = (data, most) => {
+  const line = (entry) => make("li", {}, make("b", {}, plain(entry.text, 120)), ` ${plain(entry.name, 40)}`,
+    entry.mark ? make("span", { class: entry.mark === "winner" ? "won" : "soft" }, ` ${entry.mark === "winner" ? "★ winner" : plain(entry.mark, 40)}`) : null);
+  const note = (text) => make("li", { class: "soft" }, text);
+  const trials = data.kind === "trials" ? `${number(data.matches)} trials` : data.matches > 1 ? `${number(data.matches)} matches` : "";
+  const notes = [data.heading === "Q" ? "" : data.heading, trials, data.so_far ? "so far" : "",
+    data.lines.length > most ? `${number(data.lines.length - most)} more` : ""].filter(Boolean);
+  return [...data.lines.slice(0, most).map(line), ...(notes.length ? [note(notes.join(" · "))] : [])];
+};
 export const state = (run) => (run.ended ? "finished" : run.playing ? "playing" : "stopped");
 export const chip = (kind) => make("span", { class: `chip ${kind}` }, kind);
 

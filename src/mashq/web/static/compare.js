@@ -1,50 +1,71 @@
-// Two runs side by side: players, the items that changed most, the settings that differ.
-import { address, chip, dollars, fill, find, get, make, number, plain, query, say, score, state, when, who } from "./common.js";
+// Two runs side by side: the document of `mashq compare`, the items that changed most, the settings that differ.
+import { address, amount, chip, fill, find, get, make, number, outcome, plain, query, say, score, spentOn, state, when, who } from "./common.js";
 
-const FIGURES = [["H", "h", score], ["H before review", "h_before_review", score], ["words", "words", (v) => number(v)], ["coverage", "coverage", (v) => number(v, 3)], ["copied", "copied", (v) => number(v, 3)], ["calls", "calls", (v) => number(v, v % 1 ? 1 : 0)],
-  ["tokens", "tokens", (v) => number(v)], ["reviews", "reviews", (v) => number(v, v % 1 ? 1 : 0)], ["seconds", "seconds", (v) => number(v, 1)],
-  ["dollars", "dollars", dollars], ["P", "penalty", (v) => (v === null ? "–" : v.toFixed(3))], ["Q", "q", score]];
 let data = null;
 
-const head = (run, letter) => make("div", { class: "panel" }, make("h2", {}, `${letter}: `, make("a", { href: address("/match", { run: run.id }) }, plain(run.id))),
-  make("p", { class: "soft" }, `${when(run.started)} · ${number(run.items)} items scored${run.units > run.items ? ` in ${number(run.units)} units (an item in a trial)` : ""} · ${plain(run.detector) || "no detector"}`),
-  make("p", {}, chip(state(run)), " ", run.simulated ? make("span", { class: "simulated" }, "SIMULATED") : "", " ",
-    run.winner ? `winner ${plain(run.winner, 60)} ★` : run.so_far ? "so far" : "", run.matches > 1 ? ` · mean of ${number(run.matches)} matches` : ""));
+// Each figure: its heading, its key, how a value is written, and with how many digits a difference is.
+const fixed = (digits) => (value) => (value === null || value === undefined ? "–" : number(value, digits));
+const figures = () => {
+  const entries = data.comparison.players.flatMap((player) => player.runs);
+  const carried = [["words", "words", fixed(0), 0], ["coverage", "coverage", fixed(3), 3], ["copied", "copied", fixed(3), 3]];
+  const costs = spentOn(data.table, entries).map((row) => {
+    const isMean = !row.measures.length && entries.some((entry) => entry[row.name] % 1);
+    const shown = isMean ? { ...row, digits: 1 } : row;
+    return [row.name, row.name, (value, entry) => amount(shown, value, Boolean(entry.charged?.[row.name])), shown];
+  });
+  return [["H", "h", score, 4], ["H before review", "h_before_review", score, 4],
+    ...carried.filter(([, key]) => entries.some((entry) => entry[key] !== null)), ...costs, ["P", "penalty", fixed(3), 3], ["Q", "q", score, 4]];
+};
 
-const change = (a, b, digits) => {
+const standing = (run) => (run.winner ? run.clear ? `${plain(run.winner, 60)} ★ winner` : `${plain(run.winner, 60)} leads` : run.tied.length ? `tied: ${plain(run.tied.join(", "), 80)}` : "");
+const counts = (run) => `${number(run.items)} of ${number(run.scored)} scored items compared${run.units ? `, ${number(run.units)} of ${number(run.units_scored)} units (an item in a trial)` : ""}`;
+const head = (run, entry, letter) => make("div", { class: "panel" }, make("h2", {}, `${letter}: `, make("a", { href: address("/match", { run: run.id }) }, plain(run.id))),
+  make("p", { class: "soft" }, [when(run.started), entry ? counts(entry) : "", run.trials > 1 ? `${number(run.trials)} trials` : "", plain(run.detector) || "scored as drawn"].filter(Boolean).join(" · ")),
+  make("p", {}, chip(state(run)), " ", run.simulated ? make("span", { class: "simulated" }, "SIMULATED") : "", " ", entry ? standing(entry) : run.kind),
+  entry ? null : make("ul", { class: "scores" }, ...outcome(run.outcome, 12)));
+
+const change = (a, b, unit) => {
   if (a === null || a === undefined || b === null || b === undefined) return "";
-  const delta = b - a, text = number(Math.abs(delta), digits);
+  const delta = b - a;
+  const text = typeof unit === "number" ? number(Math.abs(delta), unit) : amount(unit, Math.abs(delta));
   return (/[1-9]/.test(text) ? (delta > 0 ? "+" : "−") : "") + text;
 };
-const digits = (key) => (["h", "h_before_review", "q"].includes(key) ? 4 : ["penalty", "coverage", "copied"].includes(key) ? 3 : key === "dollars" ? 4 : key === "seconds" ? 1 : 0);
 
 const players = () => {
-  const [a, b] = data.runs;
-  const names = [...new Set([...a.players, ...b.players].map((player) => player.name))];
-  const rows = names.flatMap((name, seat) => {
-    const both = [a, b].map((run) => run.players.find((player) => player.name === name));
-    const line = (letter, entry) => make("tr", { class: letter === "A" ? "first" : "" }, make("td", {}, letter === "A" ? who(name, seat) : ""),
-      make("td", {}, letter), make("td", {}, entry ? plain(entry.model, 40) : "not in this run"),
-      ...FIGURES.map(([, key, format]) => make("td", { class: "num" }, entry ? format(entry[key] ?? null) : "")));
-    const delta = both[0] && both[1] ? make("tr", { class: "delta" }, make("td", {}), make("td", { colspan: 2 }, "B − A"),
-      ...FIGURES.map(([, key]) => make("td", { class: "num" }, change(both[0][key], both[1][key], digits(key))))) : null;
-    return [line("A", both[0]), line("B", both[1]), delta].filter(Boolean);
+  const columns = figures();
+  const rows = data.comparison.players.flatMap((player, seat) => {
+    const line = (letter, entry) => make("tr", { class: letter === "A" ? "first" : "" }, make("td", {}, letter === "A" ? who(player.name, seat) : ""),
+      make("td", {}, letter), make("td", {}, plain(entry.model, 40)),
+      ...columns.map(([, key, format]) => make("td", { class: "num" }, format(entry[key] ?? null, entry))));
+    const [a, b] = player.runs;
+    return [line("A", a), line("B", b), make("tr", { class: "delta" }, make("td", {}), make("td", { colspan: 2 }, "B − A"),
+      ...columns.map(([, key, , unit]) => make("td", { class: "num" }, change(a[key], b[key], unit))))];
   });
-  fill(find("players"), make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Players of both runs" },
-    make("table", { class: "figures" }, make("thead", {}, make("tr", {}, ...["Player", "Run", "Model"].map((name) => make("th", { scope: "col" }, name)),
-      ...FIGURES.map(([name]) => make("th", { scope: "col", class: "num" }, name)))), make("tbody", {}, ...rows))));
-  return names.filter((name) => data.runs.every((run) => run.players.some((player) => player.name === name)));
+  fill(find("players"), ...data.comparison.notes.map((note) => make("p", {}, plain(note, 600))),
+    make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Players of both runs" },
+      make("table", { class: "figures" }, make("thead", {}, make("tr", {}, ...["Player", "Run", "Model"].map((name) => make("th", { scope: "col" }, name)),
+        ...columns.map(([name]) => make("th", { scope: "col", class: "num" }, name)))), make("tbody", {}, ...rows))));
+};
+
+// The H of an item: a link to it, or a mean with links to its trials.
+const itemH = (run, position, { h, of, trials }) => {
+  const link = (match, text) => make("a", { href: address("/item", { run, match, item: position }) }, text);
+  if (of === 1) return link(trials[0][0], h.toFixed(4));
+  const links = trials.flatMap(([match, value]) => [" ", link(match, value.toFixed(3))]);
+  return make("span", {}, h.toFixed(4), make("span", { class: "soft" }, ", the mean of", ...links, of > trials.length ? ` and ${number(of - trials.length)} more` : ""));
 };
 
 const items = async () => {
   const [a, b] = data.runs.map((run) => run.id);
   const result = await get("differences", { a, b, player: find("player").value });
   const rows = result.items.map(([position, id, before, after]) => make("tr", {},
-    make("td", {}, plain(id, 60)),
-    ...[[a, before], [b, after]].map(([run, h]) => make("td", { class: "num" }, make("a", { href: address("/item", { run, match: "0", item: position }) }, h.toFixed(4)))),
-    make("td", { class: "num" }, change(before, after, 4))));
-  fill(find("items"), rows.length ? make("table", {}, make("thead", {}, make("tr", {}, make("th", { scope: "col" }, "Item"),
-    ...["H in A", "H in B", "B − A"].map((name) => make("th", { scope: "col", class: "num" }, name)))), make("tbody", {}, ...rows))
+    make("td", {}, plain(id, 60)), make("td", { class: "num" }, itemH(a, position, before)), make("td", { class: "num" }, itemH(b, position, after)),
+    make("td", { class: "num" }, change(before.h, after.h, 4))));
+  const areMeans = result.items.some(([, , before, after]) => before.of > 1 || after.of > 1);
+  find("items-note").textContent = areMeans ? "H of an item is its mean over the trials that both runs scored, or over a run's own if these differ; each trial is linked." : "";
+  fill(find("items"), rows.length ? make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Items that changed most" },
+    make("table", {}, make("thead", {}, make("tr", {}, make("th", { scope: "col" }, "Item"),
+      ...["H in A", "H in B", "B − A"].map((name) => make("th", { scope: "col", class: "num" }, name)))), make("tbody", {}, ...rows)))
     : make("p", { class: "soft" }, "No item was scored differently."));
 };
 
@@ -69,14 +90,13 @@ const compare = async () => {
     data = await get("compare", { a, b });
     say(null);
     find("simulated").hidden = !data.runs.some((run) => run.simulated);
-    fill(find("heads"), head(data.runs[0], "A"), head(data.runs[1], "B"));
-    const common = players();
-    settings();
+    fill(find("heads"), ...data.runs.map((run, index) => head(run, data.comparison?.runs[index], "AB"[index])));
     for (const part of parts) find(part).hidden = false;
-    find("items-part").hidden = !data.same_items || !common.length;
-    if (data.same_items && common.length) {
-      fill(find("player"), ...common.map((name) => make("option", { value: name }, plain(name, 60))));
-      find("items-note").textContent = data.runs.some((run) => run.matches > 1) ? "The first match of each run." : "";
+    settings();
+    if (data.comparison) players(); else fill(find("players"), make("p", {}, plain(data.why, 600)));
+    find("items-part").hidden = !data.same_items || !data.comparison;
+    if (data.same_items && data.comparison) {
+      fill(find("player"), ...data.comparison.players.map((player) => make("option", { value: player.name }, plain(player.name, 60))));
       await items();
     }
   } catch (error) { say(error); }

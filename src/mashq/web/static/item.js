@@ -1,5 +1,5 @@
 // One item: its source, every version of every answer, the prompts and replies, and their costs.
-import { UNITS, address, fill, find, get, longText, make, mark, number, plain, query, say, typing, visible, wholeText } from "./common.js";
+import { address, amount, fill, find, get, longText, make, mark, number, plain, query, say, typing, visible, wholeText } from "./common.js";
 
 const run = query.get("run") ?? "", match = query.get("match") ?? "0", position = Number(query.get("item") ?? 0);
 const target = { run, match };
@@ -20,13 +20,12 @@ const marked = (spans, title = "the source does not support this", name = "") =>
   return out;
 };
 
-const spent = (spend) => {
-  const tokens = (spend.tokens_in?.[0] ?? 0) + (spend.tokens_out?.[0] ?? 0);
-  const calls = (spend.calls ?? 0) + (spend.unresolved ?? 0);
-  if (!calls) return "no calls";
-  const dollars = spend.dollars?.[1] ? `, ${UNITS.dollars(spend.dollars[0])}` : "";
+const spent = (table, spend) => {
+  if (!spend.calls) return "no calls";
   const failed = spend.failed ? `, ${number(spend.failed)} failed` : "";
-  return `${number(calls)} call${calls > 1 ? "s" : ""}${failed}, ${spend.unknown ? "? " : number(tokens) + " "}tokens, ${UNITS.seconds(spend.seconds?.[0] ?? null)}${dollars}`;
+  const measured = table.filter((row) => row.measures.length && !(row.rated && spend[row.name] === null));
+  const costs = measured.map((row) => amount(row, row.name === "tokens" && spend.unknown ? null : spend[row.name]) + (row.unit === row.name ? ` ${row.name}` : ""));
+  return `${number(spend.calls)} call${spend.calls > 1 ? "s" : ""}${failed}, ${costs.join(", ")}`;
 };
 
 // The passages of a question; the parts that kept answers cite are highlighted as their checks come in.
@@ -71,14 +70,14 @@ const version = (data, entry, index) => {
   return make("div", { class: `version${entry.kept ? "" : " dropped"}` },
     make("div", { class: "row" }, make("b", {}, name), make("span", { class: "soft" }, `round ${number(entry.round)}`), scores,
       entry.confidence === null ? null : make("span", {}, `stated confidence ${fixed(entry.confidence)}`),
-      entry.kept ? null : tag("not kept"), entry.plain ? tag("plain text, not the JSON asked for", true) : null,
+      entry.kept || entry.status !== "ok" ? null : tag("not kept"), entry.plain ? tag("plain text, not the JSON asked for", true) : null,
       entry.abstained === "yes" ? tag("abstained") : entry.abstained === "read" ? tag("abstained, read from its words by a rule") : null,
       entry.cut ? tag("cut off by an output limit: scored as it stands", true) : null,
       simulated ? tag("SIMULATED", true) : null, check),
     entry.error ? make("p", { class: "trouble" }, visible(entry.error)) : null,
     entry.draft ? make("details", {}, make("summary", {}, `An earlier draft within the step, H ${fixed(entry.draft.h)}`),
       longText(entry.draft.text, entry.draft.length, () => wholeText({ ...target, what: "draft", number: entry.seq }))) : null,
-    container, make("p", { class: "soft" }, spent(entry.spend)));
+    container, make("p", { class: "soft" }, spent(data.table, entry.spend)));
 };
 
 const decision = (entry) => {
@@ -109,21 +108,22 @@ const prompt = (row) => {
   return box;
 };
 
-const attempts = (rows, title) => {
+const attempts = (table, rows, title) => {
   if (!rows.length) return null;
-  const head = ["purpose", "outcome", "tokens in", "tokens out", "seconds", "waited", "dollars", "model", ""];
-  const known = (value, digits = 0) => (value === null ? "?" : number(value, digits));
+  const measured = table.filter((row) => row.measures.length && (row.always || rows.some((entry) => row.measures.some((name) => entry[name] !== null))));
+  const measures = measured.flatMap((row) => row.measures.map((name) => [name, row]));
+  const head = ["purpose", "outcome", ...measures.map(([name]) => name.replace("_", " ")), "waited", "model"];
   const body = rows.map((row) => make("tr", {},
     make("td", {}, plain(row.purpose.split(" ")[0], 20) + (row.n ? ` ${row.n + 1}` : "") + (row.ask ? ", asked again" : "")),
     make("td", { class: "wrap" }, row.outcome ?? "unresolved", row.status ? ` ${row.status}` : "", row.error ? make("div", { class: "soft" }, visible(row.error.slice(0, 500))) : null),
-    ...[known(row.tokens_in), known(row.tokens_out), known(row.seconds, 3), known(row.waited, 3), row.dollars === null ? "?" : UNITS.dollars(row.dollars)]
+    ...[...measures.map(([name, resource]) => amount(resource, row[name])), row.waited === null ? "?" : `${number(row.waited, 3)} s`]
       .map((text) => make("td", { class: "num" }, text)),
-    make("td", {}, plain(row.model, 40)), make("td", {})));
-  const table = make("table", { class: "attempts" }, make("thead", {}, make("tr", {}, ...head.map((name, index) =>
-    make("th", { scope: "col", class: index > 1 && index < 7 ? "num" : "" }, name)))), make("tbody", {}, ...body.flatMap((row, index) =>
-    [row, make("tr", {}, make("td", { colspan: 9, class: "wrap" }, prompt(rows[index])))])));
+    make("td", {}, plain(row.model, 40))));
+  const grid = make("table", { class: "attempts" }, make("thead", {}, make("tr", {}, ...head.map((name, index) =>
+    make("th", { scope: "col", class: index > 1 && index < head.length - 1 ? "num" : "" }, name)))), make("tbody", {}, ...body.flatMap((row, index) =>
+    [row, make("tr", {}, make("td", { colspan: head.length, class: "wrap" }, prompt(rows[index])))])));
   return make("details", { open: rows.length <= 3 }, make("summary", {}, `${title}: ${number(rows.length)} attempt${rows.length > 1 ? "s" : ""}`),
-    make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": title }, table));
+    make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": title }, grid));
 };
 
 const player = (data, entry, seat) => make("section", { class: "panel", "aria-label": plain(entry.name) },
@@ -131,7 +131,7 @@ const player = (data, entry, seat) => make("section", { class: "panel", "aria-la
     make("span", { class: "soft" }, `${plain(entry.model)} · ${plain(entry.agent)} · T ${entry.T} · place ${number(entry.place)} in its order`)),
   ...(entry.versions.length ? entry.versions.map((row, index) => version(data, row, index)) : [make("p", { class: "soft" }, "Not answered yet.")]),
   entry.decisions.length ? make("div", {}, make("h2", {}, "Decisions"), make("ul", { class: "decisions" }, ...entry.decisions.map(decision))) : null,
-  attempts(entry.attempts, "What was asked and what it cost"));
+  attempts(data.table, entry.attempts, "What was asked and what it cost"));
 
 const begin = async () => {
   const data = await get("item", { ...target, item: position });
@@ -142,7 +142,7 @@ const begin = async () => {
   find("to-match").href = address("/match", target);
   const guide = data.guide === "judge" && data.task === "rag" ? "guide: support, and of abstentions the stated confidence"
     : data.guide === "judge" ? "guide is the judge" : `guide ${plain(data.guide, 40)}`;
-  const facts = [plain(run, 80), `match ${plain(match, 40)}`, data.task, `judge ${plain(data.detector.name ?? "", 40)} ${plain(data.detector.version ?? "", 20)}`, guide, `keep ${data.keep}`];
+  const facts = [plain(run, 80), ...(data.label ? [plain(data.label, 80)] : []), data.task, data.detector ? `judge ${plain(data.detector, 60)}` : "scored as drawn (no detector ran)", guide, `keep ${data.keep}`];
   fill(find("facts"), ...facts.map((entry) => make("span", {}, entry)));
   find("h-source").textContent = data.task === "summarise" ? "Source" : "Question";
   fill(find("source"), longText(item.text, item.length, () => wholeText({ ...target, what: "source", number: position })));
@@ -152,7 +152,7 @@ const begin = async () => {
   }
   if (item.reference !== null) fill(find("reference"), make("h2", {}, "Reference answer"), make("div", { class: "text", dir: "auto" }, visible(item.reference)));
   fill(find("answers"), ...data.players.map((entry, seat) => player(data, entry, seat)),
-    data.referee.length ? make("section", { class: "panel" }, make("h2", {}, "The judge's own calls, charged to no player"), attempts(data.referee, "The judge's own calls")) : null);
+    data.referee.length ? make("section", { class: "panel" }, make("h2", {}, "The judge's own calls, charged to no player"), attempts(data.table, data.referee, "The judge's own calls")) : null);
   find("place").textContent = `item ${number(position + 1)} of ${number(data.of)}`;
   const link = (id, to) => (to >= 0 && to < data.of ? find(id).setAttribute("href", address("/item", { ...target, item: to })) : find(id).setAttribute("aria-disabled", "true"));
   link("before", position - 1);

@@ -1,7 +1,6 @@
 // The lanes: one per player, its standing on the left and its items on the right, in its own order.
-import { UNITS, address, fill, make, mark, number, plain, score } from "./common.js";
+import { address, amount, fill, make, mark, number, plain, score, spentOn } from "./common.js";
 
-const RESOURCES = ["tokens", "calls", "reviews", "seconds", "dollars"];
 const DOING = { answer: "answering", decide: "deciding", review: "rewriting", rest: "waiting for the round", done: "done", stopped: "left the match" };
 
 const cell = (meta, player, [position, id, status, h, firstH, reviews], isCurrent) => {
@@ -20,48 +19,56 @@ const cell = (meta, player, [position, id, status, h, firstH, reviews], isCurren
 
 const costs = (meta, frame, figures, seat) => {
   const list = make("dl", { class: "costs" });
-  for (const name of RESOURCES) {
+  for (const row of spentOn(meta.table, frame.players, meta.resources)) {
+    const { name } = row;
     const counted = meta.resources.includes(name);
     const largest = Math.max(...frame.players.map((player) => player[name] ?? 0));
     const share = largest > 0 ? (100 * (figures[name] ?? 0)) / largest : 0;
-    const unknown = name === "tokens" && figures.unknown ? ` + ${number(figures.unknown)} unknown` : "";
+    const isCharged = Boolean(figures.charged?.[name]);
+    const unknown = name === "tokens" && figures.unknown && !figures.charged ? ` + ${number(figures.unknown)} unknown` : "";
     const style = counted ? "" : " uncounted";
     list.append(make("dt", { class: style, title: counted ? "counts in P" : "does not count in P" }, name),
       make("span", { class: `bar s${seat % 6}${style}`, "--w": `${share}%` }, make("i", { "--w": `${share}%` })),
-      make("dd", { class: style }, UNITS[name](figures[name]) + unknown));
+      make("dd", { class: style, title: isCharged ? "partly an estimate: some attempts did not tell their cost" : null }, name === "reviews" && meta.players[seat].reviews === "unseen" ? "n/a" : amount(row, figures[name], isCharged) + unknown));
   }
   return list;
 };
 
+// What may be said of a player at the end: it is the winner only if the document of the match says that it is clear.
+const place = (meta, frame, name) => {
+  if (!frame.final || meta.players.length < 2) return "";
+  if (frame.final.tied.includes(name)) return "tied";
+  return frame.final.winner !== name ? "" : frame.verdict?.clear ? "★ winner" : "leads";
+};
+
 const stand = (meta, frame, seat) => {
   const player = meta.players[seat];
-  const current = { ...frame.players[seat] };
+  const current = frame.players[seat];
   const final = frame.final?.players.find((row) => row.name === player.name);
-  const isBest = frame.final && (frame.final.winner === player.name || frame.final.tied.includes(player.name));
+  const standing = place(meta, frame, player.name);
   const [h, p, q] = final ? [final.h, final.penalty, final.q] : [current.h, current.p, current.q];
-  if (final) for (const name of RESOURCES) current[name] = final[name];
   const shownFrame = final ? { ...frame, players: frame.final.players } : frame;
   const figures = (name, value) => make("div", {}, make("dt", {}, name), make("dd", {}, value));
   const suffix = final ? "" : " so far";
   return make("div", { class: "stand" },
     make("div", { class: "head" }, mark(seat), make("span", { class: "who" }, plain(player.name, 80)),
-      isBest ? make("span", { title: "the highest Q" }, frame.final.winner ? "★ winner" : "tied") : null,
+      standing ? make("span", { title: "the highest Q" }, standing) : null,
       make("span", { class: "doing" }, frame.ended && frame.at === frame.total ? "" : DOING[current.phase])),
-    make("div", { class: "model" }, `${plain(player.model)} · ${plain(player.agent)} · T ${player.T} · R ${player.R}`),
+    make("div", { class: "model" }, `${plain(player.model)} · ${plain(player.agent)} · ${player.reviews === "never" ? "never reviews" : player.R ? `T ${player.T} · R ${player.R}` : "reviews off"}`),
     make("dl", { class: "big" }, figures("Q" + suffix, score(q)), figures("H" + suffix, score(h)), figures("P" + suffix, p === null ? "–" : p.toFixed(3))),
     final && final.words !== null && final.coverage !== null ? make("p", { class: "soft" }, `${number(final.words)} words an answer · coverage ${final.coverage.toFixed(3)}`
       + (final.copied === null ? "" : ` · copied ${final.copied.toFixed(3)}`)) : null,
-    costs(meta, shownFrame, current, seat));
+    costs(meta, shownFrame, final ?? current, seat));
 };
 
 const FIELDS = { average_h: "average H", worst_h: "worst H", items_done: "items done" };
-const figure = (name, value) => (value === null ? "none" : name.endsWith("_h") ? value.toFixed(3) : number(value, name === "seconds" ? 1 : 0));
+const figure = (meta, name, value) => (value === null ? "none" : name.endsWith("_h") ? value.toFixed(3) : number(value, meta.table.find((row) => row.name === name)?.digits ?? 0));
 
 // Shows what rivals see of a player in this round.
 const shown = (meta, frame, seat) => {
   const snapshot = frame.shown.find((row) => row.player === seat);
   const parts = snapshot ? [make("span", { class: "soft" }, `state after round ${number(snapshot.round)}${snapshot.left ? ", it left" : ""}:`),
-    ...Object.entries(snapshot.fields).map(([name, value]) => make("span", {}, make("span", { class: "soft" }, `${FIELDS[name] ?? name} `), figure(name, value)))]
+    ...Object.entries(snapshot.fields).map(([name, value]) => make("span", {}, make("span", { class: "soft" }, `${FIELDS[name] ?? name} `), figure(meta, name, value)))]
     : [make("span", { class: "soft" }, meta.rules.vision.when === "never" ? "nothing, vision is off" : "nothing in this round")];
   return make("p", { class: `shown${snapshot ? " open" : ""}` }, make("span", { class: "soft" }, snapshot ? "◉ Rivals see its" : "○ Rivals see"), ...parts);
 };

@@ -8,7 +8,9 @@ const VERBS = { ok: "answers", refused: "refuses", failed: "fails", cut: "is cut
 const describe = (meta, row) => {
   const link = row.at === null || row.at === undefined ? null
     : make("a", { href: address("/item", { run: meta.id, match: meta.match, item: row.at }) }, plain(row.item, 50));
-  const reason = row.said ? make("span", { class: "why" }, plain(row.said, 300)) : null;
+  const isOff = row.kind === "decision" && row.source === "rule" && meta.players.find((player) => player.name === row.player)?.R === 0;
+  const reason = isOff ? make("span", { class: "why" }, "reviews are off for this player")
+    : row.said ? make("span", { class: "why" }, plain(row.said, 300)) : null;
   const failed = row.failed ? make("span", { class: "why" }, `${number(row.failed)} failed attempt${row.failed > 1 ? "s" : ""}`) : null;
   if (row.kind === "answer") {
     return [`${VERBS[row.status]} `, link, failed, row.status === "ok" ? null : reason];

@@ -6,11 +6,11 @@ import { Log } from "./log.js";
 import { Chooser } from "./matches.js";
 
 const run = query.get("run") ?? "";
-const page = { meta: null, frame: null, log: null, starts: [], follow: false, timer: null, cursor: null, abort: null, source: null, wanted: null };
+const page = { meta: null, frame: null, verdict: null, log: null, starts: [], follow: false, timer: null, cursor: null, abort: null, source: null, wanted: null };
 const target = () => ({ run, match: page.meta?.match ?? query.get("match") });
 
 const draw = (frame) => {
-  page.frame = frame;
+  page.frame = { ...frame, verdict: page.verdict };
   const { meta } = page, slider = find("slider");
   slider.max = frame.total;
   slider.value = frame.at;
@@ -22,10 +22,23 @@ const draw = (frame) => {
   find("state").textContent = kind;
   find("follow").hidden = frame.ended;
   find("follow").setAttribute("aria-pressed", String(page.follow && !frame.ended));
-  drawLanes(find("lanes"), meta, frame, moveLane);
+  drawLanes(find("lanes"), meta, page.frame, moveLane);
+  find("headline").hidden = !frame.final || !page.verdict;
+  if (frame.final && !page.verdict) verdict();
   page.log.show(frame.log, frame.at);
   page.cursor?.(frame.at);
   for (const beat of find("story").children) beat.classList.toggle("later", Number(beat.dataset.round) > frame.round);
+};
+
+// The verdict takes longer than a frame: it is asked for once, when the match is over, and drawn when it is there.
+const verdict = async () => {
+  if (page.judging) return;
+  page.judging = true;
+  try {
+    page.verdict = await get("verdict", target());
+    find("headline").textContent = plain(page.verdict.headline, 600);
+    draw(page.frame);
+  } catch (error) { say(error); }
 };
 
 const moveLane = (seat, start) => {
@@ -122,7 +135,7 @@ const refreshPanels = () => {
 const figure = async () => {
   try {
     const data = await get("chart", { ...target(), metric: find("metric").value });
-    page.cursor = drawChart(find("chart"), data, page.frame.total);
+    page.cursor = drawChart(find("chart"), data, page.frame.total, page.meta.table);
     page.cursor?.(page.frame.at);
   } catch (error) { say(error); }
 };
@@ -155,8 +168,7 @@ const facts = () => {
   const visionText = { never: "vision off", review: "rivals see a player after it reviewed", always: "rivals always see each other" }[vision.when];
   const guide = meta.guide === "judge" && meta.task === "rag" ? "guide: support, and of abstentions the stated confidence"
     : meta.guide === "judge" ? "guide is the judge" : `guide ${plain(meta.guide, 40)}`;
-  const cell = meta.cell.map(([key, value]) => `${plain(key)} = ${plain(String(value))}`);
-  const parts = [...cell, `${number(meta.items)} items`, `judge ${plain(meta.detector)}`, guide, `turn ${meta.rules.turn}`, `keep ${meta.rules.keep}`,
+  const parts = [...(meta.label ? [plain(meta.label)] : []), `${number(meta.items)} items`, meta.detector ? `judge ${plain(meta.detector)}` : "scored as drawn (no detector ran)", guide, `turn ${meta.rules.turn}`, `keep ${meta.rules.keep}`,
     visionText, `Q = ${meta.alpha}·H − ${meta.beta}·P`, `P counts ${meta.resources.join(", ")}`];
   fill(find("facts"), ...parts.map((text) => make("span", {}, text)));
 };
@@ -184,6 +196,7 @@ const begin = async () => {
   find("simulated").hidden = !meta.simulated;
   find("to-compare").href = address("/compare", { a: run });
   facts();
+  find("metric").append(...meta.table.map((row) => make("option", { value: row.name }, row.name)));
   page.log = new Log(meta);
   draw(first);
   for (const [name, action] of Object.entries({ first: () => step(-Infinity), back: () => step(-1), play, next: () => step(1), last: () => step(Infinity), follow: () => (page.follow ? leave() : watch()) })) {

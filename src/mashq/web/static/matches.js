@@ -29,9 +29,9 @@ export class Chooser {
 
   draw(page) {
     const label = (row) => {
-      const cell = row.cell.map(([key, value]) => `${plain(key, 30)}=${plain(String(value), 20)}`).join(" ");
-      const outcome = row.ended === null ? "playing" : row.winner ? `${plain(row.winner, 20)} ★ ${score(Math.max(...row.q.map((pair) => pair[1] ?? -9)))}` : "tied";
-      return `${plain(row.id, 30)} · ${cell ? cell + " · " : ""}${outcome}`;
+      const best = row.q.find(([name]) => name === row.winner);
+      const outcome = row.ended === null ? "playing" : best ? `${plain(best[0], 20)} ${score(best[1])}` : row.q.some(([, q]) => q !== null) ? "tied" : "no score";
+      return `${plain(row.label || row.id, 80)} · ${outcome}`;
     };
     const options = this.rows.map((row) => make("option", { value: row.id, selected: row.id === this.meta.match }, label(row)));
     if (this.more) options.push(make("option", { value: "\u0000more" }, `… ${number(page.begun - this.rows.length)} more`));

@@ -1,5 +1,5 @@
 // The list of runs: filters, newest first, with scores filled in as they arrive.
-import { address, chip, fill, find, get, make, number, plain, say, score, state, typing, when, who } from "./common.js";
+import { address, chip, fill, find, get, make, number, outcome, plain, say, state, typing, when, who } from "./common.js";
 
 const FILTERS = ["text", "state", "simulated", "detector"];
 const chosen = new Set();
@@ -8,11 +8,7 @@ let shown = 0, lastRequest = 0, filterTimer = null;
 const summary = async (run, container) => {
   try {
     const data = await get("summary", { run: run.id });
-    const rows = data.players.slice(0, 6).map((player) => make("li",
-      { class: player.name === data.winner ? "won" : "" }, `${score(player.q)} ${plain(player.name, 20)}`));
-    fill(container, ...rows);
-    if (data.so_far && rows.length) container.append(make("li", { class: "soft" }, "so far"));
-    if (data.matches > 1) container.append(make("li", { class: "soft" }, `mean of ${number(data.matches)} matches`));
+    fill(container, ...outcome(data, 6));
   } catch { fill(container, make("li", { class: "soft" }, "–")); }
 };
 
@@ -43,7 +39,7 @@ const row = (run) => {
       make("li", {}, who(player.name, seat), " ", make("span", { class: "model" }, plain(player.model)))))),
     make("td", { class: "num", "data-label": "items" }, run.items === null ? "–" : number(run.items)),
     make("td", { "data-label": "detector" }, plain(run.detector) || "–"),
-    make("td", { class: "num", "data-label": "Q" }, scores));
+    make("td", { "data-label": "result" }, scores));
   return { made: element, fill: () => (gateway ? fill(scores, make("li", { class: "soft" }, "a gateway's ledger")) : summary(run, scores)) };
 };
 
@@ -66,7 +62,11 @@ const list = async (more) => {
     const rows = data.runs.map(row);
     find("rows").append(...rows.map((entry) => entry.made));
     if (!data.runs.length && !more) find("rows").append(make("tr", {}, make("td", { colspan: 7, class: "soft" }, "No run matches these filters.")));
-    for (const entry of rows) { if (request !== lastRequest) return; await entry.fill(); }
+    const waiting = [...rows];
+    const work = async () => {
+      for (let entry = waiting.shift(); entry && request === lastRequest; entry = waiting.shift()) await entry.fill();
+    };
+    await Promise.all([work(), work(), work()]);  // one long run does not hold up the others
   } catch (error) { say(error); }
 };
 
