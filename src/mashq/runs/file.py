@@ -83,8 +83,8 @@ SCHEMA = TABLES.format(
 
 
 def connect(path: Path, *, readonly: bool = False) -> sqlite3.Connection:
-    """Open the file. A reader needs permission to read only, never changes it, and leaves no other file beside it unless
-    somebody is writing it."""
+    """Open the file. A reader needs permission to read only, never changes it, and leaves no other file beside it
+    unless somebody is writing it."""
     try:
         if not readonly:
             return _open(path, "mode=rwc", "PRAGMA journal_mode=WAL", "PRAGMA synchronous=NORMAL")
