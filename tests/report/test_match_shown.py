@@ -46,8 +46,8 @@ SENTENCES = [
     "Winner: a, ahead of b by 0.1877 in Q (95% CI 0.0500 to 0.3253; P(win) >0.999).",
     "Q 0.6875 against 0.4998; in H 0.9000 against 0.7123, in P 2.125 against 2.000.",
     "Leads by beta: a from 0 to 1.5, b from 1.5 on.",
-    "What the reviews bought: a's 45 review(s) raised its H by 0.0488 for 22,035 tokens and 61.0 s; b's 2 review(s) "
-    "lowered its H by 0.0400 for 77 tokens and 0.5 s.",
+    "What the reviews bought: a's 45 reviews raised its H by 0.0488 for 22,035 tokens, 61.0 s and $0.2500; b's 2 "
+    "reviews lowered its H by 0.0400 for 77 tokens and 0.5 s.",
     "Answered: b 90.0%, c 0.0%; the others everything.",
     "Note: c stopped: its budget of tokens is spent.",
     "Note: A second note.",
@@ -171,9 +171,9 @@ def test_the_guide(terminal: Any, guide: str, task: str, says: list[str]) -> Non
 @pytest.mark.parametrize(
     ("before", "after", "says"),
     [
-        (0.5, 0.75, "a's 45 review(s) raised its H by 0.2500 for 22,035 tokens and 61.0 s."),
-        (0.5, 0.5, "a's 45 review(s) left its H as it was for 22,035 tokens and 61.0 s."),
-        (0.75, 0.5, "a's 45 review(s) lowered its H by 0.2500 for 22,035 tokens and 61.0 s."),
+        (0.5, 0.75, "a's 45 reviews raised its H by 0.2500 for 22,035 tokens, 61.0 s and $0.2500."),
+        (0.5, 0.5, "a's 45 reviews left its H as it was for 22,035 tokens, 61.0 s and $0.2500."),
+        (0.75, 0.5, "a's 45 reviews lowered its H by 0.2500 for 22,035 tokens, 61.0 s and $0.2500."),
     ],
 )
 def test_what_the_reviews_bought(terminal: Any, before: float, after: float, says: str) -> None:
@@ -211,7 +211,7 @@ def test_everyone_answered_everything_and_nobody_refused(terminal: Any) -> None:
         SENTENCES[0],
         "",
         MATCH.headline,
-        "What the reviews bought: a's 45 review(s) raised its H by 0.0488 for 22,035 tokens and 61.0 s.",
+        "What the reviews bought: a's 45 reviews raised its H by 0.0488 for 22,035 tokens, 61.0 s and $0.2500.",
     ]
     lazy = replace(A, score=replace(A.score, answer_rate=0.25))
     assert "Answered: a 25.0%." in terminal(replace(MATCH, players=[lazy], **alone), 400).splitlines()

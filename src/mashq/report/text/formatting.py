@@ -68,6 +68,11 @@ def count(value: int, noun: str) -> str:
     return f"{value:,} {noun if value == 1 else plural}"
 
 
+def times(value: int) -> str:
+    """Format how often something happened."""
+    return "once" if value == 1 else f"{value:,} times"
+
+
 def dollars(value: float | None) -> str:
     """Format dollars, with enough digits to tell small sums apart."""
     if value is None:
