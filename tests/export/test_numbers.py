@@ -460,9 +460,10 @@ def test_the_table_for_a_paper(stored: Stored) -> None:
             estimated = name == "tokens" and any(r["unknown_attempts"] for r in rows if r["player"] == player)
             mark = r"\textasciitilde{}" if estimated else ""
             assert cells[at] == f"{mark}{total:,.{digits}f} ± {stdev(sums):,.{digits}f}", name
-        assert cells[9] == f"{wanted[player]['penalty']:.3f}"
-        assert cells[10] == f"{wanted[player]['q']:.4f} ± {stdev(each[match][player]['q'] for match in (0, 1)):.4f}"
-        assert cells[11:] == ["?", str(sum(_first(each[match]) == player for match in (0, 1)))]
+        assert (cells[9] == "?") == (player == "B"), "no price, no dollars"
+        assert cells[10] == f"{wanted[player]['penalty']:.3f}"
+        assert cells[11] == f"{wanted[player]['q']:.4f} ± {stdev(each[match][player]['q'] for match in (0, 1)):.4f}"
+        assert cells[12:] == ["?", str(sum(_first(each[match]) == player for match in (0, 1)))]
     assert r"\caption{2 trials of 3 items, means ± standard deviation over trials; H by grounding" in text
     assert r"Q = 1$\cdot$H $-$ 0.2$\cdot$P; A: " in text
 

@@ -13,7 +13,7 @@ from mashq.analysis.parts import OPTIONAL, Costs, flat
 from mashq.analysis.score_report import Options, judge, normaliser
 from mashq.analysis.score_types import ScoreReport
 from mashq.errors import ConfigError
-from mashq.players.registry import reviews_allowed
+from mashq.players.registry import all_drawn, reviews_allowed
 from mashq.protocol.results import Results
 from mashq.protocol.score import Height, ScoreRules
 from mashq.report.documents import earlier
@@ -46,6 +46,8 @@ class ComparedRun:
     """Whether it may be called the winner: the intervals of its differences to all others, together, exclude 0."""
     simulated: bool
     """Whether some player was not a real model."""
+    drawn: bool = False
+    """Whether no player was."""
     units: int | None = field(default=None, metadata=OPTIONAL)
     """How many units (an item in a trial) are compared; missing where there is one trial, or not equally many."""
     units_scored: int | None = field(default=None, metadata=OPTIONAL)
@@ -152,6 +154,7 @@ def document(seasons: Sequence[Season], h: Height | None = None) -> Comparison:
                 tied=report.tied,
                 clear=report.clear,
                 simulated=season.manifest["simulated"],
+                drawn=all_drawn(season.config),
                 units=len(common) if by_unit else None,
                 units_scored=len(run_units) if by_unit else None,
             )

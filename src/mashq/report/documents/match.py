@@ -11,6 +11,7 @@ from mashq.analysis.parts import OPTIONAL, BetaStretch, Costs, Lead, flat
 from mashq.analysis.passages import PassageViews
 from mashq.analysis.score_report import Options, judge, normaliser
 from mashq.analysis.score_types import ScoredPlayer
+from mashq.analysis.story.words import plural
 from mashq.analysis.substance import Floor
 from mashq.gateway.types import REFEREE
 from mashq.protocol.results import Columns, Results, from_match
@@ -406,7 +407,9 @@ def _troubles(played: Played, results: Sequence[Columns]) -> list[str]:
     notes: list[str] = []
     unstated = read_unstated(path, match) if played.config.guided_by == "confidence" else {}
     for name, count in unstated.items():
-        notes.append(f"{name} stated no confidence with {count} answer(s); each was guided as if it had said 0.5.")
+        notes.append(
+            f"{name} stated no confidence with {plural(count, 'answer')}; each was guided as if it had said 0.5."
+        )
     for player in results:
         failed, refused = player.count("failed"), player.count("refused")
         if failed:

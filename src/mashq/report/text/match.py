@@ -16,7 +16,9 @@ from mashq.report.text.formatting import (
     count,
     is_shown,
     number,
+    reviews_by_rule,
     safe,
+    signed,
     simulated_said,
     times,
 )
@@ -35,10 +37,10 @@ def text(document: Match, reviews: Mapping[str, ReviewSpend]) -> str:
     simulated = simulated_said(document.players)
     banner = [f"SIMULATED, {simulated}."] if simulated else []
     width = page_width()
-    sentences = wrapped(_sentences(document, reviews), width, indent="")
+    sentences = wrapped(_sentences(document, reviews), width)
     return "\n".join(
         [
-            *([wrapped(banner, width, indent="")] if banner else []),
+            *([wrapped(banner, width)] if banner else []),
             "",
             written(table(document), "table"),
             "",
@@ -98,7 +100,8 @@ def _sentences(document: Match, reviews: Mapping[str, ReviewSpend]) -> Iterable[
     yield from floors_said(document.floors)
     for player in players:
         name, model = safe(player.name), safe(player.model)
-        settings = "without a model" if model == NO_MODEL else f"on {model}, T {player.T:g}, R {player.R}"
+        reviewing = f", T {player.T:g}, R {player.R}" if reviews_by_rule(player.agent) else ""
+        settings = "without a model" if model == NO_MODEL else f"on {model}{reviewing}"
         yield f"{name}: {safe(player.agent)} {settings}"
     yield from _guides(document)
     yield ""
@@ -144,7 +147,7 @@ def _guides(document: Match) -> Iterator[str]:
         if player.overfit is not None:
             yield (
                 f"  {safe(player.name)}: guide {player.h_guide_before_review:.4f} → {player.h_guide:.4f}; "
-                f"gained on the guide but not on the judge: {player.overfit:+z.4f}"
+                f"gained on the guide but not on the judge: {signed(player.overfit)}"
             )
 
 
