@@ -299,8 +299,9 @@ def test_faithful_answers_are_counted_by_the_h_in_use() -> None:
     table = [Row("A", f"i{n}", "", 0.9, "ok", {"dollars": 0.5}) for n in range(4)]
     texts = {name: np.ones((1, 4)) for name in ANSWERS} | {"coverage": np.array([[1.0, 0.5, 0.0, 0.0]])}
     results = replace(from_rows(table), content=Contents(texts, {}))
-    for h, dollars in (("faithful", 0.5), ("adequate", 2.0)):
-        document = dumped(judge(results, Options(ScoreRules(h=h), resamples=100)))
+    rules = {0.5: ScoreRules(h="faithful"), 2.0: ScoreRules(h="adequate")}
+    for dollars, own in rules.items():
+        document = dumped(judge(results, Options(own, resamples=100)))
         assert document["players"][0]["dollars_per_faithful"] == dollars
 
 

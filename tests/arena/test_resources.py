@@ -1,5 +1,6 @@
 """A resource is one row of one table: joules, declared for a model, can be counted, budgeted, shown and exported."""
 
+import asyncio
 import csv
 import io
 import json
@@ -9,15 +10,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 import mashq
+from mashq.arena import match
+from mashq.config import check
 from mashq.errors import ConfigError
 from mashq.protocol.resources import RESOURCES, TABLE
+from mashq.protocol.score import ScoreRules
+from mashq.report.text.progress import Progress
 from mashq.runs.open import load
 from tests.pinned.door import Dashboard, command
 from tests.pinned.stage import copied
 
-SOURCE = Path(mashq.__file__).parent
 RATE = {"input": 200_000.0, "output": 2_000_000.0}
 
 
@@ -95,15 +100,54 @@ def test_a_run_of_an_earlier_version_reads_as_unknown_and_resume_adds_the_column
     assert command(["verify", str(run)]).code == 0
 
 
-def test_a_resource_costs_four_files() -> None:
-    """The row, the setting that declares its rate, the rate, and where a model's rates are gathered."""
-    naming = {
-        path.relative_to(SOURCE).as_posix()
-        for pattern in ("*.py", "*.js", "*.html", "*.txt")
-        for path in SOURCE.rglob(pattern)
-        if "joules" in path.read_text("utf-8").lower()
-    }
-    assert naming <= {"protocol/resources.py", "config/schema.py", "gateway/prices.py", "arena/endpoints.py"}
+def exported(run: Path, form: str) -> str:
+    return command(["export", str(run), "--format", form]).out
+
+
+def in_spans(run: Path) -> float:
+    total = 0.0
+    for line in exported(run, "otel").splitlines():
+        for resource in json.loads(line)["resourceSpans"]:
+            for scope in resource["scopeSpans"]:
+                for span in scope["spans"]:
+                    values = {entry["key"]: entry["value"] for entry in span["attributes"]}
+                    total += values.get("mashq.joules", {}).get("doubleValue", 0.0)
+    return total
+
+
+def test_every_output_of_a_run_has_its_joules(tmp_path: Path) -> None:
+    """A list of resources written by hand somewhere would leave them out."""
+    run, logs = tmp_path / "run", tmp_path / "logs"
+    log = io.StringIO()
+    season_config = check(config(score={"resources": ["joules"]}), "a test")
+    rules = ScoreRules(weights={"joules": 1.0})
+    with Progress(Console(file=log, width=200), rules, simulated=True, every=0.0) as progress:
+        asyncio.run(match.run(season_config, run, show=progress))
+    joules = {name: by_hand(run, name) for name in ("A", "B")}
+    shown = {name: f"{amount:,.1f}" for name, amount in joules.items()}
+
+    assert [player["joules"] for player in json.loads(command(["show", str(run), "--json"]).out)["players"]] == (
+        pytest.approx(list(joules.values()))
+    )
+    table = command(["show", str(run)], columns=200).out.splitlines()
+    for name, amount in shown.items():
+        assert amount in next(line for line in table if line.strip().startswith(name)).split()
+    assert any(f"joules {amount}" in log.getvalue() for amount in shown.values())
+
+    command(["report", str(run), "-o", str(tmp_path / "report.html")])
+    page = (tmp_path / "report.html").read_text("utf-8")
+    assert all(f">{amount}<" in page for amount in shown.values())
+
+    lines = [json.loads(line) for line in exported(run, "jsonl").splitlines()]
+    cells = list(csv.DictReader(io.StringIO(exported(run, "csv"))))
+    assert command(["export", str(run), "--format", "inspect", "-o", str(logs)]).code == 0
+    back = tmp_path / "back.csv"
+    assert command(["import", *map(str, sorted(logs.iterdir())), "-o", str(back)]).code == 0
+    imported = list(csv.DictReader(io.StringIO(back.read_text("utf-8"))))
+    for rows in (lines, cells, imported):
+        for name, amount in joules.items():
+            assert sum(float(row["joules"]) for row in rows if row["player"] == name) == pytest.approx(amount)
+    assert in_spans(run) == pytest.approx(sum(joules.values()))
 
 
 def test_the_table_names_each_resource_once() -> None:

@@ -68,11 +68,11 @@ def test_a_resource_can_be_left_out(browser: Browser, made: tuple[Path, Path]) -
 def test_the_table_sorts_and_finds(browser: Browser, made: tuple[Path, Path]) -> None:
     with shown(browser, made[1], width=390) as (page, wrong):
         page.locator('#ranks th[data-key="h"] button').click()
-        h = [float(text) for text in page.locator("#ranks tbody td:nth-child(6)").all_inner_texts()]
+        h = [float(text) for text in page.locator("#ranks tbody td:nth-child(3)").all_inner_texts()]
         assert h == sorted(h, reverse=True)
         assert page.locator('#ranks th[data-key="h"]').get_attribute("aria-sort") == "descending"
         page.locator('#ranks th[data-key="h"] button').click()
-        assert page.locator("#ranks tbody td:nth-child(6)").first.inner_text() == f"{min(h):.4f}"
+        assert page.locator("#ranks tbody td:nth-child(3)").first.inner_text() == f"{min(h):.4f}"
         page.locator("#find").fill("alpha")
         assert page.locator("#ranks tbody tr:visible").count() == 3
         assert wrong == []

@@ -106,6 +106,14 @@ def spent(stored: Stored, match: str, player: str, item: str, name: str) -> floa
     return math.fsum(filter(None, own)) + math.fsum(filter(None, shared)) / 3
 
 
+def charges(stored: Stored, match: str, player: str, item: str, name: str) -> float | None:
+    """How much of that is a charge for attempts that did not tell; None where nothing can be charged."""
+    own, shared = (stored.some(match=match, player=player, at=at) for at in (item, None))
+    known = math.fsum(row[name] or 0 for row in own) + math.fsum(row[name] or 0 for row in shared) / 3
+    total = spent(stored, match, player, item, name)
+    return None if total is None else total - known
+
+
 def count(stored: Stored, match: str, player: str, item: str, counts: Callable[[Attempt], float]) -> float:
     """How many attempts of an item there are of some sort, with a third of those that belong to none."""
     own, shared = (stored.some(match=match, player=player, at=at) for at in (item, None))
@@ -146,6 +154,7 @@ def expected(stored: Stored) -> list[dict[str, Any]]:
                         "model": model,
                         "match": match,
                         **carries(stored, item, last["text"] if first["status"] == "ok" else None),
+                        **{f"charged_{name}": charges(*at, name) for name in ("tokens_in", "tokens_out", "dollars")},
                     }
                 )
     return rows
@@ -344,6 +353,7 @@ def test_a_sample_has_what_its_item_has(stored: Stored, tmp_path: Path) -> None:
     texts = {json.loads(line)["id"]: json.loads(line)["text"] for line in _items(stored)}
     found = logs(stored, tmp_path / "logs")
     assert set(found) == {"A", "B"}
+    charged_cells = 0
     for row in expected(stored):
         sample = found[row["player"]][f"samples/{row['item']}_epoch_{row['trial'] + 1}.json"]
         first, *rewrites = [event["move"] for event in stored.moves(row["match"], row["player"], row["item"])]
@@ -357,7 +367,12 @@ def test_a_sample_has_what_its_item_has(stored: Stored, tmp_path: Path) -> None:
             assert sample["scores"] == {"H": {"value": row["h"], "answer": answer}}
             assert sample["output"]["choices"][0]["stop_reason"] == "stop"
         left_out = ("player", "item", "trial", "h", "model", "match", "words", "coverage", "copied")
-        kept = {key: value for key, value in row.items() if key not in left_out}
+        kept = {key: value for key, value in row.items() if key not in left_out and not key.startswith("charged_")}
+        kept["joules"] = None
+        charged = {name: row[f"charged_{name}"] for name in ("tokens_in", "tokens_out", "dollars")}
+        charged = {name: pytest.approx(amount) for name, amount in charged.items() if amount}
+        charged_cells += bool(charged)
+        assert sample["metadata"]["mashq"].pop("charged", {}) == charged
         assert sample["metadata"]["mashq"] == {
             key: pytest.approx(value) if isinstance(value, float) else value for key, value in kept.items()
         }
@@ -365,6 +380,7 @@ def test_a_sample_has_what_its_item_has(stored: Stored, tmp_path: Path) -> None:
         assert sample["total_time"] == pytest.approx(row["seconds"] + row["waited"])
         own = stored.some(match=row["match"], player=row["player"], item=row["item"])
         assert sample["model_usage"] == usage(own)
+    assert charged_cells
 
 
 def usage(rows: Sequence[Attempt]) -> dict[str, dict[str, Any]]:
@@ -444,9 +460,10 @@ def test_the_table_for_a_paper(stored: Stored) -> None:
             estimated = name == "tokens" and any(r["unknown_attempts"] for r in rows if r["player"] == player)
             mark = r"\textasciitilde{}" if estimated else ""
             assert cells[at] == f"{mark}{total:,.{digits}f} ± {stdev(sums):,.{digits}f}", name
-        assert cells[9] == f"{wanted[player]['penalty']:.3f}"
-        assert cells[10] == f"{wanted[player]['q']:.4f} ± {stdev(each[match][player]['q'] for match in (0, 1)):.4f}"
-        assert cells[11:] == ["?", str(sum(_first(each[match]) == player for match in (0, 1)))]
+        assert (cells[9] == "?") == (player == "B"), "no price, no dollars"
+        assert cells[10] == f"{wanted[player]['penalty']:.3f}"
+        assert cells[11] == f"{wanted[player]['q']:.4f} ± {stdev(each[match][player]['q'] for match in (0, 1)):.4f}"
+        assert cells[12:] == ["?", str(sum(_first(each[match]) == player for match in (0, 1)))]
     assert r"\caption{2 trials of 3 items, means ± standard deviation over trials; H by grounding" in text
     assert r"Q = 1$\cdot$H $-$ 0.2$\cdot$P; A: " in text
 

@@ -1,6 +1,7 @@
 """A match made by hand, every field of it another value: two players and a program, one item refused, a referee."""
 
 from mashq.analysis.parts import BetaStretch, Lead
+from mashq.protocol.resources import Amount, Spend
 from mashq.report.documents.base import MEASURED, DetectorVersion
 from mashq.report.documents.match import (
     AttemptCounts,
@@ -12,9 +13,9 @@ from mashq.report.documents.match import (
     PlayerFigures,
     RefereeBill,
     RefusalView,
-    ReviewSpend,
     ViewedPlayer,
 )
+from mashq.runs.reading import ReviewSpend
 
 HEADLINE = "Winner: a, ahead of b by 0.1877 in Q (95% CI 0.0500 to 0.3253; P(win) >0.999)."
 
@@ -160,4 +161,15 @@ MATCH = Match(
     ),
     notes=["c stopped: its budget of tokens is spent.", "A second note."],
 )  # fmt: skip
-REVIEWS = {"a": ReviewSpend(22_035, 61.04), "b": ReviewSpend(77, 0.5)}
+REVIEWS = {
+    name: ReviewSpend(
+        Spend.of(
+            calls=1,
+            tokens_in=Amount(tokens - 7, 1),
+            tokens_out=Amount(7, 1),
+            seconds=Amount(seconds, 1),
+            dollars=Amount(dollars, 1),
+        )
+    )
+    for name, tokens, seconds, dollars in (("a", 22_035, 61.04, 0.25), ("b", 77, 0.5, 0.0))
+}

@@ -80,7 +80,9 @@ def markdown_table(headings: Sequence[str], rows: Sequence[Sequence[str]], left:
 def tabular(headings: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1, title: str = "") -> str:
     """A table as LaTeX has it, of cells that are LaTeX already."""
     align = "l" * left + "r" * (len(headings) - left)
-    head, *body = (" & ".join(row) + r" \\" for row in (headings, *rows))
+    signs = {"−": "$-$", "Δ": r"$\Delta$"}
+    lines = [" & ".join(row) + r" \\" for row in (headings, *rows)]
+    head, *body = ("".join(signs.get(letter, letter) for letter in line) for line in lines)
     start = [f"% {title}"] if title else []
     start += [NEEDS, FITTED, rf"\begin{{tabular}}{{{align}}}", r"\toprule"]
     return "\n".join([*start, head, r"\midrule", *body, r"\bottomrule", r"\end{tabular}}"])

@@ -1,6 +1,7 @@
 """Runs side by side, made by hand, every cell of them in text, Markdown, LaTeX and HTML."""
 
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -9,10 +10,12 @@ import pytest
 pytest.importorskip("vl_convert", reason="the extra 'charts' is not installed")
 
 from mashq.report.documents.base import COSTS
-from mashq.report.documents.compare import ComparedFigures, ComparedPlayer, ComparedRun, Comparison
+from mashq.report.documents.compare import ComparedFigures, ComparedPlayer, ComparedRun, Comparison, document
 from mashq.report.html import compare as page_compare
 from mashq.report.html.parts import Chapter, Verdict
 from mashq.report.text import compare
+from mashq.runs.open import load_season
+from tests.report.runs import config, play
 from tests.report.scored import REPORT
 from tests.report.scored import A as SCORED_A
 from tests.report.scored import B as SCORED_B
@@ -59,27 +62,39 @@ DOCUMENT = Comparison(
     notes=["Compared over the 39 items that every run scores (by itself: x 40, y 39)."],
 )
 TEXT = """\
- player  run  H before → after  calls     tokens  reviews  seconds      P        Q   ± 95%
- ─────────────────────────────────────────────────────────────────────────────────────────
- a ★     x     0.8512 → 0.9000     12     ~3,456        5     ~7.2  2.125   0.6875  0.0875
- a       y          ? → 0.8000      1          ?        ?     61.0  1.000   0.7000       ?
- b       x     0.8512 → 0.7000      3  2,000,000        0      0.5  2.125  -0.1000  0.1375
- b       y               ? → ?      ?          ?        ?        ?      ?        ?       ?
+ player  run  H before → after  calls     tokens  reviews  seconds  dollars      P        Q   ± 95%
+ ──────────────────────────────────────────────────────────────────────────────────────────────────
+ a ★     x     0.8512 → 0.9000     12     ~3,456        5     ~7.2   0.5000  2.125   0.6875  0.0875
+ a       y          ? → 0.8000      1          ?        ?     61.0        ?  1.000   0.7000       ?
+ b       x     0.8512 → 0.7000      3  2,000,000        0      0.5        ?  2.125  −0.1000  0.1375
+ b       y               ? → ?      ?          ?        ?        ?        ?      ?        ?       ?
 
 Note: Compared over the 39 items that every run scores (by itself: x 40, y 39).
-The runs differ in 2 setting(s):
+The runs differ in 2 settings:
 rules.T: 0.85, 0.5
 task.limit: None, 40"""
-HEADINGS = ["player", "run", "H before → after", "calls", "tokens", "reviews", "seconds", "P", "Q", "± 95%"]
+HEADINGS = [
+    "player",
+    "run",
+    "H before → after",
+    "calls",
+    "tokens",
+    "reviews",
+    "seconds",
+    "dollars",
+    "P",
+    "Q",
+    "± 95%",
+]
 ROWS = [
-    ["a ★", "x", "0.8512 → 0.9000", "12", "~3,456", "5", "~7.2", "2.125", "0.6875", "0.0875"],
-    ["a", "y", "? → 0.8000", "1", "?", "?", "61.0", "1.000", "0.7000", "?"],
-    ["b", "x", "0.8512 → 0.7000", "3", "2,000,000", "0", "0.5", "2.125", "-0.1000", "0.1375"],
-    ["b", "y", "? → ?", "?", "?", "?", "?", "?", "?", "?"],
+    ["a ★", "x", "0.8512 → 0.9000", "12", "~3,456", "5", "~7.2", "0.5000", "2.125", "0.6875", "0.0875"],
+    ["a", "y", "? → 0.8000", "1", "?", "?", "61.0", "?", "1.000", "0.7000", "?"],
+    ["b", "x", "0.8512 → 0.7000", "3", "2,000,000", "0", "0.5", "?", "2.125", "−0.1000", "0.1375"],
+    ["b", "y", "? → ?", "?", "?", "?", "?", "?", "?", "?", "?"],
 ]
 SAID = [
     "Note: Compared over the 39 items that every run scores (by itself: x 40, y 39).",
-    "The runs differ in 2 setting(s):",
+    "The runs differ in 2 settings:",
     "rules.T: 0.85, 0.5",
     "task.limit: None, 40",
 ]
@@ -133,11 +148,11 @@ def test_every_cell_of_the_page() -> None:
             ["z", "Tournament of 9 players", "c is rated first", "–"],
         ],
         [
-            ["run", "player", "H", "calls", "tokens", "reviews", "seconds", "P", "Q", "95%"],
-            ["x", "a", "0.8123", "12", "~3,456", "5", "~7.2", "3.000", "0.5123", "± 0.1100"],
-            ["x", "b ★", "0.9000", "9", "2,000,000", "0", "61.0", "2.000", "0.7000", "± 0.0500"],
-            ["x (2)", "a ★", "0.8123", "12", "~3,456", "5", "~7.2", "3.000", "0.9000", "?"],
-            ["x (2)", "b", "0.9000", "9", "2,000,000", "0", "61.0", "2.000", "0.7000", "± 0.0500"],
+            ["run", "player", "H", "calls", "tokens", "reviews", "seconds", "dollars", "P", "Q", "95%"],
+            ["x", "a", "0.8123", "12", "~3,456", "5", "~7.2", "0.000027", "3.000", "0.5123", "± 0.1100"],
+            ["x", "b ★", "0.9000", "9", "2,000,000", "0", "61.0", "?", "2.000", "0.7000", "± 0.0500"],
+            ["x (2)", "a ★", "0.8123", "12", "~3,456", "5", "~7.2", "0.000027", "3.000", "0.9000", "?"],
+            ["x (2)", "b", "0.9000", "9", "2,000,000", "0", "61.0", "?", "2.000", "0.7000", "± 0.0500"],
         ],
         [["setting", "x", "x (2)"], ["rules.T", "0.85", "–"], ["trials", "2", "1"]],
     ]
@@ -168,3 +183,21 @@ def test_runs_that_agree_or_have_nobody_in_common() -> None:
     section = page_compare.comparison(chapters, many)
     page = shown(Verdict("", []), [section])
     assert len(page.tables[2]) == 25 and "What the runs differ in (3 more are not shown)." in page.sentences
+
+
+def test_a_note_says_when_p_and_q_are_relative_to_another_match(tmp_path: Path) -> None:
+    def compared(*scores: tuple[int, dict[str, Any]]) -> list[str]:
+        names = [f"{len(list(tmp_path.iterdir()))}-{number}" for number in range(len(scores))]
+        runs = [play(config(count, score=score), tmp_path / name) for name, (count, score) in zip(names, scores)]
+        return [note for note in document([load_season(path) for path in runs]).notes if "relative to" in note]
+
+    per_item = {"normalise": {"per_item": {"tokens": 600.0, "calls": 2.0, "reviews": 1.0, "seconds": 5.0}}}
+    totals = {"normalise": {"tokens": 5000.0, "calls": 40.0, "reviews": 9.0, "seconds": 90.0}}
+    assert compared((2, {}), (2, {})) == []
+    assert compared((2, per_item), (3, per_item)) == []
+    (players,) = compared((2, {}), (3, {}))
+    assert players.startswith("The matches have different players, and P and Q are relative to a match")
+    (normalisers,) = compared((2, {}), (2, totals))
+    assert normalisers.startswith("The matches have different normalisers, and")
+    (both,) = compared((2, per_item), (3, totals))
+    assert both.startswith("The matches have different players and normalisers, and")

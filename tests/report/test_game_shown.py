@@ -91,9 +91,9 @@ The price of disclosure: with snapshots shown minus without, paired by item
 
  vision  policy  against  seat                ΔQ           ΔH  Δreviews per item  Δtokens per item
  ─────────────────────────────────────────────────────────────────────────────────────────────────
- review  a       b           2  +0.1000 ± 0.0500  -0.2000 ± ?                  ?      -3.00 ± 1.00
+ review  a       b        2     +0.1000 ± 0.0500  −0.2000 ± ?                  ?      −3.00 ± 1.00
 
-2 policies, every pair in both orders and each against itself, 3 trial(s) of 20 items, scored by
+2 policies, every pair in both orders and each against itself, 3 trials of 20 items, scored by
   grounding 3; ± is half a 95% interval over resampled items. Q = 1·H − 0.1·P."""
 SENTENCES = {
     "never": [
@@ -110,7 +110,7 @@ SENTENCES = {
     ],
 }
 LAST = (
-    "2 policies, every pair in both orders and each against itself, 3 trial(s) of 20 items, scored by grounding 3; "
+    "2 policies, every pair in both orders and each against itself, 3 trials of 20 items, scored by grounding 3; "
     "± is half a 95% interval over resampled items. Q = 1·H − 0.1·P."
 )
 
@@ -130,8 +130,8 @@ def test_every_cell_of_the_markdown() -> None:
         *SENTENCES["review"],
         "**The price of disclosure: with snapshots shown minus without, paired by item**",
         "| vision | policy | against | seat | ΔQ | ΔH | Δreviews per item | Δtokens per item |\n"
-        "|---|---|---|---:|---:|---:|---:|---:|\n"
-        "| review | a | b | 2 | +0.1000 ± 0.0500 | -0.2000 ± ? | ? | -3.00 ± 1.00 |",
+        "|---|---|---|---|---:|---:|---:|---:|\n"
+        "| review | a | b | 2 | +0.1000 ± 0.0500 | −0.2000 ± ? | ? | −3.00 ± 1.00 |",
         LAST,
     ]
     assert game.text(DOCUMENT, "md") == "\n\n".join(parts)
@@ -152,11 +152,10 @@ def test_every_cell_of_the_latex() -> None:
         "\n".join(f"% {line}" for line in SENTENCES["review"]),
         tabular(
             "The price of disclosure: with snapshots shown minus without, paired by item",
-            "lllrrrrr",
-            "vision & policy & against & seat & ΔQ & ΔH & Δreviews per item & Δtokens per item".replace(
-                "Δ", r"$\Delta$"
-            ),
-            "review & a & b & 2 & +0.1000 ± 0.0500 & -0.2000 ± ? & ? & -3.00 ± 1.00",
+            "llllrrrr",
+            "vision & policy & against & seat & $\\Delta$Q & $\\Delta$H & $\\Delta$reviews per item & "
+            "$\\Delta$tokens per item",
+            "review & a & b & 2 & +0.1000 ± 0.0500 & $-$0.2000 ± ? & ? & $-$3.00 ± 1.00",
         ),
         f"% {LAST}",
     ]
@@ -170,7 +169,7 @@ def test_every_cell_of_the_page() -> None:
         [["", "a", "b"], ["a", "0.1000 ± ?", "0.2000 ± ?"], ["b", "0.3000 ± ?", "0.4500 ± ?"]],
         [
             ["vision", "policy", "against", "seat", "ΔH", "Δreviews per item", "Δtokens per item", "ΔQ"],
-            ["review", "a", "b", "2", "-0.2000 ± ?", "?", "-3.0 ± 1.0", "+0.1000 ± 0.0500"],
+            ["review", "a", "b", "2", "−0.2000 ± ?", "?", "−3.0 ± 1.0", "+0.1000 ± 0.0500"],
         ],
     ]
     best = ["Best against a: b.", "Best against b: a, b."]
@@ -178,11 +177,11 @@ def test_every_cell_of_the_page() -> None:
         at = page.sentences.index(f"Q of the row against the column, vision: {when}; darker is better for the row.")
         cut = 3 if when == "never" else 2
         assert page.sentences[at + 2 : at + 4 + len(lines)] == [*lines[:cut], *best, *lines[cut:]]
-    assert page.sentences[2] == "There is no single stable policy"
+    assert page.sentences[1] == "There is no single stable policy"
     assert page.sentences[3:6] == [
         f"Vision never: e{SENTENCES['never'][0][1:]}",
         f"Vision review: e{SENTENCES['review'][0][1:]}",
-        "2 policies, every pair in both orders and each against itself; 3 trial(s) of 20 items; Q = 1·H − 0.1·P.",
+        "2 policies, every pair in both orders and each against itself; 3 trials of 20 items; Q = 1·H − 0.1·P.",
     ]
     payoffs = max(page.specs[0]["datasets"].values(), key=len)
     assert [(row["row"], row["column"], row["value"], row["label"], row["light"]) for row in payoffs] == [
@@ -283,4 +282,4 @@ def test_one_policy_alone() -> None:
     assert game.payoffs(document, "never", alone).rows == [["a", "0.5000 ± 0.1000"]]
     page = shown(*sections_games.game(document))
     assert page.tables == [[["", "a"], ["a", "0.5000 ± 0.1000"]]]
-    assert page.sentences[2] == "a against itself is the only equilibrium"
+    assert page.sentences[1] == "a against itself is the only equilibrium"

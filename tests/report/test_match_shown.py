@@ -39,22 +39,22 @@ RULES = (
 )
 SENTENCES = [
     "a: q-agent on openai/gpt-x, T 0.85, R 3",
-    "b: plain on anthropic/claude-y, T 0.5, R 0",
-    "c: external on openai/gpt-z, T 0.9, R 1",
+    "b: plain on anthropic/claude-y",
+    "c: external on openai/gpt-z",
     "",
     "The judge's own calls, charged to no player: 41 calls, 6,543 tokens, 12.3 s.",
     "Winner: a, ahead of b by 0.1877 in Q (95% CI 0.0500 to 0.3253; P(win) >0.999).",
     "Q 0.6875 against 0.4998; in H 0.9000 against 0.7123, in P 2.125 against 2.000.",
     "Leads by beta: a from 0 to 1.5, b from 1.5 on.",
-    "What the reviews bought: a's 45 review(s) raised its H by 0.0488 for 22,035 tokens and 61.0 s; b's 2 review(s) "
-    "lowered its H by 0.0400 for 77 tokens and 0.5 s.",
+    "What the reviews bought: a's 45 reviews raised its H by 0.0488 for 22,035 tokens, 61.0 s and $0.2500; b's 2 "
+    "reviews lowered its H by 0.0400 for 77 tokens and 0.5 s.",
     "Answered: b 90.0%, c 0.0%; the others everything.",
     "Note: c stopped: its budget of tokens is spent.",
     "Note: A second note.",
     "Refused or failed items: b 1, c 2.",
     "Calls over all items, scored or not: a 20 (3 failed), b 7 (2 failed), c 3.",
     "  intersection, 39 items: a Q 0.6875 (H 0.9000), b Q 0.4998 (H 0.7123), c Q ? (H ?)",
-    "     penalised, 41 items: a Q 0.3875 (H 0.6000), b Q 0.4900 (H 0.6900), c Q -0.1000 (H 0.0000)",
+    "     penalised, 41 items: a Q 0.3875 (H 0.6000), b Q 0.4900 (H 0.6900), c Q −0.1000 (H 0.0000)",
     "      answered, 40 items: a Q 0.5875 (H 0.8000), b Q 0.5875 (H 0.8000), c Q ? (H ?)",
 ]
 
@@ -156,7 +156,7 @@ def test_one_leader_at_every_beta_is_not_worth_a_sentence(terminal: Any) -> None
             [
                 "Guide: their own stated confidence; the judge's scores were not shown to the players.",
                 "  a: guide 0.9100 → 0.9700; gained on the guide but not on the judge: +0.0111",
-                "  b: guide 0.8200 → 0.8000; gained on the guide but not on the judge: -0.0200",
+                "  b: guide 0.8200 → 0.8000; gained on the guide but not on the judge: −0.0200",
             ],
         ),
         ("hhem 2", "summarize", ["Guide: hhem 2; the judge's scores were not shown to the players."]),
@@ -171,9 +171,9 @@ def test_the_guide(terminal: Any, guide: str, task: str, says: list[str]) -> Non
 @pytest.mark.parametrize(
     ("before", "after", "says"),
     [
-        (0.5, 0.75, "a's 45 review(s) raised its H by 0.2500 for 22,035 tokens and 61.0 s."),
-        (0.5, 0.5, "a's 45 review(s) left its H as it was for 22,035 tokens and 61.0 s."),
-        (0.75, 0.5, "a's 45 review(s) lowered its H by 0.2500 for 22,035 tokens and 61.0 s."),
+        (0.5, 0.75, "a's 45 reviews raised its H by 0.2500 for 22,035 tokens, 61.0 s and $0.2500."),
+        (0.5, 0.5, "a's 45 reviews left its H as it was for 22,035 tokens, 61.0 s and $0.2500."),
+        (0.75, 0.5, "a's 45 reviews lowered its H by 0.2500 for 22,035 tokens, 61.0 s and $0.2500."),
     ],
 )
 def test_what_the_reviews_bought(terminal: Any, before: float, after: float, says: str) -> None:
@@ -211,7 +211,7 @@ def test_everyone_answered_everything_and_nobody_refused(terminal: Any) -> None:
         SENTENCES[0],
         "",
         MATCH.headline,
-        "What the reviews bought: a's 45 review(s) raised its H by 0.0488 for 22,035 tokens and 61.0 s.",
+        "What the reviews bought: a's 45 reviews raised its H by 0.0488 for 22,035 tokens, 61.0 s and $0.2500.",
     ]
     lazy = replace(A, score=replace(A.score, answer_rate=0.25))
     assert "Answered: a 25.0%." in terminal(replace(MATCH, players=[lazy], **alone), 400).splitlines()
@@ -261,14 +261,14 @@ def test_every_cell_of_the_page() -> None:
     page = page_of(facts())
     assert page.tables == [
         [
-            HEADINGS,
-            ["b ★", "0.9000", "100.0%", "2.000M", "9", "0", "61.0", "?", "2.000", "0.7000", "0.0500", "0.875"],
-            ["c", "0.7000", "?", "9,999", "~40", "41", "1,234.6", "12.30", "1.000", "0.6000", "0.1500", "0.125"],
-            ["a", "0.8123", "97.5%", "~3,456", "12", "5", "~7.2", "0.000027", "3.000", "0.5123", "0.1100", "<0.001"],
+            ["player", "H", "P", "Q", *(name for name in HEADINGS[1:] if name not in ("H", "P", "Q"))],
+            ["b ★", "0.9000", "2.000", "0.7000", "100.0%", "2.000M", "9", "0", "61.0", "?", "0.0500", "0.875"],
+            ["c", "0.7000", "1.000", "0.6000", "?", "9,999", "~40", "41", "1,234.6", "12.30", "0.1500", "0.125"],
+            ["a", "0.8123", "3.000", "0.5123", "97.5%", "~3,456", "12", "5", "~7.2", "0.000027", "0.1100", "<0.001"],
         ],
         [
             ["player", "against", "difference in Q", "95% CI", "excludes 0"],
-            ["b", "c", "+0.1000", "-0.0100 to +0.2100", "no"],
+            ["b", "c", "+0.1000", "−0.0100 to +0.2100", "no"],
             ["b", "a", "+0.1877", "+0.0500 to +0.3253", "yes"],
             ["c", "a", "+0.0877", "?", "?"],
         ],
@@ -276,11 +276,11 @@ def test_every_cell_of_the_page() -> None:
             ["player", "H before → after", "reviews", "P without → with", "what they did to Q", "they pay"],
             ["a", "0.5000 → 0.8123", "5.0", "2.500 → 3.000", "+0.2623", "below beta 0.6247"],
             ["b", "0.8500 → 0.9000", "0.0", "2.000 → 2.000", "–", "–"],
-            ["c", "0.7500 → 0.7000", "41.0", "0.500 → 1.000", "-0.1000", "never"],
+            ["c", "0.7500 → 0.7000", "41.0", "0.500 → 1.000", "−0.1000", "never"],
         ],
         [
-            ["item", "H b", "H a", "tokens b", "tokens a", "part in the lead", "lead without it"],
-            ["i1", "1.000", "1.000", "20", "200", "-0.08333", "+0.4650"],
+            ["item", "H b", "H a", "tokens b", "tokens a", "influence", "lead without it"],
+            ["i1", "1.000", "1.000", "20", "200", "−0.08333", "+0.4650"],
             ["i3", "0.750", "0.250", "40", "400", "+0.08333", "+0.2150"],
             ["i0", "1.000", "0.750", "10", "100", "+0.00000", "+0.3400"],
         ],
@@ -322,13 +322,13 @@ def test_every_cell_of_the_page() -> None:
 def test_the_page_marks_the_best_of_each_column_and_the_winner() -> None:
     """Rows are b, c and a, after the headings."""
     page = page_of(facts())
-    best = {(1, 1), (1, 2), (3, 3), (1, 4), (1, 5), (3, 6), (3, 7), (2, 8), (1, 9)}
+    best = {(1, 1), (2, 2), (1, 3), (1, 4), (3, 5), (1, 6), (1, 7), (3, 8), (3, 9)}
     assert page.bold == {(0, *cell) for cell in best} and page.won == {(0, 1)}
 
 
 def test_every_sentence_of_the_page() -> None:
     said = page_of(facts()).sentences
-    assert said[2:8] == [
+    assert [said[1], *said[3:8]] == [
         "No clear winner: b leads",
         "Could be chance (95% confidence)",
         "Q 0.7000 against 0.6000 (c); in H 0.9000 against 0.7000, in cost P 2.000 against 1.000.",
@@ -347,7 +347,6 @@ def test_every_sentence_of_the_page() -> None:
         "Not even without the half of the items that favour b most would a win.",
         "Items that somebody refused or failed: i1 (b, c), i2 (c).",
         "The leader depends on the rule for refusals or on the normaliser.",
-        "Of all weightings of the counted resources b wins 75%, a wins 25%.",
         "Not known for every player, so not drawn: reviews, seconds, dollars.",
         "H against P, all costs together. Pareto front (dashed): b, c.",
         "H against tokens per item. Pareto front (dashed): a, b.",

@@ -34,18 +34,18 @@ SECOND: Match = replace(
 TEXT = """\
  player  H grounding 3  Q grounding 3  H hhem 2.1-open-012  Q hhem 2.1-open-012
  ──────────────────────────────────────────────────────────────────────────────
- a              0.9000       0.6875 ★               0.5000              -0.2500
+ a              0.9000       0.6875 ★               0.5000              −0.2500
  b              0.7123         0.4998               0.7500             0.0000 ★
- c                   ?              ?               0.2500              -0.1250
+ c                   ?              ?               0.2500              −0.1250
 
 The ranking depends on the judge:
   grounding 3: a, b, c
   hhem 2.1-open-012: b, c, a"""
 HEADINGS = ["player", "H grounding 3", "Q grounding 3", "H hhem 2.1-open-012", "Q hhem 2.1-open-012"]
 ROWS = [
-    ["a", "0.9000", "0.6875 ★", "0.5000", "-0.2500"],
+    ["a", "0.9000", "0.6875 ★", "0.5000", "−0.2500"],
     ["b", "0.7123", "0.4998", "0.7500", "0.0000 ★"],
-    ["c", "?", "?", "0.2500", "-0.1250"],
+    ["c", "?", "?", "0.2500", "−0.1250"],
 ]
 SAID = ["The ranking depends on the judge:", "  grounding 3: a, b, c", "  hhem 2.1-open-012: b, c, a"]
 

@@ -21,7 +21,7 @@ TEXT = """\
 
  player  against  difference in Q              95% CI  excludes 0
  ────────────────────────────────────────────────────────────────
- b       c                +0.1000  -0.0100 to +0.2100          no
+ b       c                +0.1000  −0.0100 to +0.2100          no
  b       a                +0.1877  +0.0500 to +0.3253         yes
  c       a                +0.0877                   ?           ?
 
@@ -32,7 +32,8 @@ No clear winner: b leads c by 0.1000 in Q (95% CI −0.0100 to 0.2100; P(win) 0.
 Cannot be told apart from the best: b, c.
 Leads by beta: b from 0 to 0.04, c from 0.04 to 0.5, a from 0.5 on.
 Leads by the weight of tokens: b from 0 to 1.25, c from 1.25 on.
-Of all weightings of the resources b wins 75%, a wins 25%.
+With the sum of the weights fixed and divided in every way, b has the best Q in 75%, a in 25% of the
+  cases.
 Pareto front of H against P: b, c.
 Pareto front of H against tokens: a, b.
 Dollars per faithful answer (H of 0.5 or more): a 0.0000013, c 0.6000.
@@ -59,7 +60,7 @@ SAID = [
     "Cannot be told apart from the best: b, c.",
     "Leads by beta: b from 0 to 0.04, c from 0.04 to 0.5, a from 0.5 on.",
     "Leads by the weight of tokens: b from 0 to 1.25, c from 1.25 on.",
-    "Of all weightings of the resources b wins 75%, a wins 25%.",
+    "With the sum of the weights fixed and divided in every way, b has the best Q in 75%, a in 25% of the cases.",
     "Pareto front of H against P: b, c.",
     "Pareto front of H against tokens: a, b.",
     "Dollars per faithful answer (H of 0.5 or more): a 0.0000013, c 0.6000.",
@@ -81,7 +82,7 @@ def test_every_cell_of_the_markdown() -> None:
         ["a", "0.8123", "97.5%", "**~3,456**", "12", "5", "**~7.2**", "**0.000027**", "3.000", *low],
     ]
     leads = [
-        ["b", "c", "+0.1000", "-0.0100 to +0.2100", "no"],
+        ["b", "c", "+0.1000", "−0.0100 to +0.2100", "no"],
         ["b", "a", "+0.1877", "+0.0500 to +0.3253", "yes"],
         ["c", "a", "+0.0877", "?", "?"],
     ]
@@ -101,7 +102,7 @@ def test_every_cell_of_the_latex() -> None:
     a = ["a", "0.8123", r"97.5\%", r"\textbf{\textasciitilde{}3,456}", "12", "5", r"\textbf{\textasciitilde{}7.2}"]
     a += [r"\textbf{0.000027}", "3.000", "0.5123", "0.1100", "$<$0.001"]
     leads = [
-        ["b", "c", "+0.1000", "-0.0100 to +0.2100", "no"],
+        ["b", "c", "+0.1000", "−0.0100 to +0.2100", "no"],
         ["b", "a", "+0.1877", "+0.0500 to +0.3253", "yes"],
         ["c", "a", "+0.0877", "?", "?"],
     ]
@@ -216,7 +217,7 @@ def test_an_interval_that_ends_at_zero_does_not_exclude_it() -> None:
     ends = [Lead("a", "b", 0.1, None, None, *span) for span in ((0.0, 0.2), (0.1, 0.2), (-0.2, 0.0), (-0.2, -0.1))]
     rows = differences(replace(REPORT, differences=ends)).rows
     assert [row[-1] for row in rows] == ["no", "yes", "no", "yes"]
-    assert rows[2][2:4] == ["+0.1000", "-0.2000 to +0.0000"]
+    assert rows[2][2:4] == ["+0.1000", "−0.2000 to +0.0000"]
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ from mashq.protocol.results import from_matches
 from mashq.report import site
 from mashq.report.documents.base import dumped
 from mashq.report.html import page
+from mashq.report.html.facts import facts
 from mashq.runs.open import load_season
 from mashq.runs.setup import score_rules_of
 from tests.report import runs
@@ -103,9 +104,9 @@ def test_the_index_links_every_finished_run_and_says_what_was_passed_over(folder
 
 def test_without_a_script_the_table_is_there_in_order(made: Path) -> None:
     html = (made / "index.html").read_text("utf-8")
-    rows = re.findall(r'data-board="(\d+)".*?class="place">(\d+)<.*?class="q">([-\d.]+)<', html, re.DOTALL)
-    assert [(board, place) for board, place, _ in rows] == sorted((board, place) for board, place, _ in rows)
-    first = [float(value) for board, _, value in rows if board == "0"]
+    rows = re.findall(r'data-board="(\d+)".*?class="q">([−\d.]+)<.*?class="place">(\d+)<', html, re.DOTALL)
+    assert [(board, place) for board, _, place in rows] == sorted((board, place) for board, _, place in rows)
+    first = [float(value.replace("−", "-")) for board, value, _ in rows if board == "0"]
     assert len(first) > 1 and first == sorted(first, reverse=True)
 
 
@@ -164,3 +165,21 @@ def test_hostile_names_are_text_in_the_index(tmp_path: Path) -> None:
 def test_the_index_loads_nothing(made: Path) -> None:
     html = (made / "index.html").read_text("utf-8")
     assert "default-src 'none'" in html and "://" not in html
+
+
+def test_a_tie_has_no_winner_and_drawn_scores_have_no_detector(tmp_path: Path) -> None:
+    """Two players that draw the same replies have the same Q."""
+    same = {"model": "simulated/m", "agent": "plain", "order": "forward"}
+    tied = {
+        "task": {"limit": 6},
+        "players": [{"name": "a", **same}, {"name": "b", **same}],
+        "models": {"simulated/m": {"simulate": {"common": True}}},
+    }
+    runs.play(tied, tmp_path / "tied")
+    runs.play(runs.config(2, 6), tmp_path / "won")
+    boards = {name: site.board(facts(load_season(tmp_path / name)), "r.html") for name in ("tied", "won")}
+    ranked = {name: [q for _, _, _, q in site.ranking(board)] for name, board in boards.items()}
+    assert ranked["tied"][0] == ranked["tied"][1] and boards["tied"].winner is None
+    assert ranked["won"][0] != ranked["won"][1]
+    assert boards["won"].winner == site.ranking(boards["won"])[0][1].player
+    assert {board.detector for board in boards.values()} == {"none (scores are drawn)"}

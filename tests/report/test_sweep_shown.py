@@ -79,35 +79,43 @@ DOCUMENT = Sweep(
     missing=1,
 )
 TEXT = """\
- T    when    player       H      calls  tokens  reviews  seconds      P       Q          ΔQ ± 95%
- ─────────────────────────────────────────────────────────────────────────────────────────────────
- 0.7  never   a ★     0.9000         12  ~3,456        5      7.2  2.000  0.7000
- 0.7  never   b       0.7123  1,000,000       9        ?      0.0  2.125  0.5123
- 0.9  never   a       0.9000         12   3,456        5      7.2  2.000  0.6000  -0.1000 ± 0.0500
- 0.9  never   b ★     0.9000         12   3,456        5      7.2  2.000  0.6500       +0.1377 ± ?
- 0.9  review  a            ?          ?       ?        ?        ?      ?       ?                 ?
- 0.9  review  b       0.9000         12   3,456        5      7.2  2.000  0.5000                 ?
+ T    when    player       H      calls  tokens  reviews  seconds
+ ────────────────────────────────────────────────────────────────
+ 0.7  never   a ★     0.9000         12  ~3,456        5      7.2
+ 0.7  never   b       0.7123  1,000,000       9        ?      0.0
+ 0.9  never   a       0.9000         12   3,456        5      7.2
+ 0.9  never   b ★     0.9000         12   3,456        5      7.2
+ 0.9  review  a            ?          ?       ?        ?        ?
+ 0.9  review  b       0.9000         12   3,456        5      7.2
 
-3 combination(s) of 30 items, 2 trial(s) each, scored by grounding 3. Costs are means over trials.
-  ΔQ is the difference to the Q of the first combination, with its 95% interval, items resampled
-  together.
+ T    when    player  dollars      P       Q          ΔQ ± 95%
+ ─────────────────────────────────────────────────────────────
+ 0.7  never   a ★      0.5000  2.000  0.7000
+ 0.7  never   b             ?  2.125  0.5123
+ 0.9  never   a        0.5000  2.000  0.6000  −0.1000 ± 0.0500
+ 0.9  never   b ★      0.5000  2.000  0.6500       +0.1377 ± ?
+ 0.9  review  a             ?      ?       ?                 ?
+ 0.9  review  b        0.5000  2.000  0.5000                 ?
+
+3 combinations of 30 items, 2 trials each, scored by grounding 3. Costs are means over trials. ΔQ is
+  the difference to the Q of the first combination, with its 95% interval, items resampled together.
 1 are still to be played: continue with mashq resume runs/s
 Who has the best Q depends on the settings: of 3 combinations a in 1 (clearly in 1), b in 1 (clearly
   in 0).
 Note: Both.
 Note: Only the first. (1 of 3 combinations)"""
-HEADINGS = ["T", "when", "player", "H", "calls", "tokens", "reviews", "seconds", "P", "Q", "ΔQ ± 95%"]
+HEADINGS = ["T", "when", "player", "H", "calls", "tokens", "reviews", "seconds", "dollars", "P", "Q", "ΔQ ± 95%"]
 USUAL = ["0.9000", "12", "3,456", "5", "7.2", "2.000"]
 ROWS = [
-    ["0.7", "never", "a ★", "0.9000", "12", "~3,456", "5", "7.2", "2.000", "0.7000", ""],
-    ["0.7", "never", "b", "0.7123", "1,000,000", "9", "?", "0.0", "2.125", "0.5123", ""],
-    ["0.9", "never", "a", *USUAL, "0.6000", "-0.1000 ± 0.0500"],
-    ["0.9", "never", "b ★", *USUAL, "0.6500", "+0.1377 ± ?"],
-    ["0.9", "review", "a", "?", "?", "?", "?", "?", "?", "?", "?"],
-    ["0.9", "review", "b", *USUAL, "0.5000", "?"],
+    ["0.7", "never", "a ★", "0.9000", "12", "~3,456", "5", "7.2", "0.5000", "2.000", "0.7000", ""],
+    ["0.7", "never", "b", "0.7123", "1,000,000", "9", "?", "0.0", "?", "2.125", "0.5123", ""],
+    ["0.9", "never", "a", "0.9000", "12", "3,456", "5", "7.2", "0.5000", "2.000", "0.6000", "−0.1000 ± 0.0500"],
+    ["0.9", "never", "b ★", "0.9000", "12", "3,456", "5", "7.2", "0.5000", "2.000", "0.6500", "+0.1377 ± ?"],
+    ["0.9", "review", "a", "?", "?", "?", "?", "?", "?", "?", "?", "?"],
+    ["0.9", "review", "b", "0.9000", "12", "3,456", "5", "7.2", "0.5000", "2.000", "0.5000", "?"],
 ]
 SAID = [
-    "3 combination(s) of 30 items, 2 trial(s) each, scored by grounding 3. Costs are means over trials. ΔQ is the "
+    "3 combinations of 30 items, 2 trials each, scored by grounding 3. Costs are means over trials. ΔQ is the "
     "difference to the Q of the first combination, with its 95% interval, items resampled together.",
     "1 are still to be played: continue with mashq resume runs/s",
     "Who has the best Q depends on the settings: of 3 combinations a in 1 (clearly in 1), b in 1 (clearly in 0).",
@@ -121,7 +129,7 @@ def test_every_cell_of_the_text() -> None:
 
 
 def test_every_cell_of_the_markdown() -> None:
-    assert sweep.text(DOCUMENT, "md") == "\n\n".join([markdown_table(HEADINGS, marked(ROWS, 9), 3), *SAID])
+    assert sweep.text(DOCUMENT, "md") == "\n\n".join([markdown_table(HEADINGS, marked(ROWS, 10), 3), *SAID])
 
 
 def test_every_cell_of_the_latex() -> None:
@@ -136,7 +144,7 @@ def test_every_cell_of_the_latex() -> None:
         for row in (HEADINGS, *ROWS)
     ]
     assert sweep.text(DOCUMENT, "latex") == "\n\n".join(
-        [tabular(table[0], marked(table[1:], 9, "checkmark", latex=True), 3), comments(SAID)]
+        [tabular(table[0], marked(table[1:], 10, "checkmark", latex=True), 3), comments(SAID)]
     )
 
 
@@ -145,7 +153,7 @@ def test_every_cell_of_the_page() -> None:
     assert (said.headline, said.mark, list(said.sentences)) == (
         "Who leads depends on the settings",
         "",
-        ["3 combination(s) of rules.T over 0.7, 0.9; vision.when over never, review; 2 trial(s) each."],
+        ["3 combinations of rules.T over 0.7, 0.9; vision.when over never, review; 2 trials each."],
     )
     assert [(tile.label, tile.value, tile.note, tile.best) for tile in said.tiles] == [
         ("a", "best in 1 of 3", "clearly in 1", False),
@@ -159,13 +167,13 @@ def test_every_cell_of_the_page() -> None:
     assert [list(spec["datasets"].values()) for spec in page.specs] == [
         [
             [
-                {"player": "a", "value": 0.7, "q": 0.7, "low": 0.25, "high": 0.75},
-                {"player": "b", "value": 0.7, "q": 0.5123, "low": 0.25, "high": 0.75},
-                {"player": "a", "value": 0.9, "q": 0.6, "low": 0.25, "high": 0.75},
-                {"player": "b", "value": 0.9, "q": 0.65, "low": 0.25, "high": 0.75},
+                {"player": "a", "value": 0.7, "q": 0.7, "low": 0.25, "high": 0.75, "x": 0.6988},
+                {"player": "b", "value": 0.7, "q": 0.5123, "low": 0.25, "high": 0.75, "x": pytest.approx(0.7012)},
+                {"player": "a", "value": 0.9, "q": 0.6, "low": 0.25, "high": 0.75, "x": 0.8988},
+                {"player": "b", "value": 0.9, "q": 0.65, "low": 0.25, "high": 0.75, "x": 0.9012},
             ]
         ],
-        [[{"player": "b", "value": 0.9, "q": 0.5, "low": 0.25, "high": 0.75}]],
+        [[{"player": "b", "value": 0.9, "q": 0.5, "low": 0.25, "high": 0.75, "x": 0.9}]],
     ]
     assert "Q over rules.T at vision.when never, with 95% intervals." in page.sentences
 
@@ -222,8 +230,8 @@ def test_settings_of_one_last_name_are_told_apart_and_long_ones_whole() -> None:
 def test_nothing_played_and_many_notes() -> None:
     none = replace(DOCUMENT, cells=[], missing=4, simulated=True, drawn=True)
     assert list(sweep.sentences(none)) == [
-        "SIMULATED: some of these players were not real models.",
-        "0 combination(s) of 0 items, 2 trial(s) each, scored as drawn (no detector ran). Costs are means over "
+        "SIMULATED: no real model answered; scores, costs and times are drawn.",
+        "0 combinations of 0 items, 2 trials each, scored as drawn (no detector ran). Costs are means over "
         "trials. ΔQ is the difference to the Q of the first combination, with its 95% interval, items resampled "
         "together.",
         "4 are still to be played: continue with mashq resume runs/s",

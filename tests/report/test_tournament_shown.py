@@ -82,19 +82,19 @@ DOCUMENT = Tournament(
 )
 TITLE = "Won-tied-lost against each (chance of winning that the ratings predict)"
 LAST = [
-    "10 pairings (round-robin, 2 trial(s) each, every group in each order of its seats) of 20 items, scored as drawn "
+    "10 pairings (round-robin, 2 trials each, every group in each order of its seats) of 20 items, scored as drawn "
     "(no detector ran); Q = 1·H − 0.1·P.",
-    "Ratings: 400 points are odds of 10 to 1; intervals and ranks are over resampled items. Q (ref.) is each "
-    "player's mean against the largest mean costs of the field, so it compares players who never met.",
+    "Ratings: 400 points are odds of 10 to 1. Intervals and ranks are over resampled items. Q (ref.) is each "
+    "player's mean Q against the largest mean costs of the field, so that it compares players who never met.",
     "Note: The order is not that of the records.",
     "Note: No interval for b.",
 ]
 TEXT = """\
-    player  rating           95%  ranks  first       H  tokens  reviews  seconds  Q (ref.)
- ─────────────────────────────────────────────────────────────────────────────────────────
- 1  a         1623  1550 to 1701      1    88%  0.9123   3,456      5.2      7.1    0.4568
- 2  b         1500             ?    2–3    12%  0.8000  12,000      0.0     61.0    0.3000
- 3  c         1377  1300 to 1451      ?      ?       ?     100        ?        ?         ?
+    player  rating           95%  ranks  first       H  tokens  reviews  seconds  dollars  Q (ref.)
+ ──────────────────────────────────────────────────────────────────────────────────────────────────
+ 1  a         1623  1550 to 1701      1    88%  0.9123   3,456      5.2      7.1   0.5000    0.4568
+ 2  b         1500             ?    2–3    12%  0.8000  12,000      0.0     61.0   1.0000    0.3000
+ 3  c         1377  1300 to 1451      ?      ?       ?     100        ?        ?        ?         ?
 
 Won-tied-lost against each (chance of winning that the ratings predict)
 
@@ -104,18 +104,31 @@ Won-tied-lost against each (chance of winning that the ratings predict)
  b  2-1-5 (29%)            ·            ·
  c  0-0-2 (15%)            ·            ·
 
-10 pairings (round-robin, 2 trial(s) each, every group in each order of its seats) of 20 items,
-  scored as drawn (no detector ran); Q = 1·H − 0.1·P.
-Ratings: 400 points are odds of 10 to 1; intervals and ranks are over resampled items. Q (ref.) is
-  each player's mean against the largest mean costs of the field, so it compares players who never
-  met.
+10 pairings (round-robin, 2 trials each, every group in each order of its seats) of 20 items, scored
+  as drawn (no detector ran); Q = 1·H − 0.1·P.
+Ratings: 400 points are odds of 10 to 1. Intervals and ranks are over resampled items. Q (ref.) is
+  each player's mean Q against the largest mean costs of the field, so that it compares players who
+  never met.
 Note: The order is not that of the records.
 Note: No interval for b."""
-HEADINGS = ["", "player", "rating", "95%", "ranks", "first", "H", "tokens", "reviews", "seconds", "Q (ref.)"]
+HEADINGS = [
+    "",
+    "player",
+    "rating",
+    "95%",
+    "ranks",
+    "first",
+    "H",
+    "tokens",
+    "reviews",
+    "seconds",
+    "dollars",
+    "Q (ref.)",
+]
 ROWS = [
-    ["1", "a", "1623", "1550 to 1701", "1", "88%", "0.9123", "3,456", "5.2", "7.1", "0.4568"],
-    ["2", "b", "1500", "?", "2–3", "12%", "0.8000", "12,000", "0.0", "61.0", "0.3000"],
-    ["3", "c", "1377", "1300 to 1451", "?", "?", "?", "100", "?", "?", "?"],
+    ["1", "a", "1623", "1550 to 1701", "1", "88%", "0.9123", "3,456", "5.2", "7.1", "0.5000", "0.4568"],
+    ["2", "b", "1500", "?", "2–3", "12%", "0.8000", "12,000", "0.0", "61.0", "1.0000", "0.3000"],
+    ["3", "c", "1377", "1300 to 1451", "?", "?", "?", "100", "?", "?", "?", "?"],
 ]
 MATRIX = [
     ["a", "·", "5-1-2 (71%)", "2-0-0 (85%)"],
@@ -144,7 +157,7 @@ def test_every_cell_of_the_latex() -> None:
         return [*start, r"\toprule", head, r"\midrule", *body, r"\bottomrule", r"\end{tabular}}"]
 
     parts = [
-        "\n".join(tabular("ll" + 9 * "r", [HEADINGS, *ROWS])),
+        "\n".join(tabular("ll" + 10 * "r", [HEADINGS, *ROWS])),
         "\n".join([f"% {TITLE}", *tabular("lrrr", [["", "a", "b", "c"], *MATRIX])]),
         "\n".join(f"% {line}" for line in LAST),
     ]
@@ -155,8 +168,8 @@ def test_every_cell_of_the_page() -> None:
     said, sections = sections_seasons.tournament(DOCUMENT)
     assert (said.headline, said.mark) == ("a is rated first", "sure")
     assert list(said.sentences) == [
-        "87.5% of resampled tournaments have a first; its rank is 1 at 95%.",
-        "10 pairings (round-robin, 2 trial(s) each) of 20 items; Q = 1·H − 0.1·P.",
+        "a is first in 88% of resampled tournaments; the 95% interval of its rank: 1.",
+        "10 pairings (round-robin, 2 trials each) of 20 items; Q = 1·H − 0.1·P.",
     ]
     assert [(tile.label, tile.value, tile.note, tile.best) for tile in said.tiles] == [
         ("a", "1623", "1550 to 1701 · first 88%", True),
@@ -164,8 +177,7 @@ def test_every_cell_of_the_page() -> None:
         ("c", "1377", "1300 to 1451 · first ?", False),
     ]
     page = shown(said, sections)
-    dashed = [[cell.replace("–", " to ") for cell in row] for row in ROWS]
-    assert page.tables == [[HEADINGS, *dashed], [["", "a", "b", "c"], *MATRIX]]
+    assert page.tables == [[HEADINGS, *ROWS], [["", "a", "b", "c"], *MATRIX]]
     at = page.sentences.index("Note: The order is not that of the records.")
     assert page.sentences[at : at + 2] == LAST[2:]
     ratings, wins = (max(spec["datasets"].values(), key=len) for spec in page.specs)

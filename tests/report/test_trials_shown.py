@@ -99,14 +99,20 @@ TRIALS = Trials(
     notes=["Up to 4 trials of an item are averaged first: items are the unit."],
 )
 TEXT = """\
- player           H ± sd       calls         tokens    reviews    seconds      P           Q ± sd    95% CI  won
- ───────────────────────────────────────────────────────────────────────────────────────────────────────────────
- a       0.7123 ± 0.0123  12.5 ± 1.2   ~3,456 ± 100  5.2 ± 0.8  7.2 ± 0.0  2.500  0.5000 ± 0.0200  ± 0.0400    1
- b ★              0.8000  40.0 ± 0.0  1,234,567 ± 0        0.0       61.0  2.000           0.6000  ± 0.1000    3
- c                     ?         4.0              ?          ?          ?      ?                ?         ?    0
+ player           H ± sd       calls         tokens    reviews    seconds
+ ────────────────────────────────────────────────────────────────────────
+ a       0.7123 ± 0.0123  12.5 ± 1.2   ~3,456 ± 100  5.2 ± 0.8  7.2 ± 0.0
+ b ★              0.8000  40.0 ± 0.0  1,234,567 ± 0        0.0       61.0
+ c                     ?         4.0              ?          ?          ?
 
-4 trial(s) of 40 items, scored by grounding 3; every item is averaged over its trials first, ± is
-  the standard deviation over trials. Q = 1·H − 0.1·P, costs relative to the reference per item,
+ player              dollars      P           Q ± sd    95% CI  won
+ ──────────────────────────────────────────────────────────────────
+ a       0.000027 ± 0.000010  2.500  0.5000 ± 0.0200  ± 0.0400    1
+ b ★                       ?  2.000           0.6000  ± 0.1000    3
+ c                         ?      ?                ?         ?    0
+
+4 trials of 40 items, scored by grounding 3; every item is averaged over its trials first, ± is the
+  standard deviation over trials. Q = 1·H − 0.1·P, costs relative to the reference per item,
   refusals: intersection. The 95% CI is over items.
 Winner: b, ahead of a by 0.1000 in Q (95% CI 0.0200 to 0.1800; P(win) 0.994).
 b has the best Q in 3 of 4 trials.
@@ -114,17 +120,28 @@ Leads by beta: b from 0 to 1.5, a from 1.5 on.
 Note: Up to 4 trials of an item are averaged first: items are the unit.
 Calls over all trials and items, scored or not: 30 (5 failed).
   intersection, 40 items: a Q 0.5000 (H 0.7123), b Q 0.6000 (H 0.8000)
-     penalised, 41 items: a Q 0.4900 (H 0.7000), b Q -0.2000 (H 0.0000)
+     penalised, 41 items: a Q 0.4900 (H 0.7000), b Q −0.2000 (H 0.0000)
       answered, 39 items: a Q ? (H ?), b Q 0.7000 (H 0.9000)"""
-HEADINGS = ["player", "H ± sd", "calls", "tokens", "reviews", "seconds", "P", "Q ± sd", "95% CI", "won"]
+HEADINGS = ["player", "H ± sd", "calls", "tokens", "reviews", "seconds", "dollars", "P", "Q ± sd", "95% CI", "won"]
 ROWS = [
-    ["a", "0.7123 ± 0.0123", "12.5 ± 1.2", "~3,456 ± 100", "5.2 ± 0.8", "7.2 ± 0.0", "2.500", "0.5000 ± 0.0200",
-     "± 0.0400", "1"],
-    ["b ★", "0.8000", "40.0 ± 0.0", "1,234,567 ± 0", "0.0", "61.0", "2.000", "0.6000", "± 0.1000", "3"],
-    ["c", "?", "4.0", "?", "?", "?", "?", "?", "?", "0"],
-]  # fmt: skip
+    [
+        "a",
+        "0.7123 ± 0.0123",
+        "12.5 ± 1.2",
+        "~3,456 ± 100",
+        "5.2 ± 0.8",
+        "7.2 ± 0.0",
+        "0.000027 ± 0.000010",
+        "2.500",
+        "0.5000 ± 0.0200",
+        "± 0.0400",
+        "1",
+    ],
+    ["b ★", "0.8000", "40.0 ± 0.0", "1,234,567 ± 0", "0.0", "61.0", "?", "2.000", "0.6000", "± 0.1000", "3"],
+    ["c", "?", "4.0", "?", "?", "?", "?", "?", "?", "?", "0"],
+]
 SAID = [
-    "4 trial(s) of 40 items, scored by grounding 3; every item is averaged over its trials first, ± is the standard "
+    "4 trials of 40 items, scored by grounding 3; every item is averaged over its trials first, ± is the standard "
     "deviation over trials. Q = 1·H − 0.1·P, costs relative to the reference per item, refusals: intersection. The "
     "95% CI is over items.",
     HEADLINE,
@@ -133,19 +150,19 @@ SAID = [
     "Note: Up to 4 trials of an item are averaged first: items are the unit.",
     "Calls over all trials and items, scored or not: 30 (5 failed).",
     "  intersection, 40 items: a Q 0.5000 (H 0.7123), b Q 0.6000 (H 0.8000)",
-    "     penalised, 41 items: a Q 0.4900 (H 0.7000), b Q -0.2000 (H 0.0000)",
+    "     penalised, 41 items: a Q 0.4900 (H 0.7000), b Q −0.2000 (H 0.0000)",
     "      answered, 39 items: a Q ? (H ?), b Q 0.7000 (H 0.9000)",
 ]
 
 
 def test_every_cell_of_the_text(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", "140")
+    monkeypatch.setenv("COLUMNS", "110")
     assert trials.text(TRIALS) == TEXT
 
 
 def test_every_cell_of_the_markdown() -> None:
     said = [line.strip() for line in SAID]
-    assert trials.text(TRIALS, "md") == "\n\n".join([markdown_table(HEADINGS, marked(ROWS, 7)), *said])
+    assert trials.text(TRIALS, "md") == "\n\n".join([markdown_table(HEADINGS, marked(ROWS, 8)), *said])
 
 
 def test_every_cell_of_the_latex() -> None:
@@ -154,7 +171,7 @@ def test_every_cell_of_the_latex() -> None:
         for row in (HEADINGS, *ROWS)
     ]
     assert trials.text(TRIALS, "latex") == "\n\n".join(
-        [tabular(table[0], marked(table[1:], 7, "checkmark", latex=True)), comments(SAID)]
+        [tabular(table[0], marked(table[1:], 8, "checkmark", latex=True)), comments(SAID)]
     )
 
 
@@ -162,10 +179,8 @@ def test_every_cell_of_the_page() -> None:
     found = facts(TRIALS)
     page = shown(verdict(found), [sections.result(found)])
     assert page.tables[2] == [
-        ["player", "H", "tokens", "reviews", "seconds", "Q", "won"],
-        ["a", "0.7123 ± 0.0123", "~3,456 ± 100", "5.2 ± 0.8", "7.2 ± 0.0", "0.5000 ± 0.0200", "1"],
-        ["b", "0.8000", "1,234,567 ± 0", "0.0", "61.0", "0.6000", "3"],
-        ["c", "?", "?", "?", "?", "?", "0"],
+        HEADINGS,
+        *ROWS,
     ]
     assert page.sentences[6:9] == [
         "Cannot be told apart from the best: b, c.",
@@ -200,6 +215,6 @@ def test_a_tie_one_trial_and_drawn_players() -> None:
     assert "★" not in str(trials.table(replace(TRIALS, **tie)).rows)
     assert not any("has the best Q" in line for line in sentences(trials=1))
     drawn = sentences(simulated=True, drawn=True, dropped=Dropped(items=0, units=0, by={}))
-    assert drawn[0] == "SIMULATED: some of these players were not real models."
-    assert drawn[1].startswith("4 trial(s) of 40 items, scored as drawn (no detector ran); every item")
+    assert drawn[0] == "SIMULATED: no real model answered; scores, costs and times are drawn."
+    assert drawn[1].startswith("4 trials of 40 items, scored as drawn (no detector ran); every item")
     assert drawn[-1] == SAID[4], "no views where nothing was refused"

@@ -47,30 +47,30 @@ DOCUMENT = Vision(
 TEXT = """\
  player  effect of                 ΔH       Δreviews          Δtokens      Δseconds                 ΔQ
  ─────────────────────────────────────────────────────────────────────────────────────────────────────
- a       company     +0.0100 ± 0.0300  -0.50 ± 0.25*  +12.35 ± 10.00*     +1.00 ± ?                  –
- a       vision     -0.2000 ± 0.1000*  +0.25 ± 0.12*     +0.00 ± 0.00  -1.50 ± 2.00  +0.0500 ± 0.0375*
+ a       company     +0.0100 ± 0.0300  −0.50 ± 0.25*  +12.35 ± 10.00*     +1.00 ± ?                  –
+ a       vision     −0.2000 ± 0.1000*  +0.25 ± 0.12*     +0.00 ± 0.00  −1.50 ± 2.00  +0.0500 ± 0.0375*
  b       vision                     ?              ?                ?             ?   +0.0000 ± 0.1000
 
 SIMULATED: some of these players were not real models.
-Means per item, paired by item, ± half a 95% interval; * where it excludes 0. 20 items, 2 trial(s),
+Means per item, paired by item, ± half a 95% interval; * where it excludes 0. 20 items, 2 trials,
   scored by grounding 3. Company: playing with rivals, unseen, instead of alone. Vision: seeing the
   rivals' state (review) instead of not. Alone, a player is its own normaliser, so its Q cannot be
   compared.
-Company makes a review fewer: -0.50 per item.
+Company makes a review fewer: −0.50 per item.
 Vision makes a review more: +0.25 per item.
 Not all matches are played: continue with mashq resume runs/v"""
 HEADINGS = ["player", "effect of", "ΔH", "Δreviews", "Δtokens", "Δseconds", "ΔQ"]
 ROWS = [
-    ["a", "company", "+0.0100 ± 0.0300", "-0.50 ± 0.25*", "+12.35 ± 10.00*", "+1.00 ± ?", "–"],
-    ["a", "vision", "-0.2000 ± 0.1000*", "+0.25 ± 0.12*", "+0.00 ± 0.00", "-1.50 ± 2.00", "+0.0500 ± 0.0375*"],
+    ["a", "company", "+0.0100 ± 0.0300", "−0.50 ± 0.25*", "+12.35 ± 10.00*", "+1.00 ± ?", "–"],
+    ["a", "vision", "−0.2000 ± 0.1000*", "+0.25 ± 0.12*", "+0.00 ± 0.00", "−1.50 ± 2.00", "+0.0500 ± 0.0375*"],
     ["b", "vision", "?", "?", "?", "?", "+0.0000 ± 0.1000"],
 ]
 SAID = [
     "SIMULATED: some of these players were not real models.",
-    "Means per item, paired by item, ± half a 95% interval; * where it excludes 0. 20 items, 2 trial(s), scored "
+    "Means per item, paired by item, ± half a 95% interval; * where it excludes 0. 20 items, 2 trials, scored "
     "by grounding 3. Company: playing with rivals, unseen, instead of alone. Vision: seeing the rivals' state "
     "(review) instead of not. Alone, a player is its own normaliser, so its Q cannot be compared.",
-    "Company makes a review fewer: -0.50 per item.",
+    "Company makes a review fewer: −0.50 per item.",
     "Vision makes a review more: +0.25 per item.",
     "Not all matches are played: continue with mashq resume runs/v",
 ]
@@ -96,21 +96,19 @@ def test_every_cell_of_the_page() -> None:
     said, sections = sections_games.vision(DOCUMENT)
     assert said.headline == "Not finished: the comparison so far"
     assert list(said.sentences) == [
-        "Company changes a: Δreviews per item -0.5.",
+        "Company changes a: Δreviews per item −0.5.",
         "Company changes a: Δtokens per item +12.35.",
-        "Vision changes a: ΔH -0.2.",
+        "Vision changes a: ΔH −0.2.",
         "Vision changes a: Δreviews per item +0.25.",
         "Vision changes a: ΔQ +0.05.",
         "Company: playing with rivals, unseen, instead of alone. Vision: seeing the rivals' state (review) instead "
-        "of not. 20 items, 2 trial(s).",
+        "of not. 20 items, 2 trials.",
     ]
     page = shown(said, sections)
     assert page.tables == [
         [
-            ["player", "effect of", "ΔH", "Δreviews per item", "Δtokens per item", "ΔQ"],
-            ["a", "company", "+0.0100 ± 0.0300", "-0.50 ± 0.25", "+12.3 ± 10.0", "–"],
-            ["a", "vision", "-0.2000 ± 0.1000", "+0.25 ± 0.12", "+0.0 ± 0.0", "+0.0500 ± 0.0375"],
-            ["b", "vision", "?", "?", "?", "+0.0000 ± 0.1000"],
+            HEADINGS,
+            *ROWS,
         ]
     ]
     points = [max(spec["datasets"].values(), key=len) for spec in page.specs]
@@ -118,6 +116,7 @@ def test_every_cell_of_the_page() -> None:
         [("a: company", "company", 0.01, -0.02, 0.04), ("a: vision", "vision", -0.2, -0.3, -0.1)],
         [("a: company", "company", -0.5, -0.75, -0.25), ("a: vision", "vision", 0.25, 0.125, 0.375)],
         [("a: company", "company", 12.345, 2.345, 22.345), ("a: vision", "vision", 0.0, 0.0, 0.0)],
+        [("a: company", "company", 1.0, None, None), ("a: vision", "vision", -1.5, -3.5, 0.5)],
         [("a: vision", "vision", 0.05, 0.0125, 0.0875), ("b: vision", "vision", 0.0, -0.1, 0.1)],
     ]
 

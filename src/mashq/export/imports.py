@@ -15,17 +15,17 @@ from mashq.analysis.results import check
 from mashq.errors import ConfigError, DataError
 from mashq.export.files import Cell, Kind, Table
 from mashq.export.inspect.read import Document, Log, is_log, read
+from mashq.protocol.results import COST_NAMES
 from mashq.runs import result_files as tables
 from mashq.tasks.rows import read_rows
 
-COSTS = ("tokens_in", "tokens_out", "tokens", "calls", "reviews", "seconds", "dollars")
 COLUMNS: tuple[tuple[str, Kind], ...] = (
     ("player", "text"),
     ("item", "text"),
     ("trial", "text"),
     ("h", "real"),
     ("status", "text"),
-    *((name, "real") for name in COSTS),
+    *((name, "real") for name in COST_NAMES),
 )
 LETTERS = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}
 GRADER = "grader"
@@ -84,7 +84,7 @@ def _generic(path: Path, how: Reading) -> Iterator[Row]:
         h = _real(kept["h"])
         status = str(kept["status"] or ("ok" if h is not None else "unanswered")).strip().lower()
         trial = "" if kept["trial"] is None else str(kept["trial"])
-        yield (str(kept["player"]), str(kept["item"]), trial, h, status, *(_real(kept[name]) for name in COSTS))
+        yield (str(kept["player"]), str(kept["item"]), trial, h, status, *(_real(kept[name]) for name in COST_NAMES))
 
 
 def _log_rows(path: Path, how: Reading, tasks: dict[str, Path]) -> Iterator[Row]:
@@ -112,7 +112,7 @@ def _log_rows(path: Path, how: Reading, tasks: dict[str, Path]) -> Iterator[Row]
         costs = _recorded_costs(sample) or _costs(log, sample, how, where)
         check(h, status, {name: value for name, value in costs.items() if isinstance(value, int | float)}, where)
         trial = str(sample["epoch"] - 1)
-        yield (player, str(sample["id"]), trial, h, status, *(costs.get(name) for name in COSTS))
+        yield (player, str(sample["id"]), trial, h, status, *(costs.get(name) for name in COST_NAMES))
 
 
 def _player(log: Log, template: str | None) -> str:
@@ -200,7 +200,7 @@ def _recorded_costs(sample: Document) -> dict[str, Cell] | None:
     metadata = _mapping(_mapping(sample.get("metadata")).get("mashq"))
     if "status" not in metadata:
         return None
-    return {name: metadata.get(name) if isinstance(metadata.get(name), int | float) else None for name in COSTS}
+    return {name: metadata.get(name) if isinstance(metadata.get(name), int | float) else None for name in COST_NAMES}
 
 
 def _costs(log: Log, sample: Document, how: Reading, where: str) -> dict[str, Cell]:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from mashq.analysis import score_report
 from mashq.analysis.score_report import judge
+from mashq.analysis.story.words import plural
 from mashq.errors import ConfigError
 from mashq.export.base import Options, What
 from mashq.export.files import text_to
@@ -82,7 +83,9 @@ def _content(season: Season) -> _Content:
     if season.kind == "sweep":
         sweep_doc = sweep.document(season)
         settings = ", ".join(axis.setting for axis in sweep_doc.over)
-        what = f"{len(sweep_doc.cells)} combination(s) of {settings}, {sweep_doc.trials} trial(s) each"
+        what = (
+            f"{plural(len(sweep_doc.cells), 'combination')} of {settings}, {plural(sweep_doc.trials, 'trial')} each"
+        )
         return _Content(
             [sweep_text.table(sweep_doc)], what, prose(sweep_text.sentences(sweep_doc), "latex"), scored=False
         )
@@ -95,7 +98,8 @@ def _content(season: Season) -> _Content:
     if season.kind == "vision":
         vision_doc = vision.document(season)
         what = (
-            f"{vision_doc.items} items, {vision_doc.trials} trial(s), differences between conditions, paired by item"
+            f"{plural(vision_doc.items, 'item')}, {plural(vision_doc.trials, 'trial')}, differences between "
+            "conditions, paired by item"
         )
         return _Content([vision_text.table(vision_doc)], what, prose(vision_text.sentences(vision_doc), "latex"))
     if season.kind != "match":

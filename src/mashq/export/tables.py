@@ -19,28 +19,24 @@ import numpy as np
 from mashq.errors import ConfigError, StoreError
 from mashq.export.files import Cell, Kind, Table
 from mashq.protocol.items import Item
-from mashq.protocol.resources import TABLE
+from mashq.protocol.resources import COUNTED, MEASURES, TABLE
 from mashq.protocol.results import COST_NAMES, ItemResult, PlayerResult
 from mashq.protocol.results import columns_of as result_columns
 from mashq.protocol.score import ScoreRules
 from mashq.runs.file import RATED_COLUMNS, columns_of, connect
 from mashq.runs.open import Played, Season
-from mashq.runs.reading import DATABASE, read_items
+from mashq.runs.reading import DATABASE, read_charges, read_items
 from mashq.runs.seasons import Fixture
 
+ALWAYS = (*MEASURES[:2], *COUNTED, "dollars")  # the costs that have a column even where they are unknown
+CHARGED = "charged_"  # before the name of a measure: how much of it is a charge for attempts of unknown cost
 RESULTS: tuple[tuple[str, Kind], ...] = (
     ("player", "text"),
     ("item", "text"),
     ("trial", "whole"),
     ("h", "real"),
     ("status", "text"),
-    ("tokens_in", "real"),
-    ("tokens_out", "real"),
-    ("tokens", "real"),
-    ("calls", "real"),
-    ("reviews", "real"),
-    ("seconds", "real"),
-    ("dollars", "real"),
+    *((name, "real") for name in COST_NAMES if name in ALWAYS),
     ("h_first", "real"),
     ("guide", "real"),
     ("guide_first", "real"),
@@ -132,9 +128,10 @@ def results(season: Season, matches: Collection[str] = ()) -> Table:
     """One row per match, player and item. Settings that differ between matches have their own columns."""
     fixtures = chosen(season, matches)
     settings = list(dict.fromkeys(name for fixture in fixtures for name, _ in fixture.cell))
-    declared = _declared(season)
+    optional = [*_declared(season), *_charged(season, fixtures)]
+    names = [name for name, _ in RESULTS] + optional
     documents = {item.id: item for item in read_items(season.path)} if season.config.task.kind == "rag" else {}
-    extra: list[tuple[str, Kind]] = [*((name, "text") for name in settings), *((name, "real") for name in declared)]
+    extra: list[tuple[str, Kind]] = [*((name, "text") for name in settings), *((name, "real") for name in optional)]
     if documents:
         extra += DOCUMENTS
 
@@ -146,20 +143,12 @@ def results(season: Season, matches: Collection[str] = ()) -> Table:
             played = season.played(fixture)
             for seat, player in enumerate(played.results):
                 contents = _contents(played, seat, len(player.items))
-                rows_with_costs = zip(
-                    player_rows(player, fixture.trial), _costs(player), contents, player.items, strict=True
-                )
-                for row, costs, content, result in rows_with_costs:
+                item_rows = zip(player_rows(player, fixture.trial), contents, player.items, strict=True)
+                for row, content, result in item_rows:
+                    row |= {"model": models.get(player.name), "match": fixture.id, **content}
                     document_cells = _document_cells(documents[result.item], result) if documents else ()
-                    names = models.get(player.name), fixture.id
-                    yield (
-                        *row,
-                        *names,
-                        *content,
-                        *settings_cells,
-                        *(costs[name] for name in declared),
-                        *document_cells,
-                    )
+                    cells = [row[name] for name in names]
+                    yield (*cells[: len(RESULTS)], *settings_cells, *cells[len(RESULTS) :], *document_cells)
 
     return Table((*RESULTS, *extra), rows())
 
@@ -180,45 +169,45 @@ def _declared(season: Season) -> list[str]:
     ]
 
 
-def player_rows(player: PlayerResult, trial: int) -> Iterator[tuple[Cell, ...]]:
-    """The rows of one player in a match, without the columns that identify the match."""
-    count = len(player.items)
+def _charged(season: Season, fixtures: list[Fixture]) -> list[str]:
+    """The columns of charges; none where every attempt reported its costs."""
+    charges = [charge for fixture in fixtures for charge in read_charges(season.path, fixture.id).by.values()]
+    return [CHARGED + measure for measure in MEASURES if any(charge.measured(measure).total for charge in charges)]
+
+
+def player_rows(player: PlayerResult, trial: int) -> Iterator[dict[str, Cell]]:
+    """The cells of one player in a match by column, without those that identify the match; all costs and charges."""
+    count, shared = len(player.items), player.shared
     for item, costs in zip(player.items, _costs(player), strict=True):
-        yield (
-            player.name,
-            item.item,
-            trial,
-            item.h if item.status == "ok" else None,
-            item.status,
-            *(
-                costs[name]
-                for name in ("tokens_in", "tokens_out", "tokens", "calls", "reviews", "seconds", "dollars")
-            ),
-            *_extra_cells(item, player, count),
-        )
+        spend = item.spend
+        yield {
+            "player": player.name,
+            "item": item.item,
+            "trial": trial,
+            "h": item.h if item.status == "ok" else None,
+            "status": item.status,
+            **costs,
+            "h_first": item.h_first,
+            "guide": item.guide,
+            "guide_first": item.guide_first,
+            "length": item.length,
+            "failed": _whole(spend.failed + shared.failed / count),
+            "unknown_attempts": _whole(spend.unknown + shared.unknown / count),
+            "waited": spend.waited + shared.waited / count,
+        }
 
 
-def _contents(played: Played, seat: int, items: int) -> list[tuple[Cell, ...]]:
+def _contents(played: Played, seat: int, items: int) -> list[dict[str, Cell]]:
     """Words, coverage and copied share of each answer of a player; None if unknown."""
+    names = ("words", "coverage", "copied")
     if played.contents is None:
-        return [(None, None, None)] * items
+        return [dict.fromkeys(names)] * items
     answers = played.contents[seat].answers
-    rows: list[list[float]] = np.array([answers[name][0] for name in ("words", "coverage", "copied")]).T.tolist()
-    return [tuple(None if math.isnan(value) else _whole(value) for value in row) for row in rows]
-
-
-def _extra_cells(item: ItemResult, player: PlayerResult, count: int) -> tuple[Cell, ...]:
-    """Columns that the score does not need but a reader may want."""
-    spend, shared = item.spend, player.shared
-    return (
-        item.h_first,
-        item.guide,
-        item.guide_first,
-        item.length,
-        _whole(spend.failed + shared.failed / count),
-        _whole(spend.unknown + shared.unknown / count),
-        spend.waited + shared.waited / count,
-    )
+    rows: list[list[float]] = np.array([answers[name][0] for name in names]).T.tolist()
+    return [
+        {name: None if math.isnan(value) else _whole(value) for name, value in zip(names, row, strict=True)}
+        for row in rows
+    ]
 
 
 def attempts(run: Path, matches: Collection[str] = (), *, content: bool = False) -> Table:
@@ -265,8 +254,11 @@ def _query(run: Path, select: str, column: str, matches: Collection[str], order:
 def _costs(player: PlayerResult) -> Iterator[dict[str, Cell]]:
     """The cost of each item of a player per resource, as scored: including its share of costs that belong to no item
     and the charge for unknown attempts; None if there is neither. If no attempt of a player reported a resource,
-    items without an attempt have None too, or a reader would take their 0 for the player's usual cost."""
+    items without an attempt have None too, or a reader would take their 0 for the player's usual cost. How much of a
+    measure is a charge stands beside it."""
     columns = result_columns([player])[0]
+    measured = {measure: columns.cost(measure) for measure in MEASURES}
+    charges = {CHARGED + measure: (cost.value - cost.low).tolist() for measure, cost in measured.items()}
     calls = columns.cost("calls").value.tolist()
     costs = {name: columns.cost(name).value.tolist() for name in COST_NAMES}
     holes = {
@@ -279,7 +271,7 @@ def _costs(player: PlayerResult) -> Iterator[dict[str, Cell]]:
     for index in range(len(player.items)):
         yield {
             name: None if math.isnan(values[index]) or (name in holes and not calls[index]) else _whole(values[index])
-            for name, values in costs.items()
+            for name, values in (costs | charges).items()
         }
 
 

@@ -31,7 +31,7 @@ from mashq.report.annotation_sheet import policy
 from mashq.report.html.chapters import banners, title
 from mashq.report.html.facts import Facts
 from mashq.report.html.labels import labels
-from mashq.report.html.methods import without_folders
+from mashq.report.html.methods import detector_of, without_folders
 from mashq.report.html.page import POLICY, asset, data, environment
 from mashq.report.html.parts import Chapter, Table
 from mashq.report.html.report import report
@@ -59,7 +59,8 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    """A match as the index ranks it; `weights` are in the order in which they are summed."""
+    """A match as the index ranks it; `weights` are in the order in which they are summed. `winner` has the best Q at
+    the match's own beta; None for a tie and for a player alone."""
 
     run: str
     link: str
@@ -71,6 +72,7 @@ class Board:
     weights: dict[str, float]
     detector: str
     simulated: bool
+    winner: str | None
     entries: Sequence[Entry]
 
 
@@ -126,7 +128,6 @@ def board(facts: Facts, link: str) -> Board:
     models = {player.name: str(without_folders(player.model)) for player in facts.season.config.players}
     agents = {player.name: str(without_folders(player.agent)) for player in facts.season.config.players}
     players = {player.name: player for player in score_report.players}
-    detector = facts.season.manifest["detector"]
     return Board(
         title(facts.season),
         link,
@@ -136,8 +137,9 @@ def board(facts: Facts, link: str) -> Board:
         score_report.alpha,
         score_report.beta,
         dict(rules.weights),
-        f"{detector['name']} {detector['version']}",
+        detector_of(facts.season),
         bool(facts.season.manifest["simulated"]),
+        None if score_report.winner is None or len(facts.names) < 2 else label_of[score_report.winner],
         [
             Entry(
                 label_of[name],

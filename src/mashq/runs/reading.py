@@ -14,10 +14,10 @@ from typing import Any
 from mashq.errors import StoreError
 from mashq.gateway.profiles import Lesson
 from mashq.gateway.providers import IN_PROCESS
-from mashq.gateway.types import Call, Entry
+from mashq.gateway.types import LEFT, REFEREE, Call, Entry
 from mashq.protocol import moves
 from mashq.protocol.items import Item
-from mashq.protocol.resources import RATED
+from mashq.protocol.resources import FREE, MEASURES, RATED, TABLE, Amount, Spend
 from mashq.protocol.results import PlayerResult
 from mashq.runs import chain, charges, items, results
 from mashq.runs.file import columns_of, connect
@@ -36,6 +36,9 @@ TALLY = """SELECT match, player, purpose, count(*) AS opened, count(outcome) AS 
   sum(coalesce(tokens_in, 0) + coalesce(tokens_out, 0)) AS tokens, sum(coalesce(seconds, 0)) AS seconds,
   sum(coalesce(waited, 0)) AS waited FROM attempts WHERE 1 GROUP BY match, player, purpose"""
 COUNTS = ("opened", "closed", "unresolved", "failed", "tokens", "seconds", "waited")
+REVIEW_CHARGES = charges.CHARGED.replace(
+    "WHERE match = ? AND {measure} IS NULL", "WHERE match = ? AND purpose = 'review' AND {measure} IS NULL"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +58,40 @@ class Cut:
     lost: bool
     count: int
     why: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewSpend:
+    """What reviews cost: what the ledger knows of their attempts, and the charges for what it does not know."""
+
+    known: Spend = FREE
+    charge: Spend = FREE
+
+    def __add__(self, other: "ReviewSpend") -> "ReviewSpend":
+        return ReviewSpend(self.known + other.known, self.charge + other.charge)
+
+    def cost(self, name: str) -> float:
+        """The attempts as calls, or one of the other resources or measures, with its charges."""
+        if name == "calls":
+            return self.known.attempts
+        return sum(self.known.measured(m).total + self.charge.measured(m).total for m in measures_of(name))
+
+    def charged(self, name: str) -> float:
+        """How much of a cost is a charge."""
+        return sum(self.charge.measured(measure).total for measure in measures_of(name))
+
+    def is_whole(self, name: str) -> bool:
+        """Whether every attempt has a known cost or a charge."""
+        spends = self.known, self.charge
+        return all(
+            sum(spend.measured(measure).known for spend in spends) >= self.known.attempts
+            for measure in measures_of(name)
+        )
+
+
+def measures_of(name: str) -> tuple[str, ...]:
+    """The measures that add up to a resource; a measure is itself."""
+    return TABLE[name].measures if name in TABLE else (name,)
 
 
 def check_record(path: Path) -> None:
@@ -179,14 +216,30 @@ def read_attempts(path: Path, match: str | None = None) -> list[dict[str, Any]]:
         return found
 
 
-def read_reviews(path: Path, match: str) -> list[tuple[str, str, int, float, int]]:
-    """Of each player and item of a match that was reviewed: tokens and seconds as far as they are known, and how many
-    attempts did not tell."""
-    query = """SELECT player, item, sum(coalesce(tokens_in, 0) + coalesce(tokens_out, 0)), sum(coalesce(seconds, 0)),
-      sum(tokens_in IS NULL OR tokens_out IS NULL OR seconds IS NULL)
-      FROM attempts WHERE match = ? AND purpose = 'review' GROUP BY player, item"""
+def read_review_spend(path: Path, match: str) -> dict[tuple[str, str], ReviewSpend]:
+    """What the reviews of each item cost each player of a match; players and items without a review are left out."""
     with reading(path) as connection:
-        return connection.execute(query, (match,)).fetchall()
+        there = columns_of(connection, "attempts")
+        measures = [
+            measure for measure in MEASURES if measure in there
+        ]  # a file of an earlier version may have fewer
+        sums = ", ".join(f"coalesce(sum({measure}), 0), count({measure})" for measure in measures)
+        query = f"""SELECT player, item, count(*), {sums} FROM attempts
+          WHERE match = ? AND purpose = 'review' AND item IS NOT NULL GROUP BY player, item"""
+        spend: dict[tuple[str, str], ReviewSpend] = {}
+        for player, item, attempts, *values in connection.execute(query, (match,)):
+            known = Spend(calls=attempts)
+            for measure, total, count in zip(measures, values[::2], values[1::2], strict=True):
+                known = known.put(measure, Amount(total, count, attempts - count))
+            spend[player, item] = ReviewSpend(known)
+        for measure in measures:
+            worst = charges.WORST.get(measure, f"worst_{measure}")
+            charged = REVIEW_CHARGES.format(
+                measure=measure, worst=worst, left=LEFT, referee=REFEREE, elsewhere=charges.ELSEWHERE
+            )
+            for _, player, item, _, charge, attempts in connection.execute(charged, (match,) * 4):
+                spend[player, item] += ReviewSpend(charge=FREE.put(measure, Amount(charge, attempts)))
+    return spend
 
 
 def read_times(path: Path, match: str) -> list[tuple[str, str, str | None, float, float]]:

@@ -11,12 +11,15 @@ from datetime import UTC, datetime
 from typing import Any
 
 from mashq.export.files import Cell
+from mashq.export.tables import CHARGED
 from mashq.protocol.items import Item
+from mashq.protocol.resources import MEASURES
+from mashq.protocol.results import COST_NAMES
 
 SCORER = "H"
 STOPS: Mapping[Cell, str] = {"ok": "stop", "refused": "content_filter", "cut": "max_tokens"}
 THIN = 1024
-KEPT = ("status", "tokens_in", "tokens_out", "tokens", "calls", "reviews", "seconds", "dollars")
+KEPT = ("status", *COST_NAMES)
 BESIDE = ("h_first", "guide", "guide_first", "length", "failed", "unknown_attempts", "waited")
 Document = dict[str, Any]
 Usage = dict[str, Document]
@@ -72,7 +75,7 @@ def sample_of(
         ],
         "output": {"model": model, "choices": choices, "completion": answer if choices else ""},
         "scores": {SCORER: {"value": row["h"], "answer": answer}} if row["h"] is not None else {},
-        "metadata": {"mashq": {name: row[name] for name in (*KEPT, *BESIDE)}, **_documents(item)},
+        "metadata": {"mashq": _recorded(row), **_documents(item)},
         "store": {},
         "events": [],
         "model_usage": usage,
@@ -87,6 +90,13 @@ def sample_of(
     if status == "failed":
         sample["error"] = {"message": "no usable answer", "traceback": "", "traceback_ansi": ""}
     return sample
+
+
+def _recorded(row: Mapping[str, Cell]) -> Document:
+    """What Inspect has no place for; under `charged`, how much of each measure is a charge for an unknown cost."""
+    recorded: Document = {name: row[name] for name in (*KEPT, *BESIDE)}
+    charged = {measure: row[CHARGED + measure] for measure in MEASURES if row[CHARGED + measure]}
+    return recorded | {"charged": charged} if charged else recorded
 
 
 def _documents(item: Item) -> Document:

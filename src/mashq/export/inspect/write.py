@@ -22,7 +22,7 @@ from mashq.errors import ConfigError, DataError
 from mashq.export.base import Options, What
 from mashq.export.files import Cell, place
 from mashq.export.inspect.sample import SCORER, Document, Usage, sample_of, summary_of, usage_of
-from mashq.export.tables import RESULTS, chosen, player_rows, reading
+from mashq.export.tables import chosen, player_rows, reading
 from mashq.protocol.items import Item
 from mashq.protocol.score import ScoreRules, score
 from mashq.report.documents.columns import season_results
@@ -31,7 +31,6 @@ from mashq.runs.reading import read_items
 from mashq.runs.seasons import Fixture
 from mashq.runs.setup import score_rules_of
 
-NAMES = [name for name, _ in RESULTS]
 USAGE = """SELECT player, item, model, sum(tokens_in) AS tokens_in, sum(tokens_out) AS tokens_out,
   sum(cached) AS cached, sum(reasoning) AS reasoning, sum(dollars) AS dollars, min(opened) AS opened,
   max(closed) AS closed FROM attempts WHERE match = ? GROUP BY player, item, model"""
@@ -96,7 +95,7 @@ def _write_match(season: Season, fixture: Fixture, items: Sequence[Item], logs: 
         epoch = log.epoch(fixture.trial + 1)
         for item, row in zip(items, player_rows(result, fixture.trial), strict=True):
             key = (result.name, item.id)
-            log.add(item, epoch, dict(zip(NAMES, row)), texts[item.id], usage.get(key, {}), times.get(key, []))
+            log.add(item, epoch, row, texts[item.id], usage.get(key, {}), times.get(key, []))
 
 
 def _scored(season: Season, fixtures: Sequence[Fixture]) -> dict[str, Document]:

@@ -10,12 +10,12 @@ import numpy as np
 from mashq.analysis.paired import scored as scored_in
 from mashq.analysis.paired import units as units_of
 from mashq.analysis.parts import OPTIONAL, Costs, flat
-from mashq.analysis.score_report import Options, judge
+from mashq.analysis.score_report import Options, judge, normaliser
 from mashq.analysis.score_types import ScoreReport
 from mashq.errors import ConfigError
-from mashq.players.registry import reviews_allowed
+from mashq.players.registry import all_drawn, reviews_allowed
 from mashq.protocol.results import Results
-from mashq.protocol.score import Height
+from mashq.protocol.score import Height, ScoreRules
 from mashq.report.documents import earlier
 from mashq.report.documents.base import COSTS
 from mashq.report.documents.columns import season_results, trials_of
@@ -46,6 +46,8 @@ class ComparedRun:
     """Whether it may be called the winner: the intervals of its differences to all others, together, exclude 0."""
     simulated: bool
     """Whether some player was not a real model."""
+    drawn: bool = False
+    """Whether no player was."""
     units: int | None = field(default=None, metadata=OPTIONAL)
     """How many units (an item in a trial) are compared; missing where there is one trial, or not equally many."""
     units_scored: int | None = field(default=None, metadata=OPTIONAL)
@@ -152,6 +154,7 @@ def document(seasons: Sequence[Season], h: Height | None = None) -> Comparison:
                 tied=report.tied,
                 clear=report.clear,
                 simulated=season.manifest["simulated"],
+                drawn=all_drawn(season.config),
                 units=len(common) if by_unit else None,
                 units_scored=len(run_units) if by_unit else None,
             )
@@ -165,7 +168,7 @@ def document(seasons: Sequence[Season], h: Height | None = None) -> Comparison:
             for name in names
         ],
         settings=_settings(seasons),
-        notes=[*_common_units(seasons, scored, len(common)), *_notes(seasons)],
+        notes=[*_relative(run_results, rules), *_common_units(seasons, scored, len(common)), *_notes(seasons)],
     )
 
 
@@ -199,6 +202,23 @@ def _common_units(seasons: Sequence[Season], scored: Sequence[set[Unit]], common
         counts = _by_run(seasons, [len(units) for units in scored])
         notes.append(f"Compared over the {common} {noun} that every run scores (by itself: {counts}).")
     return notes
+
+
+def _relative(run_results: Sequence[Results], rules: Sequence[ScoreRules]) -> list[str]:
+    """Say that P and Q are not comparable if the runs do not divide their costs by the same."""
+    if all(run.per_item and run.reference == rules[0].reference for run in rules):
+        return []
+    differences: list[str] = []
+    if len({frozenset(results.players) for results in run_results}) > 1:
+        differences.append("players")
+    if len({(normaliser(run), repr(sorted((run.reference or {}).items()))) for run in rules}) > 1:
+        differences.append("normalisers")
+    if not differences:
+        return []
+    return [
+        f"The matches have different {' and '.join(differences)}, and P and Q are relative to a match: compare H and "
+        "the costs, or play with the same score.normalise.per_item."
+    ]
 
 
 def _by_run(seasons: Sequence[Season], counts: Sequence[int]) -> str:

@@ -76,7 +76,7 @@ class Solved:
     best_responses: Mapping[str, Sequence[str]]
     """By policy, what is best against it."""
     exploitability: Mapping[str, float]
-    """By policy, what the best response gains when both play it."""
+    """By policy, what the best responses gain when both play it, both sides' gains added; 0 at an equilibrium."""
     dominated: Sequence[str]
     """Policies never worth playing, in the results and in at least 95% of the resamples of the items: others, or a
     mix of them, do better whatever reasonable policy the rival plays."""

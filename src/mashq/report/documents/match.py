@@ -11,6 +11,7 @@ from mashq.analysis.parts import OPTIONAL, BetaStretch, Costs, Lead, flat
 from mashq.analysis.passages import PassageViews
 from mashq.analysis.score_report import Options, judge, normaliser
 from mashq.analysis.score_types import ScoredPlayer
+from mashq.analysis.story.words import plural
 from mashq.analysis.substance import Floor
 from mashq.gateway.types import REFEREE
 from mashq.protocol.results import Columns, Results, from_match
@@ -31,7 +32,7 @@ from mashq.report.documents.first_byte import FirstByte, first_bytes
 from mashq.report.documents.notes import advice, notes_on_run, outside_length
 from mashq.report.documents.passages import passage_views
 from mashq.runs.open import Played
-from mashq.runs.reading import read_last_error, read_reviews, read_unstated
+from mashq.runs.reading import ReviewSpend, read_last_error, read_review_spend, read_unstated
 from mashq.runs.setup import score_rules_of, wanted_length
 
 
@@ -255,15 +256,6 @@ class Match:
     """By player that had replies streamed, how long they took to begin; absent where nobody had."""
 
 
-@dataclass(frozen=True, slots=True)
-class ReviewSpend:
-    """What a player's reviews of the scored items cost; not `whole` if the cost of some attempt is unknown."""
-
-    tokens: float
-    seconds: float
-    whole: bool = True
-
-
 def document(played: Played) -> Match:
     """Return the result of a match in its current state."""
     rules = score_rules_of(played.config)
@@ -320,19 +312,17 @@ def review_spend(played: Played) -> dict[str, ReviewSpend]:
     """Return what each player's reviews cost on the items that are scored."""
     results = from_match(results_of(played))
     cells = scored_units(results, score_rules_of(played.config).refusals)[1]
-    if cells.all() and not results.unknown.any():
-        rows = [row for row in played.attempts if row["purpose"] == "review"]
-        return {row["player"]: ReviewSpend(row["tokens"], row["seconds"]) for row in rows}
     scored = {
-        name: {item for item, is_scored in zip(results.items, scored_cells.tolist(), strict=True) if is_scored}
-        for name, scored_cells in zip(results.players, cells, strict=True)
+        (player, item)
+        for player, player_cells in zip(results.players, cells.tolist(), strict=True)
+        for item, is_scored in zip(results.items, player_cells, strict=True)
+        if is_scored
     }
-    spend: dict[str, ReviewSpend] = {}
-    for player, item, tokens, seconds, unknown in read_reviews(played.path, played.fixture.id):
-        if item in scored.get(player, ()):
-            total = spend.get(player, ReviewSpend(0, 0))
-            spend[player] = ReviewSpend(total.tokens + tokens, total.seconds + seconds, total.whole and not unknown)
-    return spend
+    totals: dict[str, ReviewSpend] = {}
+    for (player, item), spend in read_review_spend(played.path, played.fixture.id).items():
+        if (player, item) in scored:
+            totals[player] = totals.get(player, ReviewSpend()) + spend
+    return totals
 
 
 def _player(played: Played, column: Columns, row: ScoredPlayer) -> MatchPlayer:
@@ -417,7 +407,9 @@ def _troubles(played: Played, results: Sequence[Columns]) -> list[str]:
     notes: list[str] = []
     unstated = read_unstated(path, match) if played.config.guided_by == "confidence" else {}
     for name, count in unstated.items():
-        notes.append(f"{name} stated no confidence with {count} answer(s); each was guided as if it had said 0.5.")
+        notes.append(
+            f"{name} stated no confidence with {plural(count, 'answer')}; each was guided as if it had said 0.5."
+        )
     for player in results:
         failed, refused = player.count("failed"), player.count("refused")
         if failed:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from mashq.analysis.paired import Common
+from mashq.analysis.story.words import plural
 from mashq.config import Config
 from mashq.gateway.providers import is_simulated
 from mashq.players.registry import recorded_spec, sees_rivals
@@ -33,11 +34,11 @@ FIELDS = {
     "stream_options": "a request for a stream's usage",
 }
 EFFECTS = {
-    ("answer", True): "answer(s) were {why}; they count as failed.",
-    ("answer", False): "answer(s) were {why}; they are scored as they stand.",
-    ("rewrite", True): "review(s) were {why}; the old answers stand.",
-    ("rewrite", False): "review(s) were {why}; they are scored as they stand.",
-    ("decision", False): "decision(s) were {why}; they count as continue.",
+    ("answer", True): ("answer", "counted as failed"),
+    ("answer", False): ("answer", "scored as it stands"),
+    ("rewrite", True): ("review", "left the old answer as it was"),
+    ("rewrite", False): ("review", "scored as it stands"),
+    ("decision", False): ("decision", "counted as continue"),
 }
 
 
@@ -133,12 +134,13 @@ def _gateway(path: Path) -> Iterator[str]:
     """Note requests that were rejected, and attempts that may have been lost in a crash."""
     for row in read_refusals(path):
         who = row["player"] or "Someone unknown"
-        yield f"{who} made {row['requests']} request(s) that were turned away ({row['status']}: {row['reason']})."
+        requests = plural(row["requests"], "request")
+        yield f"{who} made {requests} that the gateway turned away ({row['status']}: {row['reason']})."
     lost = read_lost(path)
     if lost:
         yield (
-            f"The machine went down while the run was played: up to {lost} attempt(s) may have been sent that the "
-            "ledger does not have, so costs may be a little higher than shown."
+            f"The machine went down while the run was played: up to {plural(lost, 'attempt')} may have been sent "
+            "that the ledger does not have, so costs may be a little higher than shown."
         )
 
 
@@ -155,4 +157,6 @@ def _models(path: Path, manifest: Mapping[str, Any], match: str | None) -> Itera
                 field_name = FIELDS.get(lesson.field, lesson.field)
                 yield f"{model} does not take {field_name} ({lesson.why}): it was left out from then on."
     for cut in read_cuts(path, match):
-        yield f"{cut.player}: {cut.count} {EFFECTS[cut.kind, cut.lost].format(why=cut.why)}"
+        noun, effect = EFFECTS[cut.kind, cut.lost]
+        was, each = ("was", "") if cut.count == 1 else ("were", "each ")
+        yield f"{cut.player}: {plural(cut.count, noun)} {was} {cut.why}; {each}{effect}."

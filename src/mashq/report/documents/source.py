@@ -17,8 +17,6 @@ from mashq.report.documents.passages import passage_views
 from mashq.runs import result_files
 from mashq.runs.open import Played
 
-DEFAULTS: dict[str, float] = {"tokens": 1.0, "calls": 1.0, "reviews": 1.0, "seconds": 1.0}
-
 
 @dataclass(frozen=True, slots=True)
 class Source:
@@ -85,7 +83,7 @@ def read_source(source: Path, renames: Mapping[str, str]) -> Source:
     """Read the results of a run or of a file."""
     if not os.path.isdir(source):
         results, notes = result_files.read(source, renames)
-        return Source(results, ScoreRules(weights=dict(DEFAULTS)), notes)
+        return Source(results, ScoreRules(), notes)
     from mashq.report.documents import earlier
     from mashq.report.documents.columns import season_results, trials_of
     from mashq.runs.open import load_season
@@ -105,4 +103,4 @@ def read_source(source: Path, renames: Mapping[str, str]) -> Source:
 def rows_source(rows: Iterable[Mapping[str, object]], renames: Mapping[str, str]) -> Source:
     """Read results from rows in memory."""
     results, notes = result_files.from_cells("the table", rows, renames)
-    return Source(results, ScoreRules(weights=dict(DEFAULTS)), notes)
+    return Source(results, ScoreRules(), notes)

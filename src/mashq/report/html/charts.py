@@ -124,7 +124,7 @@ def chances(rows: Rows, names: Sequence[str], beta: float) -> Spec:
 
 
 def front(rows: Rows, names: Sequence[str], title: str, form: str) -> Spec:
-    """Plot accuracy against one cost, with the Pareto front as a line: player, cost, h, front."""
+    """Plot H against one cost from 0 on, with the Pareto front as a line: player, cost, h, front."""
     tips = [
         field("player:N"),
         field("h:Q", format=".4f", title="H"),
@@ -132,7 +132,7 @@ def front(rows: Rows, names: Sequence[str], title: str, form: str) -> Spec:
         field("front:N", title="on the front"),
     ]
     max_cost = max(row["cost"] for row in rows)
-    costs = roomy([row["cost"] for row in rows], 0.2 * max_cost or 1.0, 0.0)
+    costs = {"domain": [0, 1.1 * max_cost or 1.0], "zero": True, "nice": 5}
     ticks = {"tickCount": 5, "format": ",.0f" if max_cost >= 100 else "~r"}
     h = field("h:Q", title="H", scale=h_scale([row["h"] for row in rows]), axis={"tickCount": 5, "format": "~r"})
     line = layer(
@@ -235,13 +235,13 @@ def spread(rows: Rows, names: Sequence[str]) -> Spec:
     return layered(line, points, height=HEIGHT)
 
 
-def decisive(rows: Rows, title: str, hues: tuple[str, str]) -> Spec:
+def decisive(rows: Rows, title: Sequence[str], hues: tuple[str, str]) -> Spec:
     """Plot the items that decide the lead, in the colour of the player that each favours: item, part."""
     bars = layer(
         rows,
         mark("bar"),
         y=named("item", [row["item"] for row in rows], 150),
-        x=field("part:Q", title=title, axis={"tickCount": 5}),
+        x=field("part:Q", title=list(title), axis={"tickCount": 5}),
         color=when("datum.part > 0", *hues),
         tooltip=[field("item:N"), field("part:Q", format="+.5f")],
     )

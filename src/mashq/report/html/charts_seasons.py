@@ -15,8 +15,11 @@ def swept(rows: Rows, names: Sequence[str], setting: str, *, numbers: bool) -> S
     order = list(dict.fromkeys(row["value"] for row in rows))
     tips = [field("player:N"), field("value:N", title=setting), *fields(("q", "low", "high"), format=".4f")]
     base = {"color": colour(names)}
-    if numbers:
-        base["x"] = field("value:Q", title=setting, scale={"zero": False, "padding": 12}, axis={"values": order})
+    if numbers and order:  # beside each other, so that no interval hides another
+        step = 0.012 * ((max(order) - min(order)) or 1.0)
+        shift = {name: step * (seat - (len(names) - 1) / 2) for seat, name in enumerate(names)}
+        rows = [{**row, "x": row["value"] + shift[row["player"]]} for row in rows]
+        base["x"] = field("x:Q", title=setting, scale={"zero": False, "padding": 12}, axis={"values": order})
     else:  # values without an order: side by side, and not connected
         base["x"] = field("value:O", title=setting, sort=order, axis={"labelAngle": 0, "labelLimit": 120})
         base["xOffset"] = field("player:N", sort=list(names))

@@ -1,31 +1,19 @@
-"""Figures of a match from its moves and attempts, beyond its results: its course, its story, the cost of reviews."""
+"""Figures of a match from its moves, beyond its results: its course, its story, the texts of an item."""
 
 import math
-import re
 from collections.abc import Sequence
-from contextlib import closing
 from dataclasses import dataclass
-from pathlib import Path
-
-import numpy as np
 
 from mashq.analysis.story.highlights import Highlight
 from mashq.analysis.story.story import Story, most_important
 from mashq.players.registry import answers_are_drawn
-from mashq.protocol.resources import RESOURCES, Spend
-from mashq.protocol.results import Floats
-from mashq.runs.file import connect
+from mashq.protocol.resources import Spend
 from mashq.runs.open import Played
-from mashq.runs.reading import DATABASE
+from mashq.runs.reading import read_review_spend
 from mashq.runs.setup import score_rules_of
 
-REVIEWS = """SELECT player, item, count(*), sum(coalesce(tokens_in, 0) + coalesce(tokens_out, 0)),
-  sum(coalesce(seconds, 0)), sum(coalesce(dollars, 0)) FROM attempts WHERE match = ? AND purpose = 'review'
-  AND item IS NOT NULL GROUP BY player, item"""
 MAX_POINTS = 120
 MAX_HIGHLIGHTS = 14
-RUN_OF_WORDS = 4
-WORD = re.compile(r"\w+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +47,8 @@ def course_of(played: Played) -> Course:
         spent[delta.round] = tuple(player.spend for player in delta.after.players)
     tokens: dict[str, float] = {}
     if story.reviewed_within_steps:
-        tokens = {row["player"]: row["tokens"] for row in played.attempts if row["purpose"] == "review"}
+        for (player, _), spend in read_review_spend(played.path, played.fixture.id).items():
+            tokens[player] = tokens.get(player, 0.0) + spend.known.tokens.total
     highlights = most_important(story.highlights(ended=played.finished, review_tokens=tokens), MAX_HIGHLIGHTS)
     return Course(_points([player.name for player in played.config.players], spent), highlights, len(spent))
 
@@ -76,24 +65,6 @@ def _points(players: Sequence[str], spent: Sequence[tuple[Spend, ...]]) -> list[
             points.append(Point(name, end, spend.tokens.total, spend.seconds.total, spend.reviews - before))
             before = spend.reviews
     return points
-
-
-def review_costs(
-    path: Path, matches: Sequence[str], players: Sequence[str], items: Sequence[str]
-) -> dict[str, Floats]:
-    """Return the known cost of the reviews by resource (players x items), averaged over the matches."""
-    seats = {name: index for index, name in enumerate(players)}
-    places = {item: index for index, item in enumerate(items)}
-    totals = {name: np.zeros((len(players), len(items))) for name in RESOURCES}
-    with closing(connect(path / DATABASE, readonly=True)) as connection:
-        for match in matches:
-            for player, item, calls, tokens, seconds, dollars in connection.execute(REVIEWS, (match,)):
-                if player in seats and item in places:
-                    cell = seats[player], places[item]
-                    costs = (("calls", calls), ("tokens", tokens), ("seconds", seconds), ("dollars", dollars))
-                    for name, value in costs:
-                        totals[name][cell] += value / len(matches)
-    return totals
 
 
 def texts(played: Played, item: str) -> list[tuple[str, str]]:

@@ -13,7 +13,6 @@ from mashq.analysis.intervals import resample
 from mashq.analysis.score_report import Options, judge
 from mashq.analysis.score_types import ScoreReport
 from mashq.analysis.scoring import influence
-from mashq.protocol.resources import RESOURCES
 from mashq.protocol.results import STATUSES, Cost, Floats, Results
 from mashq.protocol.score import ScoreRules, View, by_item, figures, reduce, scored_units, under, view, with_known
 from mashq.report.documents.columns import season_results, trials_of
@@ -21,8 +20,9 @@ from mashq.report.documents.match import Match
 from mashq.report.documents.match import document as match_document
 from mashq.report.documents.trials import Trials
 from mashq.report.documents.trials import document as trials_document
-from mashq.report.html.events import Course, course_of, review_costs
+from mashq.report.html.events import Course, course_of
 from mashq.runs.open import Played, Season
+from mashq.runs.reading import read_review_spend
 from mashq.runs.setup import score_rules_of
 
 BAND_RESAMPLES = 1000
@@ -122,15 +122,18 @@ class Facts:
 
     @cached_property
     def before(self) -> Results:
-        """The results as if nobody had reviewed: first answers, without the known cost of the reviews."""
+        """The results as if nobody had reviewed: first answers, and each unit without what its own reviews cost."""
         results = self.results
-        review_spend = review_costs(self.season.path, self.matches, self.names, results.items)
-        costs = {
-            name: Cost.known(np.maximum(results.costs[name].value - review_spend[name][:, results.item_of], 0.0))
-            for name in RESOURCES
-        }
-        costs["reviews"] = Cost.known(np.zeros_like(results.h))
-        return replace(results, h=results.h_first, costs={**results.costs, **costs})
+        seats = {name: seat for seat, name in enumerate(results.players)}
+        places = {item: place for place, item in enumerate(results.items)}
+        costs = {name: cost.value.copy() for name, cost in results.costs.items()}
+        for trial, match in enumerate(self.matches):
+            for (player, item), spend in read_review_spend(self.season.path, match).items():
+                unit = seats[player], places[item] * len(self.matches) + trial
+                for name in costs:
+                    costs[name][unit] -= spend.cost(name)
+        costs["reviews"] = np.zeros_like(results.h)
+        return replace(results, h=results.h_first, costs={name: Cost.known(value) for name, value in costs.items()})
 
     @cached_property
     def review_effects(self) -> list[ReviewEffect]:

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
 from mashq.analysis.score_report import normaliser
-from mashq.players.registry import all_drawn
+from mashq.players.registry import all_drawn, recorded_spec
 from mashq.report.html.parts import Block, Code, Prose, Quotes, Section, Table
-from mashq.report.text.formatting import safe
+from mashq.report.text.formatting import count, reviews_by_rule, safe
 from mashq.report.text.score import relative_to
 from mashq.report.text.tables import Grid
 from mashq.runs.open import Season
@@ -25,10 +25,8 @@ def methods(season: Season, resamples: str) -> Section:
     config: Mapping[str, Any] = without_folders(manifest["config"])
     blocks: list[Block] = [
         Prose(list(_method_sentences(season, resamples))),
-        Table("players", _players(config, manifest), "Players: what each was and what it was made of."),
-        Table(
-            "manifest", Grid(["", ""], [*_rows(manifest), *_chain_row(season)], left=2), "The manifest of the run."
-        ),
+        Table("players", _players(config, manifest), "The players and their settings."),
+        Table("manifest", Grid(["", ""], [*_rows(season), *_chain_row(season)], left=2), "The manifest of the run."),
         Prose(["To cite this run:"]),
         Code(citation(season)),
         Quotes("The whole configuration", [("As JSON", json.dumps(config, indent=1, ensure_ascii=False))], code=True),
@@ -38,28 +36,28 @@ def methods(season: Season, resamples: str) -> Section:
 
 def _method_sentences(season: Season, resamples: str) -> Iterator[str]:
     config = season.config
-    rules = config.rules
-    detector = season.manifest["detector"]
+    rules, swept = config.rules, _swept(season.manifest)
     score = config.score
     counted = ", ".join(
         name + (f" (weight {score.weights[name]:g})" if score.weights.get(name, 1.0) != 1 else "")
         for name in score.resources
     )
-    judge = f"scored by {safe(detector['name'])} {safe(detector['version'], 60)}"
-    if all_drawn(config):
-        judge = "drawn by the simulation (no detector ran)"
+    drawn = all_drawn(config)
+    judge = "drawn by the simulation (no detector ran)" if drawn else f"scored by {detector_of(season, 60)}"
     relative = relative_to(normaliser(score_rules_of(config)))
     yield (
         f"The match follows the protocol of {PAPER}: in each round every player answers the next item of its own "
         "order, decides whether to review its worst answer, and pays for every call. "
-        f"Turn {rules.turn}; review threshold T {rules.T:g}; at most R {rules.R} reviews per item; a rewrite is kept "
+        f"Turn {rules.turn}; review threshold T {swept.get('rules.T', f'{rules.T:g}')}; at most R "
+        f"{swept.get('rules.R', str(rules.R))} reviews per item; a rewrite is kept "
         f"{'always' if rules.keep == 'latest' else 'when it scores higher'}; rivals' states are shown: "
-        f"{rules.vision.when}."
+        f"{swept.get('rules.vision.when', rules.vision.when)}."
     )
     yield (
         f"H is the mean factuality of the final answers, {judge}; players were guided by "
         f"{safe(str(season.manifest.get('guide', 'judge')), 60)}. "
-        f"P adds up {counted or 'nothing'}, each relative to {relative}. Q = {score.alpha:g}·H − {config.beta:g}·P. "
+        f"P adds up {counted or 'nothing'}, each relative to {relative}. Q = "
+        f"{swept.get('score.alpha', f'{score.alpha:g}')}·H − {swept.get('score.beta', f'{config.beta:g}')}·P. "
         f"Refused and failed items: {score.refusals}."
     )
     yield resamples
@@ -70,20 +68,36 @@ def _method_sentences(season: Season, resamples: str) -> Iterator[str]:
     )
 
 
+def _swept(manifest: Mapping[str, Any]) -> dict[str, str]:
+    """The values of the settings that a sweep varies, by setting."""
+    over: list[tuple[str, list[Any]]] = manifest.get("season", {}).get("over") or []
+    return {setting: f"{', '.join(safe(str(value), 24) for value in values)} (swept)" for setting, values in over}
+
+
+def detector_of(season: Season, longest: int = 200) -> str:
+    """The detector that scored, with its version; none where all answers carry a score that was drawn."""
+    if all_drawn(season.config):
+        return "none (scores are drawn)"
+    detector = season.manifest["detector"]
+    return f"{safe(detector['name'])} {safe(detector['version'], longest)}"
+
+
 def _players(config: Mapping[str, Any], manifest: Mapping[str, Any]) -> Grid:
     rows: list[list[str]] = []
     prompts = manifest["digests"].get("prompts", {})
-    rules = config["rules"]
+    rules, swept = config["rules"], _swept(manifest)
     for player in config["players"]:
         t, r = player.get("T"), player.get("R")
+        agent = str(player["agent"])
+        reviews, decides = reviews_by_rule(agent), "policy" in recorded_spec(agent).settings
         rows.append(
             [
                 player["name"],
-                str(player["agent"]),
+                agent,
                 str(player["model"]),
-                str(player.get("policy", "")),
-                f"{rules['T'] if t is None else t:g}",
-                str(rules["R"] if r is None else r),
+                str(player.get("policy", "")) if decides else "–",
+                (swept.get("rules.T", f"{rules['T']:g}") if t is None else f"{t:g}") if reviews else "–",
+                (swept.get("rules.R", str(rules["R"])) if r is None else str(r)) if reviews else "–",
                 str(player.get("order") or "default"),
                 str(prompts.get(player["name"], "?"))[:DIGEST],
             ]
@@ -97,14 +111,14 @@ def _chain_row(season: Season) -> Iterator[list[str]]:
         yield ["head of the chain", head]
 
 
-def _rows(manifest: Mapping[str, Any]) -> Iterator[list[str]]:
+def _rows(season: Season) -> Iterator[list[str]]:
+    manifest = season.manifest
     yield ["started", str(manifest["started"])]
     yield ["ended", str(manifest["ended"] or "not finished")]
     yield ["seed", str(manifest["seed"])]
-    season = manifest.get("season", {})
-    yield ["kind", f"{season.get('kind', 'match')}, {season.get('trials', 1)} trial(s)"]
+    yield ["kind", f"{season.kind}, {count(manifest.get('season', {}).get('trials', 1), 'trial')}"]
     yield ["items", str(manifest["items"])]
-    yield ["detector", f"{manifest['detector']['name']} {manifest['detector']['version']}"]
+    yield ["detector", detector_of(season)]
     for name in ("config", "items", "package"):
         yield [f"digest of the {name}", str(manifest["digests"].get(name, "?"))]
     for name, package_version in manifest["versions"].items():
@@ -124,8 +138,8 @@ def citation(season: Season) -> str:
         f"  year         = {{{day[:4]}}},",
         f"  howpublished = {{mashq {manifest['versions'].get('mashq', '?')}, run of {day}}},",
         f"  note         = {{{manifest['items']} items (sha256 {digests['items'][:DIGEST]}), configuration sha256 "
-        f"{digests['config'][:DIGEST]}, seed {manifest['seed']}, detector {_plain(manifest['detector']['name'])} "
-        f"{_plain(manifest['detector']['version'])[:24]}{', SIMULATED' if manifest['simulated'] else ''}}},",
+        f"{digests['config'][:DIGEST]}, seed {manifest['seed']}, detector {_plain(detector_of(season, 24))}"
+        f"{', SIMULATED' if manifest['simulated'] else ''}}},",
         "}",
     ]
     return "\n".join(lines)

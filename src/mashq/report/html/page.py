@@ -20,7 +20,7 @@ from mashq.report.html import parts
 from mashq.report.html.bundle import libraries, picture
 from mashq.report.html.parts import Chapter, Figure, Section
 from mashq.report.html.style import on_screen
-from mashq.report.text.formatting import safe
+from mashq.report.text.formatting import number, safe
 
 LONGEST = 20_001
 LONGEST_QUOTE = 20_000
@@ -56,7 +56,7 @@ def environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    templates.filters |= {"lines": _lines, "spec": _spec, "still": _still, "settings": _settings}
+    templates.filters |= {"lines": _lines, "spec": _spec, "still": _still, "settings": _settings, "number": number}
     for kind in (parts.Figure, parts.Table, parts.Prose, parts.Quotes, parts.Code):
         templates.tests[kind.__name__.lower()] = _is(kind)
     return templates

@@ -8,14 +8,15 @@ from mashq.analysis.parts import BetaStretch
 from mashq.analysis.score_types import ScoredPlayer, chance_said
 from mashq.protocol.resources import RESOURCES
 from mashq.report.documents.trials import Trials
-from mashq.report.html import charts, repeats
+from mashq.report.html import charts
 from mashq.report.html.facts import Facts, ReviewEffect, q_of
 from mashq.report.html.labels import labels
 from mashq.report.html.parts import Block, Figure, Line, Prose, Section, Slider, Table
 from mashq.report.html.verdicts import drawn
 from mashq.report.text import score as tables
-from mashq.report.text.formatting import is_shown, number
-from mashq.report.text.tables import Grid
+from mashq.report.text import trials
+from mashq.report.text.formatting import is_shown, number, signed
+from mashq.report.text.tables import Grid, led_by
 
 EXACT = {"tokens": ",.0f", "seconds": ".2f", "dollars": ".6f"}  # formats of means per item; others have two digits
 
@@ -30,7 +31,7 @@ def result(facts: Facts) -> Section:
         if finished
         else "How it stands, best Q first, each player over what it has played so far."
     )
-    blocks: list[Block] = [Table("result", tables.table(shown, everyone=True), caption)]
+    blocks: list[Block] = [Table("result", led_by(tables.table(shown, everyone=True), ("H", "P", "Q")), caption)]
     if report.differences:
         differences_caption = "Differences in Q, paired by item, with 95% CIs that hold for all pairs together."
         blocks.append(Table("differences", tables.differences(report), differences_caption))
@@ -38,7 +39,7 @@ def result(facts: Facts) -> Section:
         blocks.append(
             Table(
                 "trials",
-                repeats.table(facts, facts.document),
+                trials.table(facts.document, labels(facts.names)),
                 "Every item averaged over its trials, ± the standard deviation over trials, and trials won.",
             )
         )
@@ -144,7 +145,7 @@ def _chances(facts: Facts, label_of: dict[str, str], names: list[str]) -> Iterat
 
 
 def fronts(facts: Facts) -> Section:
-    """Plot accuracy against each cost."""
+    """Plot H against each cost."""
     report = facts.report
     label_of, shown = labels(facts.names), drawn(facts)
     names = [label_of[name] for name in shown]
@@ -176,7 +177,7 @@ def fronts(facts: Facts) -> Section:
     missing = [name for name in RESOURCES if facts.cost(name) is None and is_shown(name, player_costs)]
     if missing:
         blocks.append(Prose([f"Not known for every player, so not drawn: {', '.join(missing)}."]))
-    return Section("fronts", "Accuracy against cost", blocks)
+    return Section("fronts", "Factuality against cost", blocks)
 
 
 def _ends(rows: Sequence[Mapping[str, Any]], title: str, form: str) -> str:
@@ -210,7 +211,7 @@ def reviews(facts: Facts) -> Section:
                 f"{effect.h_without:.4f} → {effect.h:.4f}",
                 number(effect.reviews, 0 if report.trials == 1 else 1),
                 f"{effect.penalty_without:.3f} → {effect.penalty:.3f}",
-                f"{effect.q(beta) - effect.q_without(beta):+z.4f}" if effect.reviews else "–",
+                signed(effect.q(beta) - effect.q_without(beta)) if effect.reviews else "–",
                 _pays(effect) if effect.reviews else "–",
             ]
         )

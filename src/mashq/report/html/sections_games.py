@@ -11,10 +11,11 @@ from mashq.report.documents.vision import Vision
 from mashq.report.html import charts_seasons as charts
 from mashq.report.html.labels import labels
 from mashq.report.html.parts import Block, Figure, Prose, Section, Table, Verdict
-from mashq.report.text.formatting import count, number, safe
-from mashq.report.text.game import NO_CHANGE, dominated, equilibrium, learned, share_of
+from mashq.report.text.formatting import count, minus, number, share_of
+from mashq.report.text.game import NO_CHANGE, dominated, equilibrium, learned
 from mashq.report.text.tables import Grid, change, half
-from mashq.report.text.vision import unknown
+from mashq.report.text.vision import ALONE, COLUMNS, effects, per_item
+from mashq.report.text.vision import table as vision_table
 
 EFFECTS = {"h": ("ΔH", 4), "reviews": ("Δreviews per item", 2), "tokens": ("Δtokens per item", 1), "q": ("ΔQ", 4)}
 
@@ -36,8 +37,9 @@ def game(document: Game) -> tuple[Verdict, list[Section]]:
         sections.append(Section(f"payoffs-{when}", f"The game with vision: {when}", blocks))
     sections += _disclosure(document, label_of)
     lines.append(
-        f"{len(label_of)} policies, every pair in both orders and each against itself; {document.trials} trial(s) of "
-        f"{count(document.items, 'item')}; Q = {document.alpha:g}·H − {document.beta:g}·P."
+        f"{len(label_of)} policies, every pair in both orders and each against itself; "
+        f"{count(document.trials, 'trial')} of {count(document.items, 'item')}; "
+        f"Q = {document.alpha:g}·H − {document.beta:g}·P."
     )
     lines += [f"Note: {note}" for note in document.notes]
     return Verdict(_headline(document, label_of), lines), sections
@@ -70,7 +72,7 @@ def _payoffs(
     values = [value for row in game.payoffs for value in row]
     high = min(values) + 0.7 * (max(values) - min(values))
     rows = [
-        {"row": order[i], "column": order[j], "value": value, "label": f"{value:.3f}", "light": value > high}
+        {"row": order[i], "column": order[j], "value": value, "label": number(value, 3), "light": value > high}
         for i, row in enumerate(game.payoffs)
         for j, value in enumerate(row)
     ]
@@ -79,7 +81,7 @@ def _payoffs(
     highest = f"The highest: {best['row']} against {best['column']}, {best['label']}."
     figure = Figure(f"payoffs-{when}", charts.matrix(rows, order, "against", "Q"), caption, f"{caption} {highest}")
     cells = [
-        [order[i], *(f"{q:.4f} ± {half(game.low[i][j], game.high[i][j])}" for j, q in enumerate(row))]
+        [order[i], *(f"{number(q, 4)} ± {half(game.low[i][j], game.high[i][j])}" for j, q in enumerate(row))]
         for i, row in enumerate(game.payoffs)
     ]
     lines = [*equilibria]
@@ -115,40 +117,37 @@ def _disclosure(document: Game, label_of: Mapping[str, str]) -> list[Section]:
     chart = charts.changes(points, "ΔQ") if points else None
     blocks: list[Block] = [Figure("disclosure", chart, caption, f"{caption} {_largest(points)}")] if chart else []
     headings = ["vision", "policy", "against", "seat", *(title for title, _ in EFFECTS.values())]
-    blocks.append(Table("disclosure", Grid(headings, rows, left=3), "Differences with half a 95% interval."))
+    blocks.append(Table("disclosure", Grid(headings, rows, left=4), "Differences with half a 95% interval."))
     return [Section("disclosure", "The price of disclosure", blocks)]
 
 
 def _largest(points: Sequence[Mapping[str, Any]]) -> str:
     """Describe the largest change of a chart."""
     largest = max(points, key=lambda row: abs(row["value"]))
-    return f"The largest change: {largest['label']} ({largest['effect']}), {largest['value']:+z.4g}."
+    return (
+        f"The largest change: {largest['label']} ({largest['effect']}), {minus(format(largest['value'], '+z.4g'))}."
+    )
 
 
 def _change_cells(changes: Mapping[str, Difference]) -> list[str]:
     return [change(changes.get(name), digits) for name, (_, digits) in EFFECTS.items()]
 
 
-def _effect_cells(effect: str, changes: Mapping[str, Difference]) -> list[str]:
-    return [change(changes.get(name), digits, unknown(effect, name)) for name, (_, digits) in EFFECTS.items()]
-
-
 def vision(document: Vision) -> tuple[Verdict, list[Section]]:
     """Show what rivals and vision change."""
     label_of = labels(player.name for player in document.players)
     clear_changes: list[str] = []
-    rows: list[list[str]] = []
-    points: dict[str, list[dict[str, Any]]] = {name: [] for name in EFFECTS}
+    points: dict[str, list[dict[str, Any]]] = {name: [] for name in COLUMNS}
     for player in document.players:
         for effect, changes in player.changes.items():
-            rows.append([label_of[player.name], effect, *_effect_cells(effect, changes)])
-            for name in EFFECTS.keys() & changes.keys():
+            for name in COLUMNS.keys() & changes.keys():
                 points[name].append(
                     {"label": f"{label_of[player.name]}: {effect}", "effect": effect, **plain(changes[name])}
                 )
             clear_changes += [
-                f"{effect.capitalize()} changes {label_of[player.name]}: {title} {changes[name].value:+z.4g}."
-                for name, (title, _) in EFFECTS.items()
+                f"{effect.capitalize()} changes {label_of[player.name]}: {per_item(name)} "
+                + minus(f"{changes[name].value:+z.4g}.")
+                for name in COLUMNS
                 if name in changes and changes[name].sure
             ]
     headline = "Neither company nor vision is seen to change anyone"
@@ -159,20 +158,16 @@ def vision(document: Vision) -> tuple[Verdict, list[Section]]:
     if not document.finished:
         headline = "Not finished: the comparison so far"
     lines = [*clear_changes[:6]] or ["No 95% CI of a difference excludes 0."]
-    lines.append(
-        f"Company: playing with rivals, unseen, instead of alone. Vision: seeing the rivals' state "
-        f"({safe(document.when)}) instead of not. {number(document.items)} items, {document.trials} trial(s)."
-    )
+    lines.append(f"{effects(document)} {count(document.items, 'item')}, {count(document.trials, 'trial')}.")
     lines += [f"Note: {note}" for note in document.notes]
     blocks: list[Block] = []
     for name, rows_of_effect in points.items():
         if any(row["value"] for row in rows_of_effect):
-            caption = f"{EFFECTS[name][0]} from one condition to the next, with 95% intervals."
-            chart = charts.changes(rows_of_effect, EFFECTS[name][0])
+            caption = f"{per_item(name)} from one condition to the next, with 95% intervals."
+            chart = charts.changes(rows_of_effect, per_item(name))
             blocks.append(
                 Figure(f"vision-{name}", chart, caption, f"{caption} {_largest(rows_of_effect)}", small=True)
             )
-    note = "Means per item, paired by item. Alone, a player is its own normaliser, so its Q cannot be compared."
-    headings = ["player", "effect of", *(title for title, _ in EFFECTS.values())]
-    blocks.append(Table("vision", Grid(headings, rows, left=2), note))
+    note = f"Means per item, paired by item, ± half a 95% interval; * where it excludes 0. {ALONE}"
+    blocks.append(Table("vision", vision_table(document, label_of), note))
     return Verdict(headline, lines), [Section("vision", "What changes", blocks)]

@@ -13,8 +13,8 @@ from mashq.report.html.facts import BINS, Facts
 from mashq.report.html.labels import labels
 from mashq.report.html.parts import Block, Figure, Prose, Quotes, Section, Table
 from mashq.report.html.verdicts import drawn
-from mashq.report.text.formatting import carried_columns, dollars, is_shown, number, safe
-from mashq.report.text.score import flips
+from mashq.report.text.formatting import carried_columns, dollars, is_shown, number, safe, signed
+from mashq.report.text.score import flips, weightings
 from mashq.report.text.tables import Grid, half
 
 
@@ -69,16 +69,18 @@ def deciding(facts: Facts) -> Section | None:
     a, b = (label_of[facts.names[seat]] for seat in facts.top)
     items = labels([row.item for row in facts.decisive], 40)
     rows = [{"item": items[row.item], "part": row.part} for row in facts.decisive]
-    axis_title = f"← {b} · part in the lead · {a} →"
-    caption = f"The items that decide between {a} and {b}: what each adds to the lead, to first order."
+    axis_title = [f"← {b} · {a} →", "influence on the lead"]
+    caption = (
+        f"The items that decide between {a} and {b}: how much more than an average item each favours one of them."
+    )
     top = facts.decisive[0]
-    summary = f"The largest part has {items[top.item]}, {abs(top.part):.4f} towards {a if top.part > 0 else b}."
+    summary = f"The largest influence has {items[top.item]}, {abs(top.part):.4f} towards {a if top.part > 0 else b}."
     summary = summary if top.part else "No item favours one of them."
     names = [label_of[name] for name in drawn(facts)]
     hues = charts.hue(a, names), charts.hue(b, names)
     figure = Figure("deciding", charts.decisive(rows, axis_title, hues), caption, f"{caption} {summary}")
     grid = Grid(
-        ["item", f"H {a}", f"H {b}", f"tokens {a}", f"tokens {b}", "part in the lead", "lead without it"],
+        ["item", f"H {a}", f"H {b}", f"tokens {a}", f"tokens {b}", "influence", "lead without it"],
         [
             [
                 items[row.item],
@@ -86,8 +88,8 @@ def deciding(facts: Facts) -> Section | None:
                 f"{row.h[1]:.3f}",
                 number(row.tokens[0]),
                 number(row.tokens[1]),
-                f"{row.part:+z.5f}",
-                f"{row.without:+z.4f}",
+                signed(row.part, 5),
+                signed(row.without),
             ]
             for row in facts.decisive
         ],
@@ -100,7 +102,7 @@ def deciding(facts: Facts) -> Section | None:
     else:
         plural = "item" if fewest == 1 else "items"
         summary = f"Without the {fewest} {plural} ({fewest / count:.1%}) that favour {a} most, {b} would win."
-    exact = "The lead without an item is computed again, with its normaliser; the part in the lead is to first order."
+    exact = "The lead without an item is computed anew, with its normaliser; the influence is a linear approximation."
     return Section("deciding", "Which items decide", [Prose([summary]), figure, Table("deciding", grid, exact)])
 
 
@@ -155,11 +157,7 @@ def sensitivity(facts: Facts, judges: Sequence[Facts]) -> Section:
         if len(stretches) > 1:
             sentences.append(flips(f"the weight of {name}", stretches))
     if report.simplex:
-        shares = sorted(report.simplex.items(), key=lambda pair: -pair[1])[:5]
-        winners = ", ".join(f"{label_of[name]} wins {share:.0%}" for name, share in shares)
-        sentences.append(
-            f"Of all weightings of the counted resources {winners}{' (ties shared)' if report.tied else ''}."
-        )
+        sentences.append(weightings(report, label_of))
     grid = Grid(["refusals", "costs relative to", "H", "items", "ranking"], rows, left=5)
     blocks: list[Block] = [Table("views", grid, "The ranking under other rules."), Prose(sentences)]
     blocks += _judges(facts, judges)

@@ -1,19 +1,20 @@
 """Verdicts and sections of sweeps and tournaments, from their documents."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
 from mashq.report.documents.sweep import Sweep
-from mashq.report.documents.tournament import Pairing, RatedPlayer, Tournament
+from mashq.report.documents.tournament import Tournament
 from mashq.report.html import charts_seasons as charts
 from mashq.report.html.labels import labels, listed
 from mashq.report.html.parts import Block, Figure, Prose, Section, Table, Tile, Verdict
 from mashq.report.html.style import MAX_COST
-from mashq.report.text.formatting import charged, cost_columns, count, number, safe
+from mashq.report.text.formatting import charged, cost_columns, count, number, safe, share_of
 from mashq.report.text.sweep import IN_COMMON, UNEVEN, in_common, leader_counts, notes, uneven
 from mashq.report.text.tables import Grid, change
-from mashq.report.text.tournament import LEFT_OUT, MAX_MATRIX, MORE_DIGITS, first, ranks
+from mashq.report.text.tournament import MAX_MATRIX, RATINGS, first, ranks, rating, ratings, span, wins
 
 MAX_CHARTS = 6
 
@@ -43,7 +44,7 @@ _SWEEP = "Every combination; costs are means over trials; ΔQ is the difference 
 
 def _sweep_description(document: Sweep) -> str:
     over = "; ".join(f"{safe(o.setting)} over {', '.join(safe(str(v), 24) for v in o.values)}" for o in document.over)
-    return f"{len(document.cells)} combination(s) of {over}; {document.trials} trial(s) each."
+    return f"{count(len(document.cells), 'combination')} of {over}; {count(document.trials, 'trial')} each."
 
 
 def _sweep_headline(document: Sweep, label_of: Mapping[str, str]) -> str:
@@ -148,7 +149,7 @@ def tournament(document: Tournament) -> tuple[Verdict, list[Section]]:
         return Verdict("Nothing can be rated yet", list(document.notes)), []
     top = players[0]
     sentences = [
-        f"{document.matches} pairings ({document.system}, {document.trials} trial(s) each) of "
+        f"{document.matches} pairings ({document.system}, {count(document.trials, 'trial')} each) of "
         f"{count(document.items, 'item')}; Q = {document.alpha:g}·H − {document.beta:g}·P."
     ]
     mark, headline = "", "The order is not known"
@@ -156,57 +157,25 @@ def tournament(document: Tournament) -> tuple[Verdict, list[Section]]:
         mark, headline = "sure" if top.rank_worst == 1 else "unsure", f"{label_of[top.name]} is rated first"
         sentences.insert(
             0,
-            f"{number(top.p_first * 100, 1)}% of resampled tournaments have {label_of[top.name]} first; "
-            f"its rank is {ranks(top, ' to ')} at 95%.",
+            f"{label_of[top.name]} is first in {share_of(top.p_first)} of resampled tournaments; the 95% interval of "
+            f"its rank: {ranks(top, ' to ')}.",
         )
     if not document.finished:
         mark, headline = "", "Not finished: the ratings so far"
-    tiles = [
-        Tile(label_of[p.name], f"{p.rating:.0f}", f"{_span(p)} · first {first(p)}", p is top) for p in players[:4]
-    ]
+    tiles = [Tile(label_of[p.name], rating(p.rating), f"{span(p)} · first {first(p)}", p is top) for p in players[:4]]
     rows = [{"player": label_of[p.name], "rating": p.rating, "low": p.low, "high": p.high} for p in players[:40]]
     alt = "; ".join(f"{row['player']} {row['rating']:.0f}" for row in rows[:12])
     caption = "Ratings with 95% intervals over resampled items; 400 points are odds of 10 to 1."
     figure = Figure("ratings", charts.ratings(rows), caption, f"Ratings: {alt}.")
-    blocks: list[Block] = [Table("ratings", _ratings_grid(players, label_of), _RATINGS)]
+    blocks: list[Block] = [Table("ratings", ratings(document, label_of), RATINGS)]
     sections = [Section("ratings", "The ratings", [*blocks, *_notes(document)])]
     if 1 < len(players) <= MAX_MATRIX:
         sections.append(Section("wins", "Who beat whom", _matrix(document, label_of)))
     return Verdict(headline, sentences, mark, tiles, figure), sections
 
 
-_RATINGS = (
-    "Intervals and ranks are over resampled items. Q (ref.) is each player's mean Q against the largest mean costs "
-    "of the field, so that it compares players who never met."
-)
-
-
 def _notes(document: Tournament) -> list[Block]:
     return [Prose([f"Note: {note}" for note in document.notes], listed=True)] if document.notes else []
-
-
-def _span(player: RatedPlayer) -> str:
-    return "?" if player.low is None else f"{player.low:.0f} to {player.high:.0f}"
-
-
-def _ratings_grid(players: Sequence[RatedPlayer], label_of: Mapping[str, str]) -> Grid:
-    costs = cost_columns([player.costs for player in players], LEFT_OUT)
-    rows = [
-        [
-            str(place),
-            label_of[p.name],
-            f"{p.rating:.0f}",
-            _span(p),
-            ranks(p, " to "),
-            first(p),
-            number(p.h, 4),
-            *(charged(name, p.costs[name], p.charged, MORE_DIGITS.get(name)) for name in costs),
-            number(p.q_reference, 4),
-        ]
-        for place, p in enumerate(players, start=1)
-    ]
-    headings = ["", "player", "rating", "95%", "ranks", "first", "H", *costs, "Q (ref.)"]
-    return Grid(headings, rows, left=2)
 
 
 def _matrix(document: Tournament, label_of: Mapping[str, str]) -> list[Block]:
@@ -224,14 +193,9 @@ def _matrix(document: Tournament, label_of: Mapping[str, str]) -> list[Block]:
     ]
     order = [label_of[name] for name in names]
     caption = "Won-tied-lost of the row against the column; darker: the ratings give the row a higher chance."
-    table = [[label_of[a], *(_cell(cells.get((a, b))) for b in names)] for a in names]
-    grid = Grid(["", *order], table)
+    grid = replace(wins(document, label_of), title="")
     best = listed(names[:3], label_of)
     figure = Figure(
         "wins", charts.matrix(rows, order, "against", "won-tied-lost"), caption, f"Win matrix; the best: {best}."
     )
     return [figure, Table("wins", grid, "Won-tied-lost, and the chance of winning that the ratings predict.")]
-
-
-def _cell(row: Pairing | None) -> str:
-    return "·" if row is None else f"{row.won}-{row.tied}-{row.lost} ({row.predicted:.0%})"

@@ -2,12 +2,20 @@
 
 from collections.abc import Iterator
 
+from mashq.protocol.resources import TABLE
 from mashq.report.documents.calibrate import Calibration
 from mashq.report.text.formatting import count, number, safe
 from mashq.report.text.tables import Format, Grid, prose, written
 
-NAMES = {"h": "H", "q": "Q", **{name: f"{name} per item" for name in ("tokens", "calls", "reviews", "seconds")}}
-DIGITS = {"h": 4, "q": 4, "tokens": 1, "calls": 3, "reviews": 3, "seconds": 3}
+NAMES = {"h": "H", "q": "Q", **{name: f"{name} per item" for name in TABLE}}
+
+
+def _digits(figure: str) -> int:
+    """Digits of a mean per item: more than the table of resources has for a sum."""
+    if figure not in TABLE:
+        return 4
+    row = TABLE[figure]
+    return row.digits + 2 if row.digits else 1 if row.measures else 3
 
 
 def likeness_text(document: Calibration, form: Format) -> str:
@@ -18,7 +26,7 @@ def likeness_text(document: Calibration, form: Format) -> str:
 def _likeness(document: Calibration) -> Grid:
     rows: list[list[str]] = []
     for row in document.found.rows:
-        digits = DIGITS[row.figure]
+        digits = _digits(row.figure)
         span = "?" if row.low is None else f"{number(row.low, digits)} to {number(row.high, digits)}"
         inside = {True: "yes", False: "NO", None: "?"}[row.inside] if row.fitted else "not fitted"
         figures = [number(row.recorded, digits), span, number(row.simulated, digits)]

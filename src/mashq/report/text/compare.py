@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from mashq.report.documents.compare import Comparison
-from mashq.report.text.formatting import carried_columns, charged, cost_columns, number, safe
-from mashq.report.text.seasons import SIMULATED
+from mashq.report.text.formatting import carried_columns, charged, cost_columns, count, number, safe
+from mashq.report.text.seasons import DRAWN, SIMULATED
 from mashq.report.text.tables import Format, Grid, half, prose, written
 
 
@@ -41,11 +41,11 @@ def table(document: Comparison) -> Grid:
 def sentences(document: Comparison) -> Iterator[str]:
     """Yield the notes and the settings in which the runs differ."""
     if any(run.simulated for run in document.runs):
-        yield SIMULATED
+        yield DRAWN if all(run.drawn for run in document.runs) else SIMULATED
     yield from (f"Note: {safe(note, 400)}" for note in document.notes)
     if not document.settings:
         yield "The runs have the same settings."
         return
-    yield f"The runs differ in {len(document.settings)} setting(s):"
+    yield f"The runs differ in {count(len(document.settings), 'setting')}:"
     for key, values in document.settings.items():
         yield f"{safe(key)}: {', '.join(safe(str(value)) for value in values)}"

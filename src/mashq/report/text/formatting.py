@@ -7,7 +7,7 @@ from typing import Protocol
 
 from mashq.analysis.parts import Costs
 from mashq.gateway.providers import is_simulated
-from mashq.players.registry import answers_are_drawn
+from mashq.players.registry import answers_are_drawn, recorded_spec
 from mashq.protocol.resources import TABLE
 from mashq.report.documents.base import COSTS
 
@@ -59,14 +59,43 @@ def number(value: float | None, digits: int = 0) -> str:
     if value is None:
         return "?"
     if math.isinf(value):
-        return "∞"
-    return f"{value:z,.{digits}f}" if abs(value) < LARGE else f"{value:.3e}"
+        return "∞" if value > 0 else "−∞"
+    return minus(f"{value:z,.{digits}f}" if abs(value) < LARGE else f"{value:.3e}")
+
+
+def signed(value: float | None, digits: int = 4) -> str:
+    """Format a difference with its sign; an unknown is a question mark."""
+    return "?" if value is None else minus(f"{value:+z.{digits}f}")
+
+
+def minus(number: str) -> str:
+    """Write a negative number with a minus sign instead of a hyphen."""
+    return number.replace("-", "−", 1) if number.startswith("-") else number
 
 
 def count(value: int, noun: str) -> str:
     """Format a count with its noun in the singular or plural."""
     plural = noun + ("es" if noun.endswith("ch") else "s")
     return f"{value:,} {noun if value == 1 else plural}"
+
+
+def reviews_by_rule(agent: str) -> bool:
+    """Whether T and R apply to an agent: it reviews, and not in a program that does not report it."""
+    return recorded_spec(agent).reviews not in ("never", "unseen")
+
+
+def times(value: int) -> str:
+    """Format how often something happened."""
+    return "once" if value == 1 else f"{value:,} times"
+
+
+def share_of(share: float | None) -> str:
+    """Format a share of resamples; only all of them are 100%, and only none are 0%."""
+    if share is None:
+        return "?"
+    if 0 < share < 0.005:
+        return "under 1%"
+    return "over 99%" if 0.995 <= share < 1 else f"{share:.0%}"
 
 
 def dollars(value: float | None) -> str:
@@ -97,9 +126,9 @@ def is_shown(name: str, costs: Iterable[Costs], always: Sequence[str] = ("dollar
     return bool(TABLE[name].weight) or name in always or any(row[name] for row in costs)
 
 
-def cost_columns(costs: Sequence[Costs], without: Sequence[str] = ("dollars",)) -> list[str]:
+def cost_columns(costs: Sequence[Costs], without: Sequence[str] = ()) -> list[str]:
     """Return the resources that a table shows."""
-    return [name for name in COSTS if name not in without and is_shown(name, costs)]
+    return [name for name in COSTS if name not in without and is_shown(name, costs, ())]
 
 
 class Carrying(Protocol):

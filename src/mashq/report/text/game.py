@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping
 
 from mashq.report.documents.game import Equilibrium, Game, Solved
-from mashq.report.text.formatting import count, number, safe
-from mashq.report.text.seasons import SIMULATED, scored_by
+from mashq.report.text.formatting import count, number, safe, share_of
+from mashq.report.text.seasons import scored_by, simulated
 from mashq.report.text.tables import Format, Grid, change, half, prose, written
 
 SHOWN = 0.005  # the smallest share of a mix that is shown
@@ -49,8 +49,8 @@ def _solution(game: Solved) -> Iterator[str]:
 def equilibrium(point: Equilibrium, labels: Mapping[str, str]) -> str:
     """Describe an equilibrium: the mix and Q of each side, and the share of resamples in which it exists."""
     return (
-        f"Equilibrium: {mixes(point, labels)}; Q {point.payoffs[0]:.4f} and {point.payoffs[1]:.4f}; it holds in "
-        f"{share_of(point.survives)} of resamples of the items."
+        f"Equilibrium: {mixes(point, labels)}; Q {number(point.payoffs[0], 4)} and {number(point.payoffs[1], 4)}; "
+        f"it holds in {share_of(point.survives)} of resamples of the items."
     )
 
 
@@ -67,15 +67,6 @@ def dominated(game: Solved, labels: Mapping[str, str]) -> Iterator[str]:
         if name not in game.dominated:
             certainty = "too few items to say how surely" if share is None else f"in {share_of(share)} of resamples"
             yield f"{shown[name]} seems dominated ({certainty})."
-
-
-def share_of(share: float | None) -> str:
-    """Format a share of resamples; only all of them are 100%, and only none are 0%."""
-    if share is None:
-        return "?"
-    if 0 < share < 0.005:
-        return "under 1%"
-    return "over 99%" if 0.995 <= share < 1 else f"{share:.0%}"
 
 
 def mixes(point: Equilibrium, labels: Mapping[str, str]) -> str:
@@ -113,17 +104,16 @@ def disclosure(document: Game) -> Grid:
     ]
     headings = ["vision", "policy", "against", "seat", "ΔQ", "ΔH", "Δreviews per item", "Δtokens per item"]
     title = "The price of disclosure: with snapshots shown minus without, paired by item"
-    return Grid(headings, rows, title, left=3)
+    return Grid(headings, rows, title, left=4)
 
 
 def sentences(document: Game) -> Iterator[str]:
     """Yield the context and notes that the tables do not show."""
-    if document.simulated:
-        yield SIMULATED
+    yield from simulated(document)
     yield (
-        f"{len(document.policies)} policies, every pair in both orders and each against itself, {document.trials} "
-        f"trial(s) of {count(document.items, 'item')}, {scored_by(document)}; ± is half a 95% interval over "
-        "resampled items. "
+        f"{len(document.policies)} policies, every pair in both orders and each against itself, "
+        f"{count(document.trials, 'trial')} of {count(document.items, 'item')}, {scored_by(document)}; "
+        "± is half a 95% interval over resampled items. "
         f"Q = {document.alpha:g}·H − {document.beta:g}·P."
     )
     if not document.finished:

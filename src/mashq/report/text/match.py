@@ -3,15 +3,28 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from mashq.analysis.story.words import listed
 from mashq.config import NO_MODEL
 from mashq.players.registry import answers_are_drawn, recorded_spec
 from mashq.protocol.resources import TABLE
 from mashq.report.documents.base import MEASURED
-from mashq.report.documents.match import AttemptCounts, Match, MatchPlayer, RefusalView, ReviewSpend
+from mashq.report.documents.match import Advice, AttemptCounts, Match, MatchPlayer, RefusalView
 from mashq.report.text import passages
-from mashq.report.text.formatting import carried_columns, charged, count, is_shown, number, safe, simulated_said
+from mashq.report.text.formatting import (
+    carried_columns,
+    charged,
+    count,
+    is_shown,
+    number,
+    reviews_by_rule,
+    safe,
+    signed,
+    simulated_said,
+    times,
+)
 from mashq.report.text.score import floors_said, height, leads, relative_to
 from mashq.report.text.tables import Grid, page_width, wrapped, written
+from mashq.runs.reading import ReviewSpend
 
 if TYPE_CHECKING:
     from mashq.report.documents.trials import Trials
@@ -24,10 +37,10 @@ def text(document: Match, reviews: Mapping[str, ReviewSpend]) -> str:
     simulated = simulated_said(document.players)
     banner = [f"SIMULATED, {simulated}."] if simulated else []
     width = page_width()
-    sentences = wrapped(_sentences(document, reviews), width, indent="")
+    sentences = wrapped(_sentences(document, reviews), width)
     return "\n".join(
         [
-            *([wrapped(banner, width, indent="")] if banner else []),
+            *([wrapped(banner, width)] if banner else []),
             "",
             written(table(document), "table"),
             "",
@@ -87,7 +100,8 @@ def _sentences(document: Match, reviews: Mapping[str, ReviewSpend]) -> Iterable[
     yield from floors_said(document.floors)
     for player in players:
         name, model = safe(player.name), safe(player.model)
-        settings = "without a model" if model == NO_MODEL else f"on {model}, T {player.T:g}, R {player.R}"
+        reviewing = f", T {player.T:g}, R {player.R}" if reviews_by_rule(player.agent) else ""
+        settings = "without a model" if model == NO_MODEL else f"on {model}{reviewing}"
         yield f"{name}: {safe(player.agent)} {settings}"
     yield from _guides(document)
     yield ""
@@ -103,10 +117,7 @@ def _sentences(document: Match, reviews: Mapping[str, ReviewSpend]) -> Iterable[
         yield f"To continue: mashq resume {safe(document.run)}"
     yield _bought(players, reviews)
     if document.advice:
-        counts = ", ".join(
-            f"{safe(name)} {advice.did} of {advice.advised}" for name, advice in document.advice.items()
-        )
-        yield f"Reviews advised and made: {counts}."
+        yield "; ".join(_advised(document, name, advice) for name, advice in document.advice.items()) + "."
     rates = [f"{safe(p.name)} {p.score.answer_rate:.1%}" for p in players if p.score.answer_rate < 1]
     if rates:
         others = "; the others everything" if len(rates) < len(players) else ""
@@ -136,7 +147,7 @@ def _guides(document: Match) -> Iterator[str]:
         if player.overfit is not None:
             yield (
                 f"  {safe(player.name)}: guide {player.h_guide_before_review:.4f} → {player.h_guide:.4f}; "
-                f"gained on the guide but not on the judge: {player.overfit:+z.4f}"
+                f"gained on the guide but not on the judge: {signed(player.overfit)}"
             )
 
 
@@ -163,15 +174,32 @@ def _bought(players: Sequence[MatchPlayer], reviews: Mapping[str, ReviewSpend]) 
         after, before = player.score.h, player.score.h_before_review
         if not player.score.costs["reviews"] or after is None or before is None:
             continue
-        gain, spent = after - before, reviews.get(player.name, ReviewSpend(0, 0))
+        gain, spent = after - before, reviews.get(player.name, ReviewSpend())
         effect = f"raised its H by {gain:.4f}" if gain > 0 else f"lowered its H by {-gain:.4f}"
+        measured = [name for name, row in TABLE.items() if row.measures and is_shown(name, [player.score.costs], ())]
         parts.append(
-            f"{safe(player.name)}'s {number(player.score.costs['reviews'])} review(s) "
-            f"{effect if gain else 'left its H as it was'} for {'' if spent.whole else 'at least '}"
-            f"{number(spent.tokens)} tokens and "
-            f"{number(spent.seconds, 1)} s"
+            f"{safe(player.name)}'s {count(round(player.score.costs['reviews']), 'review')} "
+            f"{effect if gain else 'left its H as it was'} for {listed([_spent(spent, name) for name in measured])}"
         )
     return f"What the reviews bought: {'; '.join(parts)}." if parts else "Nobody reviewed."
+
+
+def _spent(reviews: ReviewSpend, name: str) -> str:
+    """Format what reviews cost; `~` marks an estimate, and a sum that leaves attempts out is a lower bound."""
+    amount = TABLE[name].shown(reviews.cost(name))
+    if not reviews.is_whole(name):
+        return f"at least {amount}"
+    return f"~{amount}" if reviews.charged(name) else amount
+
+
+def _advised(document: Match, name: str, advice: Advice) -> str:
+    """Describe what a policy made of the advice to review; one decision to review can be several rewrites."""
+    reviews = next(player.score.costs["reviews"] for player in document.players if player.name == name)
+    did = "never did"
+    if advice.did:
+        rewrites = f" ({count(round(reviews), 'rewrite')})" if reviews and not document.dropped else ""
+        did = f"did so {times(advice.did)}{rewrites}"
+    return f"{safe(name)} was advised to review {times(advice.advised)} and {did}"
 
 
 def _views(document: Match) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """Live progress on standard error: a table in a terminal, plain lines otherwise."""
 
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from types import TracebackType
 from typing import Self
@@ -11,10 +11,11 @@ from rich.live import Live
 from rich.text import Text
 
 from mashq.protocol.moves import Move
-from mashq.protocol.resources import Unknown
+from mashq.protocol.resources import Spend, Unknown
 from mashq.protocol.score import ScoreRules, standings
 from mashq.protocol.state import MatchState, PlayerState
-from mashq.report.text.formatting import dollars, duration, number, safe
+from mashq.report.documents.base import COSTS
+from mashq.report.text.formatting import cost, duration, is_shown, number, safe
 from mashq.report.text.tables import Grid, written
 from mashq.runs.seasons import Fixture
 
@@ -124,18 +125,19 @@ class Progress:
         prefix = "SIMULATED, " if self._simulated else ""
         elapsed, time_left = duration(now - self._started), self._left(state, now)
         title = f"{prefix}round {state.round + 1}, {elapsed} gone, {time_left} left"
-        rows: list[list[str]] = []
+        costs, rows = _shown_costs(state), list[list[str]]()
         for player, standing in zip(state.players, standings(state, self._rules), strict=True):
             activity = "stopped" if player.stopped is not None else player.phase
-            rows.append([player.name, *_figures(state, player, standing.h, standing.q), activity])
-        headings = ["player", "items", "H", "calls", "tokens", "reviews", "s", "$", "Q now", "doing"]
+            rows.append([player.name, *_figures(state, player, costs, standing.h, standing.q), activity])
+        headings = ["player", "items", "H", *costs, "Q now", "doing"]
         return Text(written(Grid(headings, rows, title), "table"))
 
     def _line(self, state: MatchState, now: float) -> str:
-        names = ("items", "H", "calls", "tokens", "reviews", "s", "$", "Q")
+        costs = _shown_costs(state)
+        names = ("items", "H", *costs, "Q")
         players: list[str] = []
         for player, standing in zip(state.players, standings(state, self._rules), strict=True):
-            figures = _figures(state, player, standing.h, standing.q)
+            figures = _figures(state, player, costs, standing.h, standing.q)
             values = " ".join(f"{name} {value}" for name, value in zip(names, figures, strict=True))
             players.append(f"{safe(player.name)}: {values}")
         prefix = "simulated, " if self._simulated else ""
@@ -168,16 +170,23 @@ def _items_done(state: MatchState) -> int:
     return sum(player.position for player in state.players)
 
 
-def _figures(state: MatchState, player: PlayerState, h: float | None, q: float | None) -> tuple[str, ...]:
-    spend = player.spend
-    price = spend.amount("dollars").value
+def _shown_costs(state: MatchState) -> list[str]:
+    """The resources that are shown: as in the table of results."""
+    spent = [{name: _known(player.spend, name) for name in COSTS} for player in state.players]
+    return [name for name in COSTS if is_shown(name, spent)]
+
+
+def _known(spend: Spend, name: str) -> float | None:
+    value = spend.amount(name).value
+    return None if isinstance(value, Unknown) else value
+
+
+def _figures(
+    state: MatchState, player: PlayerState, costs: Sequence[str], h: float | None, q: float | None
+) -> tuple[str, ...]:
     return (
         f"{player.position}/{len(state.items)}",
         "-" if h is None else number(h, 4),
-        number(spend.calls + spend.unresolved),
-        number(spend.tokens.total),
-        number(spend.reviews),
-        number(spend.seconds.total, 1),
-        "?" if isinstance(price, Unknown) else dollars(price),
+        *(cost(name, _known(player.spend, name)) for name in costs),
         "-" if q is None else number(q, 4),
     )

@@ -1,6 +1,6 @@
 """What `mashq score` prints: the table, then its notes."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol
 
@@ -9,7 +9,18 @@ from mashq.analysis.score_types import ScoredPlayer, ScoreReport, chance_said
 from mashq.analysis.substance import Floor
 from mashq.protocol.resources import RESOURCES
 from mashq.report.text import passages
-from mashq.report.text.formatting import LARGE, carried_columns, charged, count, dollars, is_shown, number, safe
+from mashq.report.text.formatting import (
+    LARGE,
+    carried_columns,
+    charged,
+    count,
+    dollars,
+    is_shown,
+    number,
+    safe,
+    share_of,
+    signed,
+)
 from mashq.report.text.tables import Format, Grid, best, half, prose, written
 
 MAX_SHOWN = 40
@@ -120,9 +131,7 @@ def sentences(document: ScoreReport) -> Iterator[str]:
         if len(stretches) > 1:
             yield flips(f"the weight of {name}", stretches)
     if document.simplex:
-        shares = sorted(document.simplex.items(), key=lambda pair: -pair[1])[:5]
-        winners = ", ".join(f"{safe(n)} wins {s:.0%}" for n, s in shares)
-        yield f"Of all weightings of the resources {winners}{' (ties shared)' if document.tied else ''}."
+        yield weightings(document, {})
     if document.pareto and len(document.players) > 1:
         yield f"Pareto front of H against P: {_names(document.pareto)}."
     for name, front in document.pareto_by.items():
@@ -136,6 +145,17 @@ def sentences(document: ScoreReport) -> Iterator[str]:
         yield f"Note: {safe(note, 500)}"
 
 
+def weightings(document: ScoreReport, labels: Mapping[str, str]) -> str:
+    """Describe how often each player wins over all ways to divide the sum of the weights among the resources."""
+    shares = sorted((document.simplex or {}).items(), key=lambda pair: -pair[1])[:5]
+    (first, *others) = [(labels.get(name, safe(name)), share_of(share)) for name, share in shares]
+    winners = ", ".join(
+        [f"{first[0]} has the best Q in {first[1]}", *(f"{name} in {share}" for name, share in others)]
+    )
+    ties = " (ties shared)" if document.tied else ""
+    return f"With the sum of the weights fixed and divided in every way, {winners} of the cases{ties}."
+
+
 def height(h: str) -> str:
     """Describe what H means if it is not the judge's own score; otherwise empty."""
     return " H is adequate: times how far an answer carries what matters." if h == "adequate" else ""
@@ -144,7 +164,8 @@ def height(h: str) -> str:
 def floors_said(floors: Sequence[Floor]) -> Iterator[str]:
     """Describe the known scores of baseline texts that need no model."""
     descriptions = [
-        f"{floor.name} Q {floor.q:.4f} (H {floor.h:.4f}, coverage {floor.coverage:.3f}, {floor.words:.0f} words)"
+        f"{floor.name} Q {number(floor.q, 4)} (H {floor.h:.4f}, coverage {floor.coverage:.3f}, "
+        f"{floor.words:.0f} words)"
         for floor in floors
         if floor.q is not None and floor.h is not None and floor.words
     ]
@@ -204,11 +225,11 @@ def _percent(value: float | None) -> str:
 
 
 def _signed(value: float) -> str:
-    return f"{value:+z.4f}"
+    return signed(value)
 
 
 def _span(lead: Lead) -> str:
-    return "?" if lead.all_low is None else f"{lead.all_low:+z.4f} to {lead.all_high:+z.4f}"
+    return "?" if lead.all_low is None else f"{signed(lead.all_low)} to {signed(lead.all_high)}"
 
 
 def _verdict(lead: Lead) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from mashq.report.documents.sweep import Sweep, SweepPlayer
 from mashq.report.text.formatting import charged, cost_columns, count, number, safe
-from mashq.report.text.seasons import SIMULATED, scored_by
+from mashq.report.text.seasons import scored_by, simulated
 from mashq.report.text.tables import Format, Grid, change, prose, written
 
 MAX_NOTES = 12
@@ -66,12 +66,11 @@ def in_common(player: SweepPlayer, missing: str) -> str:
 
 def sentences(document: Sweep) -> Iterator[str]:
     """Yield the context and notes that the table does not show."""
-    if document.simulated:
-        yield SIMULATED
+    yield from simulated(document)
     items = max((cell.items or 0 for cell in document.cells), default=0)
     yield (
-        f"{len(document.cells)} combination(s) of {count(items, 'item')}, {document.trials} trial(s) each, "
-        f"{scored_by(document)}. "
+        f"{count(len(document.cells), 'combination')} of {count(items, 'item')}, "
+        f"{count(document.trials, 'trial')} each, {scored_by(document)}. "
         "Costs are means over trials. ΔQ is the difference to "
         "the Q of the first combination, with its 95% interval, items resampled together."
     )

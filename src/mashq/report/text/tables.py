@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from mashq.analysis.paired import Difference
-from mashq.report.text.formatting import safe
+from mashq.report.text.formatting import safe, signed
 
 Format = Literal["table", "md", "latex"]
 WIDTH = 100
@@ -36,12 +36,12 @@ _LATEX = {
     "→": r"$\to$",
     "★": r"\checkmark",
     "−": "$-$",
+    "Δ": r"$\Delta$",
     "·": r"$\cdot$",
     "∞": r"$\infty$",
     "…": r"\dots{}",
     "β": r"$\beta$",
     "α": r"$\alpha$",
-    "Δ": r"$\Delta$",
     "≤": r"$\le$",
     "≥": r"$\ge$",
     "≈": r"$\approx$",
@@ -81,6 +81,19 @@ def best(columns: Sequence[Sequence[float | None]], highest: Sequence[bool]) -> 
     return frozenset(cells)
 
 
+def led_by(grid: Grid, headings: Sequence[str]) -> Grid:
+    """Move some of the columns behind the names to the front, for a screen that shows the first ones only."""
+    named = list(range(grid.left))
+    first = [column for heading in headings if (column := list(grid.headings).index(heading)) >= grid.left]
+    order = [*named, *first, *(column for column in range(grid.left, len(grid.headings)) if column not in first)]
+    return replace(
+        grid,
+        headings=[grid.headings[column] for column in order],
+        rows=[[row[column] for column in order] for row in grid.rows],
+        bold=frozenset((row, order.index(column)) for row, column in grid.bold),
+    )
+
+
 def written(grid: Grid, form: Format) -> str:
     """Return the table as text."""
     if form == "md":
@@ -97,7 +110,7 @@ def half(low: float | None, high: float | None, digits: int = 4) -> str:
 
 def change(value: Difference | None, digits: int = 4, missing: str = "?") -> str:
     """Format a difference with half its interval; an unknown interval is a question mark."""
-    return missing if value is None else f"{value.value:+z.{digits}f} ± {half(value.low, value.high, digits)}"
+    return missing if value is None else f"{signed(value.value, digits)} ± {half(value.low, value.high, digits)}"
 
 
 def prose(lines: Iterable[str], form: Format) -> str:
@@ -117,8 +130,14 @@ def filled(text: str, width: int, initial: str = "", more: str = "", *, whole: b
 
 
 def wrapped(lines: Iterable[str], width: int, indent: str = "  ") -> str:
-    """Wrap sentences to lines of at most `width` cells; names and paths are never broken."""
-    return "\n".join(filled(line, width, more=indent, whole=True) if line else "" for line in lines)
+    """Wrap sentences to lines of at most `width` cells; names and paths are never broken. A line that continues is
+    indented further than it began."""
+
+    def whole(line: str) -> str:
+        began = line[: len(line) - len(line.lstrip())]
+        return filled(line.lstrip(), width, began, began + indent, whole=True)
+
+    return "\n".join(whole(line) if line else "" for line in lines)
 
 
 def listed(mark: str, description: str) -> str:

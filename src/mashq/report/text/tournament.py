@@ -1,14 +1,18 @@
 """A tournament as text: the ratings, then who beat whom."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from mashq.report.documents.tournament import RatedPlayer, Tournament
-from mashq.report.text.formatting import carried_columns, charged, cost_columns, count, number, safe
-from mashq.report.text.seasons import SIMULATED, scored_by
+from mashq.report.text.formatting import carried_columns, charged, cost_columns, count, minus, number, safe, share_of
+from mashq.report.text.seasons import scored_by, simulated
 from mashq.report.text.tables import Format, Grid, prose, written
 
 MAX_MATRIX = 12
-LEFT_OUT = ("calls", "dollars")
+RATINGS = (
+    "Intervals and ranks are over resampled items. Q (ref.) is each player's mean Q against the largest mean costs "
+    "of the field, so that it compares players who never met."
+)
+LEFT_OUT = ("calls",)
 MORE_DIGITS = {"reviews": 1}  # for means over matches
 
 
@@ -20,16 +24,16 @@ def text(document: Tournament, form: Format = "table") -> str:
     return "\n\n".join([*parts, prose(sentences(document), form)])
 
 
-def ratings(document: Tournament) -> Grid:
+def ratings(document: Tournament, labels: Mapping[str, str] | None = None) -> Grid:
     """Build the rating table, best player first."""
     costs = cost_columns([player.costs for player in document.players], LEFT_OUT)
     carried = carried_columns(document.players)
     rows = [
         [
             str(place),
-            player.name,
-            f"{player.rating:.0f}",
-            "?" if player.low is None else f"{player.low:.0f} to {player.high:.0f}",
+            (labels or {}).get(player.name, player.name),
+            rating(player.rating),
+            span(player),
             ranks(player, "–"),
             first(player),
             number(player.h, 4),
@@ -42,9 +46,19 @@ def ratings(document: Tournament) -> Grid:
     return Grid(["", "player", "rating", "95%", "ranks", "first", "H", *carried, *costs, "Q (ref.)"], rows, left=2)
 
 
+def rating(value: float | None) -> str:
+    """Format a rating: points without a separator."""
+    return "?" if value is None else minus(f"{value:.0f}")
+
+
+def span(player: RatedPlayer) -> str:
+    """Format the interval of a rating."""
+    return "?" if player.low is None else f"{rating(player.low)} to {rating(player.high)}"
+
+
 def first(player: RatedPlayer) -> str:
     """Format how often a player is first, in percent."""
-    return "?" if player.p_first is None else f"{player.p_first:.0%}"
+    return share_of(player.p_first)
 
 
 def ranks(player: RatedPlayer, between: str) -> str:
@@ -55,13 +69,14 @@ def ranks(player: RatedPlayer, between: str) -> str:
     return str(best) if best == worst else f"{best}{between}{worst}"
 
 
-def wins(document: Tournament) -> Grid:
+def wins(document: Tournament, labels: Mapping[str, str] | None = None) -> Grid:
     """Build the matrix of matches won, tied and lost for each pair."""
     names = [player.name for player in document.players]
+    shown = {name: (labels or {}).get(name, name) for name in names}
     cells = {(row.a, row.b): row for row in document.wins}
     rows: list[list[str]] = []
     for a in names:
-        row = [a]
+        row = [shown[a]]
         for b in names:
             pairing = cells.get((a, b))
             row.append(
@@ -69,22 +84,18 @@ def wins(document: Tournament) -> Grid:
             )
         rows.append(row)
     title = "Won-tied-lost against each (chance of winning that the ratings predict)"
-    return Grid(["", *names], rows, title, named=True)
+    return Grid(["", *shown.values()], rows, title, named=True)
 
 
 def sentences(document: Tournament) -> Iterator[str]:
     """Yield the context and notes that the tables do not show."""
-    if document.simulated:
-        yield SIMULATED
+    yield from simulated(document)
     yield (
-        f"{document.matches} pairings ({document.system}, {document.trials} trial(s) each, every group in each order "
-        f"of its seats) of {count(document.items, 'item')}, {scored_by(document)}; "
+        f"{document.matches} pairings ({document.system}, {count(document.trials, 'trial')} each, every group in "
+        f"each order of its seats) of {count(document.items, 'item')}, {scored_by(document)}; "
         f"Q = {document.alpha:g}·H − {document.beta:g}·P."
     )
-    yield (
-        "Ratings: 400 points are odds of 10 to 1; intervals and ranks are over resampled items. Q (ref.) is each "
-        "player's mean against the largest mean costs of the field, so it compares players who never met."
-    )
+    yield f"Ratings: 400 points are odds of 10 to 1. {RATINGS}"
     if not document.finished:
         yield f"Not all matches are played: continue with mashq resume {safe(document.run)}"
     yield from (f"Note: {safe(note, 400)}" for note in document.notes)

@@ -8,7 +8,7 @@ from mashq.report.text import passages
 from mashq.report.text.formatting import carried_columns, charged, cost, cost_columns, count, number, safe
 from mashq.report.text.match import calls_made, has_won, refusal_views
 from mashq.report.text.score import floors_said, height, leads, relative_to
-from mashq.report.text.seasons import SIMULATED, scored_by
+from mashq.report.text.seasons import scored_by, simulated
 from mashq.report.text.tables import Format, Grid, half, prose, written
 
 MORE_DIGITS = {"calls": 1, "reviews": 1}  # for means over trials
@@ -19,23 +19,25 @@ def text(document: Trials, form: Format = "table") -> str:
     return written(table(document), form) + "\n\n" + prose(sentences(document), form)
 
 
-def table(document: Trials) -> Grid:
+def table(document: Trials, labels: Mapping[str, str] | None = None) -> Grid:
     """Build a table of means and standard deviations over trials, with the confidence interval over items."""
     costs = cost_columns([player.mean.costs for player in document.players])
     carried = carried_columns(player.mean for player in document.players)
-    rows = [_row(document, player, costs, carried) for player in document.players]
+    rows = [
+        [(labels or {}).get(player.name, player.name) + (" ★" if has_won(document, player.name) else ""),
+         *_cells(player, costs, carried)]
+        for player in document.players
+    ]  # fmt: skip
     headings = ["player", "H ± sd", *carried, *costs, "P", "Q ± sd", "95% CI", "won"]
     won = frozenset(index for index, player in enumerate(document.players) if has_won(document, player.name))
     bold = frozenset((row, headings.index("Q ± sd")) for row in won)
     return Grid(headings, rows, bold=bold, shaded=won)
 
 
-def _row(document: Trials, player: TrialsPlayer, costs: list[str], carried: Mapping[str, int]) -> list[str]:
+def _cells(player: TrialsPlayer, costs: list[str], carried: Mapping[str, int]) -> list[str]:
     mean, sd = player.mean, player.sd
-    star = " ★" if has_won(document, player.name) else ""
     interval = half(player.q_low, player.q_high)
     return [
-        player.name + star,
         with_sd(mean.h, sd.h, 4),
         *(number(getattr(mean, name), digits) for name, digits in carried.items()),
         *(_cost(name, player) for name in costs),
@@ -69,10 +71,9 @@ def best_in(document: Trials, best: Mapping[str, str]) -> str:
 
 def sentences(document: Trials) -> Iterator[str]:
     """Yield the context and notes that the table does not show."""
-    if document.simulated:
-        yield SIMULATED
+    yield from simulated(document)
     yield (
-        f"{document.trials} trial(s) of {count(document.items, 'item')}, {scored_by(document)}; "
+        f"{count(document.trials, 'trial')} of {count(document.items, 'item')}, {scored_by(document)}; "
         "every item is averaged over its trials first, ± is the standard deviation over trials. "
         f"Q = {document.alpha:g}·H − {document.beta:g}·P, "
         f"costs relative to {relative_to(document.normalise)}, refusals: {document.refusals}. The 95% CI is over "

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from mashq.analysis.validation.agreement import Agreement, Bin, Estimate
 from mashq.report.documents.validate import ValidationReport
-from mashq.report.text.formatting import number, safe
+from mashq.report.text.formatting import number, safe, signed
 from mashq.report.text.tables import Format, Grid, prose, written
 
 
@@ -29,7 +29,9 @@ def sentences(document: ValidationReport) -> Iterator[str]:
     if difference.value is not None:
         side = "above" if difference.value >= 0 else "below"
         span = (
-            "" if difference.low is None else f" (H less rating: {difference.low:+z.3f} to {difference.high:+z.3f})"
+            ""
+            if difference.low is None
+            else f" (H less rating: {signed(difference.low, 3)} to {signed(difference.high or 0.0, 3)})"
         )
         yield f"On average H is {abs(difference.value):.3f} {side} the ratings{span}."
     if document.found.in_run is not None:

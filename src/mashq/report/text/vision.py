@@ -4,12 +4,17 @@ from collections.abc import Iterator, Mapping
 
 from mashq.analysis.paired import Difference
 from mashq.report.documents.vision import Vision
-from mashq.report.text.formatting import count, safe
-from mashq.report.text.seasons import SIMULATED, scored_by
+from mashq.report.text.formatting import count, safe, signed
+from mashq.report.text.seasons import scored_by, simulated
 from mashq.report.text.tables import Format, Grid, change, prose, written
 
-COLUMNS = {"h": ("ΔH", 4), "reviews": ("Δreviews", 2), "tokens": ("Δtokens", 2), "seconds": ("Δseconds", 2)}
-LAST = {"q": ("ΔQ", 4)}
+COLUMNS = {
+    "h": ("ΔH", 4),
+    "reviews": ("Δreviews", 2),
+    "tokens": ("Δtokens", 2),
+    "seconds": ("Δseconds", 2),
+    "q": ("ΔQ", 4),
+}
 
 
 def text(document: Vision, form: Format = "table") -> str:
@@ -17,11 +22,11 @@ def text(document: Vision, form: Format = "table") -> str:
     return written(table(document), form) + "\n\n" + prose(sentences(document), form)
 
 
-def table(document: Vision) -> Grid:
+def table(document: Vision, labels: Mapping[str, str] | None = None) -> Grid:
     """Build a table with one row per player and effect; * marks an interval that excludes 0."""
-    columns = COLUMNS | LAST
+    columns = COLUMNS
     rows = [
-        [player.name, effect, *(_cell(changes, effect, name) for name in columns)]
+        [(labels or {}).get(player.name, player.name), effect, *(_cell(changes, effect, name) for name in columns)]
         for player in document.players
         for effect, changes in player.changes.items()
     ]
@@ -30,7 +35,7 @@ def table(document: Vision) -> Grid:
 
 
 def _cell(changes: Mapping[str, Difference], effect: str, name: str) -> str:
-    value, digits = changes.get(name), (COLUMNS | LAST)[name][1]
+    value, digits = changes.get(name), COLUMNS[name][1]
     return change(value, digits, unknown(effect, name)) + ("*" if value is not None and value.sure else "")
 
 
@@ -39,16 +44,29 @@ def unknown(effect: str, name: str) -> str:
     return "–" if (effect, name) == ("company", "q") else "?"
 
 
+ALONE = "Alone, a player is its own normaliser, so its Q cannot be compared."
+
+
+def per_item(name: str) -> str:
+    """Return the heading of a change, saying that a cost is per item."""
+    return COLUMNS[name][0] + ("" if name in ("h", "q") else " per item")
+
+
+def effects(document: Vision) -> str:
+    """Describe what the two effects are."""
+    return (
+        "Company: playing with rivals, unseen, instead of alone. "
+        f"Vision: seeing the rivals' state ({safe(document.when)}) instead of not."
+    )
+
+
 def sentences(document: Vision) -> Iterator[str]:
     """Yield the context and notes that the table does not show."""
-    if document.simulated:
-        yield SIMULATED
+    yield from simulated(document)
     yield (
         "Means per item, paired by item, ± half a 95% interval; * where it excludes 0. "
-        f"{count(document.items, 'item')}, {document.trials} trial(s), {scored_by(document)}. "
-        "Company: playing with rivals, unseen, instead of alone. "
-        f"Vision: seeing the rivals' state ({document.when}) instead of not. Alone, a player is its own normaliser, "
-        "so its Q cannot be compared."
+        f"{count(document.items, 'item')}, {count(document.trials, 'trial')}, {scored_by(document)}. "
+        f"{effects(document)} {ALONE}"
     )
     yield from _verdict(document)
     if not document.finished:
@@ -66,9 +84,8 @@ def _verdict(document: Vision) -> list[str]:
             reviews = changes.get("reviews")
             if reviews is not None and reviews.sure:
                 more = "more" if reviews.value > 0 else "fewer"
-                lines.append(
-                    f"{effect.capitalize()} makes {safe(player.name)} review {more}: {reviews.value:+z.2f} per item."
-                )
+                per_item = f"{signed(reviews.value, 2)} per item"
+                lines.append(f"{effect.capitalize()} makes {safe(player.name)} review {more}: {per_item}.")
     if len(document.blind) == len(document.players):
         return lines
     return lines or ["Neither company nor vision changes how much anyone reviews, as far as these items show."]

@@ -52,10 +52,10 @@
     const show = () => {
       const beta = input.valueAsNumber;
       output.value = beta.toPrecision(3);
-      list.replaceChildren(...ranked(settings, beta).map((row, index, all) => {
+      const rows = ranked(settings, beta), winner = rows.length > 1 ? mashqWinner(rows) : null;
+      list.replaceChildren(...rows.map((row) => {
         const item = document.createElement("li");
-        const won = index === 0 && (all.length === 1 || row.q - all[1].q >= 1e-9);
-        item.textContent = `${row.player}${won && all.length > 1 ? " ★" : ""}  Q ${row.q.toFixed(4)}`;
+        item.textContent = `${row.player}${row === winner ? " ★" : ""}  Q ${mashqNumber(row.q, 4)}`;
         return item;
       }));
       moveRules(root, beta);

@@ -27,16 +27,17 @@
     for (const record of rows) Object.assign(record, score(record.board, record.entry, useOwnBeta ? record.board.beta : slider.valueAsNumber));
     for (const board of boards) {
       const boardRows = rows.filter((record) => record.board === board).sort((a, b) => (b.q ?? -9e9) - (a.q ?? -9e9) || a.at - b.at);
+      const winner = boardRows.length > 1 ? mashqWinner(boardRows) : null;
       boardRows.forEach((record, index) => {
         record.place = index + 1;
-        record.row.classList.toggle("won", index === 0);
+        record.row.classList.toggle("won", record === winner);
         record.row.querySelector(".place").textContent = record.place;
         record.row.querySelector(".p").textContent = record.p.toFixed(3);
-        record.row.querySelector(".q").textContent = record.q === null ? "?" : record.q.toFixed(4);
+        record.row.querySelector(".q").textContent = record.q === null ? "?" : mashqNumber(record.q, 4);
         record.row.querySelector(".q").dataset.exact = record.q;
         const { low, high } = record.entry;
         const showInterval = all && (useOwnBeta || slider.valueAsNumber === board.beta) && low !== null;
-        record.row.querySelector(".span").textContent = showInterval ? `${low.toFixed(4)} to ${high.toFixed(4)}` : "–";
+        record.row.querySelector(".span").textContent = showInterval ? `${mashqNumber(low, 4)} to ${mashqNumber(high, 4)}` : "–";
       });
     }
     shown.value = useOwnBeta ? "each match's own" : slider.valueAsNumber.toPrecision(3);
