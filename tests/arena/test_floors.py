@@ -87,7 +87,7 @@ def test_under_faithful_the_first_sentence_wins_and_that_is_said(played: Played)
     assert ", as much as any player (" in note and note.endswith(
         ": it costs nothing, and H does not see what it leaves out."
     )
-    assert "first-sentence carries least of what matters" not in document["headline"]  # the vague one does
+    assert "first-sentence covers least of what matters" not in document["headline"]  # the vague one does
     assert "words on average" in document["headline"]
     assert by["copy"]["copied"] == 1.0 and by["vague"]["copied"] == 0.0
     assert by["first-sentence"]["calls"] == by["first-sentence"]["tokens"] == 0

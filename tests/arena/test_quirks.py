@@ -93,7 +93,7 @@ def test_a_limit_that_leaves_nothing_to_say_is_named_and_nothing_is_called_a_ref
     assert f"A: 3 answer(s) were {limit}; they count as failed." in notes
     assert f"A: 3 decision(s) were {limit}; they count as continue." in notes
     assert "refused 3 of" not in " ".join(notes)
-    assert "Calls over all items, scored or not: A 6, B 6." in done.stdout
+    assert "Calls including items that are not scored: A 6, B 6." in done.stdout
     assert mashq("verify", tmp_path / "run").returncode == 0
 
 

@@ -51,7 +51,7 @@ def test_power_says_how_many_items_and_what_they_cost(run: Path) -> None:
         "itself uncertain",
     ):
         assert part in said
-    assert "recorded" in said and "detectable" in said and "an unknown sum of dollars" in said
+    assert "recorded" in said and "detectable" in said and "an unknown price" in said
     document: dict[str, Any] = json.loads(done("power", run, "--json", "--players", ",".join(PLAYERS)))
     assert set(document["players"]) == set(PLAYERS) and document["simulated"] is True
     assert document["items"] == 40 and document["source"] == str(run)

@@ -52,7 +52,7 @@ SENTENCES = [
     "Note: c stopped: its budget of tokens is spent.",
     "Note: A second note.",
     "Refused or failed items: b 1, c 2.",
-    "Calls over all items, scored or not: a 20 (3 failed), b 7 (2 failed), c 3.",
+    "Calls including items that are not scored: a 20 (3 failed), b 7 (2 failed), c 3.",
     "  intersection, 39 items: a Q 0.6875 (H 0.9000), b Q 0.4998 (H 0.7123), c Q ? (H ?)",
     "     penalised, 41 items: a Q 0.3875 (H 0.6000), b Q 0.4900 (H 0.6900), c Q −0.1000 (H 0.0000)",
     "      answered, 40 items: a Q 0.5875 (H 0.8000), b Q 0.5875 (H 0.8000), c Q ? (H ?)",
@@ -344,7 +344,7 @@ def test_every_sentence_of_the_page() -> None:
         "Note: A second note.",
     ]
     for line in (
-        "Not even without the half of the items that favour b most would a win.",
+        "b would still lead a without the half of the items that favour it most.",
         "Items that somebody refused or failed: i1 (b, c), i2 (c).",
         "The leader depends on the rule for refusals or on the normaliser.",
         "Not known for every player, so not drawn: reviews, seconds, dollars.",

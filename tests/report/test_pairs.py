@@ -155,7 +155,7 @@ def test_unlike_numbers_of_trials_are_a_difference_of_settings(tmp_path: Path) -
     found = compare.document([matched(tmp_path / "one", 1, config()), matched(tmp_path / "two", 2, config())])
     assert found.settings == {"trials": [1, 2]}
     assert found.notes[0] == (
-        "The runs have different numbers of trials (one 1, two 2): each item is its mean over a run's own."
+        "The runs have different numbers of trials (one 1, two 2): each item is averaged over its own run's trials."
     )
     assert "trials: 1, 2" in compare_text.text(found)
     assert [run.units for run in found.runs] == [None, None]

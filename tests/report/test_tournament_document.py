@@ -105,7 +105,7 @@ def test_one_round_of_clear_wins_has_neither_intervals_nor_ranks(monkeypatch: py
         ("a", None, None, 1, 1, 1.0),
         ("b", None, None, 2, 2, 0.0),
     ]
-    assert pair.notes[-1] == "No interval for a, b: matches so one-sided leave the rating to the prior."
+    assert pair.notes[-1] == "No interval for a, b: results so one-sided leave the rating to the prior."
 
 
 def test_who_has_not_played_is_not_rated_and_spoils_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -96,7 +96,7 @@ TRIALS = Trials(
         answered=(39, None, {"a": (None, None), "b": (0.9, 0.7)}),
     ),
     attempts=counts(30, 28, 2, 5),
-    notes=["Up to 4 trials of an item are averaged first: items are the unit."],
+    notes=["Up to 4 trials of an item are averaged first: the intervals are over items."],
 )
 TEXT = """\
  player           H ± sd       calls         tokens    reviews    seconds
@@ -117,7 +117,7 @@ TEXT = """\
 Winner: b, ahead of a by 0.1000 in Q (95% CI 0.0200 to 0.1800; P(win) 0.994).
 b has the best Q in 3 of 4 trials.
 Leads by beta: b from 0 to 1.5, a from 1.5 on.
-Note: Up to 4 trials of an item are averaged first: items are the unit.
+Note: Up to 4 trials of an item are averaged first: the intervals are over items.
 Calls over all trials and items, scored or not: 30 (5 failed).
   intersection, 40 items: a Q 0.5000 (H 0.7123), b Q 0.6000 (H 0.8000)
      penalised, 41 items: a Q 0.4900 (H 0.7000), b Q −0.2000 (H 0.0000)
@@ -147,7 +147,7 @@ SAID = [
     HEADLINE,
     "b has the best Q in 3 of 4 trials.",
     "Leads by beta: b from 0 to 1.5, a from 1.5 on.",
-    "Note: Up to 4 trials of an item are averaged first: items are the unit.",
+    "Note: Up to 4 trials of an item are averaged first: the intervals are over items.",
     "Calls over all trials and items, scored or not: 30 (5 failed).",
     "  intersection, 40 items: a Q 0.5000 (H 0.7123), b Q 0.6000 (H 0.8000)",
     "     penalised, 41 items: a Q 0.4900 (H 0.7000), b Q −0.2000 (H 0.0000)",
@@ -188,7 +188,9 @@ def test_every_cell_of_the_page() -> None:
         "0.1.",
         "b has the best Q in 3 of 4 trials.",
     ]
-    assert page.sentences.count("Note: Up to 4 trials of an item are averaged first: items are the unit.") == 1
+    assert (
+        page.sentences.count("Note: Up to 4 trials of an item are averaged first: the intervals are over items.") == 1
+    )
     assert page.sentences.count(f"Note: {REPORT.notes[0]}") == 1
 
 

@@ -53,7 +53,7 @@ TEXT = """\
 
 SIMULATED: some of these players were not real models.
 Means per item, paired by item, ± half a 95% interval; * where it excludes 0. 20 items, 2 trials,
-  scored by grounding 3. Company: playing with rivals, unseen, instead of alone. Vision: seeing the
+  scored by grounding 3. Company: playing beside rivals that cannot be seen, instead of alone. Vision: seeing the
   rivals' state (review) instead of not. Alone, a player is its own normaliser, so its Q cannot be
   compared.
 Company makes a review fewer: −0.50 per item.
@@ -68,8 +68,8 @@ ROWS = [
 SAID = [
     "SIMULATED: some of these players were not real models.",
     "Means per item, paired by item, ± half a 95% interval; * where it excludes 0. 20 items, 2 trials, scored "
-    "by grounding 3. Company: playing with rivals, unseen, instead of alone. Vision: seeing the rivals' state "
-    "(review) instead of not. Alone, a player is its own normaliser, so its Q cannot be compared.",
+    "by grounding 3. Company: playing beside rivals that cannot be seen, instead of alone. Vision: seeing the "
+    "rivals' state (review) instead of not. Alone, a player is its own normaliser, so its Q cannot be compared.",
     "Company makes a review fewer: −0.50 per item.",
     "Vision makes a review more: +0.25 per item.",
     "Not all matches are played: continue with mashq resume runs/v",
@@ -101,8 +101,8 @@ def test_every_cell_of_the_page() -> None:
         "Vision changes a: ΔH −0.2.",
         "Vision changes a: Δreviews per item +0.25.",
         "Vision changes a: ΔQ +0.05.",
-        "Company: playing with rivals, unseen, instead of alone. Vision: seeing the rivals' state (review) instead "
-        "of not. 20 items, 2 trials.",
+        "Company: playing beside rivals that cannot be seen, instead of alone. Vision: seeing the rivals' state "
+        "(review) instead of not. 20 items, 2 trials.",
     ]
     page = shown(said, sections)
     assert page.tables == [

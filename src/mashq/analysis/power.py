@@ -374,7 +374,7 @@ def _notes(items: int, scored: float, trials: int) -> list[str]:
     if trials > 1:
         notes.append(f"Every item is played {trials} times, as in the record, and the costs are of all of them.")
     if items < 30:
-        notes.append(f"Only {items} items: what is drawn from so few cannot show what they have not met.")
+        notes.append(f"Only {items} items: resampling so few cannot show kinds of items that are not among them.")
     if scored < 1:
         notes.append(
             f"{1 - scored:.0%} of the items were left out of the score: the costs are of all that would be asked."

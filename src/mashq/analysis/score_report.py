@@ -458,12 +458,12 @@ def _caveats(results: Results, item_view: View, rules: ScoreRules, resampled: Re
     elif resampled is not None and resampled.low is None:
         notes.append(f"{_too_few(count).capitalize()}.")
     elif resampled is not None and count < 30:
-        notes.append(f"Only {count} items: the intervals are wide, and rightly so.")
+        notes.append(f"Only {count} items: the intervals are wide; more items would narrow them.")
     if resampled is not None:
         notes += bundles.told(count)
         notes += _likelier(results.players, rules, item_view, resampled)
     if results.trials > 1 and item_view.items:
-        notes.append(f"Up to {results.trials} trials of an item are averaged first: items are the unit.")
+        notes.append(f"Up to {results.trials} trials of an item are averaged first: the intervals are over items.")
     if resampled is not None and resampled.low is not None and len(results.players) > MANY_PLAYERS:
         notes.append(
             f"The best of {len(results.players)} players is partly the luckiest: the intervals of differences to the "

@@ -126,7 +126,7 @@ class ScoreReport:
     refusals: Refusals
     """The rule for refused and failed items."""
     h: Height = "faithful"
-    """What H means: the judge's as it is, or times how far an answer carries what matters."""
+    """What H means: the judge's score, or that score times how much of what matters an answer covers."""
     items: int | None
     """How many items are scored; null for totals."""
     units: int | None

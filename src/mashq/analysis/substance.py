@@ -95,7 +95,7 @@ def headline_more(result: Score, leader: str, second: str, *, questions: bool) -
     leader_row, text = rows[leader], ""
     others = [row.coverage for row in result.players if row.name != leader and row.coverage is not None]
     if leader_row.coverage is not None and others and leader_row.coverage < min(others) - TIE:
-        least = "attempts fewest questions" if questions else "carries least of what matters"
+        least = "attempts fewest questions" if questions else "covers least of what matters"
         what = f"{leader_row.coverage:.1%}" if questions else f"coverage {leader_row.coverage:.3f}"
         lowest_other = f"{min(others):.1%}" if questions else f"{min(others):.3f}"
         text = f" {leader} {least}: {what}, the others {lowest_other} or more."

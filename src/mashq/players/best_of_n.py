@@ -65,7 +65,7 @@ class BestOfN:
     async def move(self, seen: Observation, model: Model) -> Draft:
         """Make all plays when an item is to be answered; the decisions after it are free."""
         if seen.step == "decide" or seen.item is None:
-            return on(seen, "the plays of this item are over")
+            return on(seen, "all answers to this item are made")
         plays = [await self._play(seen, seen.item, model, PLAY * play) for play in range(self._plays)]
         scored = [play for play in plays if play.h is not None and play.first is not None]
         if not scored:

@@ -14,7 +14,7 @@ from typing import Any
 from mashq.errors import StoreError
 from mashq.gateway.profiles import Lesson
 from mashq.gateway.providers import IN_PROCESS
-from mashq.gateway.types import LEFT, REFEREE, Call, Entry
+from mashq.gateway.types import Call, Entry
 from mashq.protocol import moves
 from mashq.protocol.items import Item
 from mashq.protocol.resources import FREE, MEASURES, RATED, TABLE, Amount, Spend
@@ -233,10 +233,7 @@ def read_review_spend(path: Path, match: str) -> dict[tuple[str, str], ReviewSpe
                 known = known.put(measure, Amount(total, count, attempts - count))
             spend[player, item] = ReviewSpend(known)
         for measure in measures:
-            worst = charges.WORST.get(measure, f"worst_{measure}")
-            charged = REVIEW_CHARGES.format(
-                measure=measure, worst=worst, left=LEFT, referee=REFEREE, elsewhere=charges.ELSEWHERE
-            )
+            charged = charges.query_of(measure, REVIEW_CHARGES)
             for _, player, item, _, charge, attempts in connection.execute(charged, (match,) * 4):
                 spend[player, item] += ReviewSpend(charge=FREE.put(measure, Amount(charge, attempts)))
     return spend

@@ -21,7 +21,9 @@ from mashq.tasks.rows import Row as FileRow
 from mashq.tasks.rows import read_rows
 
 COSTS = ("tokens", "tokens_in", "tokens_out", *(name for name in RESOURCES if name != "tokens"))
-SIMULATED = "SIMULATED: no real model answered some of this; those scores, costs and times are drawn."
+SIMULATED = (
+    "SIMULATED: some of these answers are not from a real model; their scores, costs and times are random draws."
+)
 KNOWN = ("player", "item", "h", "trial", "status", *COSTS)
 
 

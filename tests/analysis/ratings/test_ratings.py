@@ -266,7 +266,7 @@ def test_gaps_in_the_middle_are_said() -> None:
 def test_a_resample_that_goes_the_other_way_is_a_loss() -> None:
     drawn = np.array([[1.0, 0.0]] * 9 + [[0.0, 1.0]])
     said = notes(result(1, 0, drawn=drawn), names="AB", items=20)
-    assert said == ("No interval for A, B: matches so one-sided leave the rating to the prior.",)
+    assert said == ("No interval for A, B: results so one-sided leave the rating to the prior.",)
     said = notes(result(1, 0, drawn=drawn[:9]), names="AB", items=20)
     assert said[0] == "A won every game in every resample of the items: the prior decides how far ahead it is."
 
@@ -302,7 +302,7 @@ def test_ratings_of_one_sided_matches_have_no_interval() -> None:
     assert found.notes == (
         "A won every game in every resample of the items: the prior decides how far ahead it is.",
         "B lost every game in every resample of the items: the prior decides how far behind it is.",
-        "No interval for A, B: matches so one-sided leave the rating to the prior.",
+        "No interval for A, B: results so one-sided leave the rating to the prior.",
     )
     assert found.p_first.tolist() == [1, 0]
 

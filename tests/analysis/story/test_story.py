@@ -160,7 +160,7 @@ def test_troubles_are_counted() -> None:
         "5: A failed x4 (gone).",
         "5: A's policy gave no usable decision once; that counts as continue.",
     ]
-    assert sentences(every, "end") == ["6: A ended its play after 6 answers."]
+    assert sentences(every, "end") == ["6: A finished after 6 answers."]
 
 
 def test_one_who_cannot_pay_leaves() -> None:
@@ -181,13 +181,13 @@ def test_the_lead_changes_and_the_costs_part() -> None:
         ]
     every = heard(moves, first("AB", 5), TOKENS).highlights()
     assert sentences(every, "lead") == [
-        "1: A is ahead first: Q 0.850 against B's 0.600 over the items answered so far; it leads for 1 round.",
+        "1: A takes the first lead: Q 0.850 against B's 0.600 over the items answered so far; it leads for 1 round.",
         "2: B takes the lead: Q 0.600 against A's 0.550 over the items answered so far; it leads for 4 rounds.",
     ]
     assert sentences(every, "cost") == ["4: B has spent 2.0 times the tokens of A so far: 800 against 400."]
     assert sentences(every, "opening") == ["1: The first answers: A's scored H 0.900 and B's scored H 0.700."]
-    assert sentences(every, "divided") == ["2: x1 divided them most: B ended at H 0.700, A at 0.300."]
-    assert sentences(every, "worst") == ["2: The lowest score that stood at the end: A's answer to x1, H 0.300."]
+    assert sentences(every, "divided") == ["2: x1 separated them most: B ended at H 0.700, A at 0.300."]
+    assert sentences(every, "worst") == ["2: The lowest final score: A's answer to x1, H 0.300."]
 
 
 def test_the_most_important_are_chosen_and_stay_in_order() -> None:

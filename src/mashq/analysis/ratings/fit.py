@@ -142,7 +142,7 @@ def _missing_intervals(names: Sequence[str], few: Flags, prior: Flags) -> Iterat
     if few.any():
         yield f"Too few items count for an interval and ranks of {_joined_names(names, few)}: use {FEWEST} or more."
     if prior.any():
-        yield f"No interval for {_joined_names(names, prior)}: matches so one-sided leave the rating to the prior."
+        yield f"No interval for {_joined_names(names, prior)}: results so one-sided leave the rating to the prior."
 
 
 def _joined_names(names: Sequence[str], which: Flags) -> str:

@@ -105,7 +105,7 @@ def leads(reigns: Sequence[Reign]) -> Iterable[Highlight]:
     """Changes of the lead; the longer a lead lasted, the more important it is."""
     total_rounds = max(sum(reign.rounds for reign in reigns), 1)
     for index, reign in enumerate(reigns):
-        verb = "takes the lead" if index else "is ahead first"
+        verb = "takes the lead" if index else "takes the first lead"
         text = f"{named(reign.player)} {verb}: Q {reign.q:.3f} against {named(reign.rival)}'s {reign.second:.3f}"
         text += f" over the items answered so far; it leads for {plural(reign.rounds, 'round')}."
         weight = (0.25 if index else 0.2) + 0.5 * min(1.0, reign.rounds / total_rounds)
@@ -142,7 +142,7 @@ def worst(state: MatchState, players: Sequence[PlayerMemory]) -> Iterable[Highli
     )
     h, name, item, round_ = min(scores, default=(1.0, "", "", 0))
     if h < 0.5:
-        text = f"The lowest score that stood at the end: {named(name)}'s answer to {named(item)}, H {h:.3f}."
+        text = f"The lowest final score: {named(name)}'s answer to {named(item)}, H {h:.3f}."
         yield Highlight(round_ + 1, (name,), text, 0.55, "worst")
 
 
@@ -166,7 +166,9 @@ def divided(state: MatchState, players: Sequence[PlayerMemory]) -> Iterable[High
     if best is not None and best[0] >= 0.1:
         _, at, up, down = best
         ends = [_score(state.players[seat].items[positions[seat][at]]) for seat in (up, down)]
-        text = f"{named(state.items[at].id)} divided them most: {named(players[up].name)} ended at H {ends[0]:.3f}, "
+        text = (
+            f"{named(state.items[at].id)} separated them most: {named(players[up].name)} ended at H {ends[0]:.3f}, "
+        )
         text += f"{named(players[down].name)} at {ends[1]:.3f}."
         round_ = max(players[seat].changed_in[positions[seat][at]] for seat in (up, down))
         yield Highlight(round_ + 1, (players[up].name, players[down].name), text, 0.6, "divided")

@@ -111,7 +111,7 @@ class Story:
         elif ruling is not None and ruling.overridden:
             memory.trouble(f"override {move.choice} {ruling.choice}", delta.round, ruling.overridden)
         if ruling is not None and ruling.choice == "end":
-            text = f"{named(memory.name)} ended its play after {plural(delta.player.position, 'answer')}."
+            text = f"{named(memory.name)} finished after {plural(delta.player.position, 'answer')}."
             self._done.append(Highlight(delta.round + 1, (memory.name,), text, 0.5, "end"))
         reaction = memory.reaction(delta, move)
         if reaction is not None:

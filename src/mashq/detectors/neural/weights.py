@@ -74,7 +74,7 @@ class Files:
             except Exception as error:  # noqa: BLE001 - the hub's client raises its own, its HTTP library's and OSError
                 reason = f"{type(error).__name__}: {error}".splitlines()[0]
         raise ConfigError(
-            f"{self.who}: {names[0]} of {self.hub} is neither stored here nor to be had ({reason[:200]}); "
+            f"{self.who}: {names[0]} of {self.hub} is not stored here and could not be fetched ({reason[:200]}); "
             f"with the files in a folder, use '{self.who}:FOLDER'."
         )
 

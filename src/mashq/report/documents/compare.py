@@ -197,7 +197,9 @@ def _common_units(seasons: Sequence[Season], scored: Sequence[set[Unit]], common
     notes: list[str] = []
     if trials_differ:
         counts = _by_run(seasons, trials)
-        notes.append(f"The runs have different numbers of trials ({counts}): each item is its mean over a run's own.")
+        notes.append(
+            f"The runs have different numbers of trials ({counts}): each item is averaged over its own run's trials."
+        )
     if any(len(units) != common for units in scored):
         counts = _by_run(seasons, [len(units) for units in scored])
         notes.append(f"Compared over the {common} {noun} that every run scores (by itself: {counts}).")

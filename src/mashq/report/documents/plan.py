@@ -75,7 +75,7 @@ class WallTime:
     """Hours from the first call to the last, without the time of detectors that are no models."""
 
     expected: float | None
-    """As the busiest player or place, with matches side by side on this machine; null is unknown."""
+    """As the busiest player or place, with matches in parallel on this machine; null is unknown."""
     worst: float | None
     """With one call after the other, and every wait before one; null is unknown."""
 

@@ -107,7 +107,7 @@ class Trials:
     refusals: Refusals
     """The rule for refused and failed items."""
     h: Height = "faithful"
-    """What H means: the judge's as it is, or times how far an answer carries what matters."""
+    """What H means: the judge's score, or that score times how much of what matters an answer covers."""
     simulated: bool
     """Whether some player was not a real model."""
     drawn: bool

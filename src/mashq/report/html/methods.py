@@ -63,7 +63,7 @@ def _method_sentences(season: Season, resamples: str) -> Iterator[str]:
     yield resamples
     yield (
         "Costs are from a ledger that is written before each request is sent; retries and failed attempts are "
-        "counted. The cost of an attempt that did not tell it is estimated and marked with ~; what cannot be "
+        "counted. The cost of an attempt that did not report it is estimated and marked with ~; what cannot be "
         "estimated is shown as ?, never as 0."
     )
 

@@ -98,7 +98,7 @@ def deciding(facts: Facts) -> Section | None:
     if {facts.names[seat] for seat in facts.top} <= set(facts.report.tied) and abs(top.part) < TIE:
         summary = f"{a} and {b} tie, and no item favours one of them."
     elif fewest is None:
-        summary = f"Not even without the half of the items that favour {a} most would {b} win."
+        summary = f"{a} would still lead {b} without the half of the items that favour it most."
     else:
         plural = "item" if fewest == 1 else "items"
         summary = f"Without the {fewest} {plural} ({fewest / count:.1%}) that favour {a} most, {b} would win."
@@ -253,7 +253,7 @@ def lengths(facts: Facts) -> Section:
             ],
         )
         floor_caption = (
-            "Floors: texts that take no model and cost nothing, outside of the match and of its normaliser."
+            "Floors: texts that need no model and cost nothing; no players of the match, nor part of its P."
         )
         blocks.append(Table("floors", grid, floor_caption))
     return Section("lengths", title, blocks)

@@ -90,7 +90,7 @@ def _sentences(facts: Facts, report: ScoreReport, label_of: dict[str, str]) -> I
     if len(report.best_set) > 1 and len(report.players) > 2:
         yield f"Cannot be told apart from the best: {', '.join(label_of[name] for name in report.best_set)}."
     if lead.low is not None and not report.clear and (report.items or 0) < FEW:
-        yield "So few items leave the interval wide: more items would tell."
+        yield "The interval is wide because there are few items; more would narrow it."
     yield _other_betas(report, label_of)
     if isinstance(facts.document, Trials) and facts.document.trials:
         yield best_in(facts.document, {name: label_of[name] for name in report.tied or [a.name]})

@@ -211,7 +211,7 @@ def _views(document: Match) -> Iterator[str]:
     yield f"Refused or failed items: {', '.join(f'{safe(name)} {count}' for name, count in failures.items())}."
     attempts = document.attempts.by_player or {}
     calls = ", ".join(calls_made(safe(name), counts) for name, counts in attempts.items())
-    yield f"Calls over all items, scored or not: {calls}."
+    yield f"Calls including items that are not scored: {calls}."
     yield from refusal_views(document.views)
 
 

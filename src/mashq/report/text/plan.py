@@ -130,7 +130,7 @@ def _wall_time(document: PlanDocument) -> str:
         for hours in (document.wall_hours.expected, document.wall_hours.worst)
     )
     return (
-        f"Wall time: {expected} expected, with matches side by side on this machine; at worst {worst}, with one call "
+        f"Wall time: {expected} expected, with matches in parallel on this machine; at worst {worst}, with one call "
         "after the other and every possible wait. Service hours are those of the calls. Simulated calls take no wall "
         "time; the time of detectors is extra."
     )

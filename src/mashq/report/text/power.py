@@ -1,9 +1,8 @@
 """What `mashq power` prints: the power curve, then its meaning and its uncertainty."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
-from mashq.analysis.parts import Costs
 from mashq.analysis.power import PowerReport
 from mashq.protocol.resources import TABLE
 from mashq.protocol.score import TIE
@@ -11,7 +10,9 @@ from mashq.report.documents.power import Power
 from mashq.report.text.formatting import dollars, duration, number, safe
 from mashq.report.text.tables import Format, Grid, prose, written
 
-SIMULATED = "SIMULATED: no real model answered some of this; those scores, costs and times are drawn."
+SIMULATED = (
+    "SIMULATED: some of these answers are not from a real model; their scores, costs and times are random draws."
+)
 SHOWN = tuple(row.name for row in TABLE.values() if row.measures)  # resources that are plain counts are left out
 
 
@@ -81,16 +82,14 @@ def _needed(document: Power, level: str, target: str) -> Iterator[str]:
     in_full = report.in_full
     if in_full is not None:
         size = f"{in_full.samples} samples of {report.needed:,} items"
-        yield f"Intervals made in full, in {size}, do so in {in_full.power:.0%} of them."
-    row = next(row for row in report.curve if row.items == report.needed)
+        yield f"Checked with full intervals: they exclude 0 in {in_full.power:.0%} of {size}."
     if document.recorded_needed is not None:
         without = rounded_up(document.recorded_needed)
         yield f"From the recorded items alone, without a simulation, it is about {without:,}."
     suffix = " with those that would be left out of the score" if report.asked > report.needed else ""
-    yield (
-        f"That is a match of about {rounded_up(report.asked):,} items{suffix}; it costs all its players together "
-        f"{_bill(row.costs)}."
-    )
+    items = rounded_up(report.asked)
+    costs = {name: None if cost is None else cost * items for name, cost in report.costs_per_item.items()}
+    yield f"That is a match of about {items:,} items{suffix}; it costs all its players together {_bill(costs)}."
 
 
 def _uncertainty(document: Power) -> Iterator[str]:
@@ -106,7 +105,7 @@ def _uncertainty(document: Power) -> Iterator[str]:
         worst = f"if {low:.4f}, {_items(report.if_low, report)}"
     yield f"{uncertain}if it is really {high:.4f}, {best}; {worst}."
     if low <= 0:
-        yield "The record does not show that there is a difference at all; what it says about more items is a guess."
+        yield "These items do not show a clear difference, so what is said about more items is a guess."
 
 
 def _items(needed: int | None, report: PowerReport) -> str:
@@ -119,12 +118,12 @@ def rounded_up(items: int) -> int:
     return -(-items // unit) * unit
 
 
-def _bill(costs: Costs) -> str:
+def _bill(costs: Mapping[str, float | None]) -> str:
     tokens = costs["tokens"]
     parts = ["an unknown number of tokens" if tokens is None else f"about {rounded_up(round(tokens)):,} tokens"]
     if costs["seconds"] is not None:
         parts.append(f"{duration(costs['seconds'])} of model time")
-    parts.append("an unknown sum of dollars" if costs["dollars"] is None else f"${dollars(costs['dollars'])}")
+    parts.append("an unknown price" if costs["dollars"] is None else f"${dollars(costs['dollars'])}")
     return f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 

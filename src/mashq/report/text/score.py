@@ -158,7 +158,11 @@ def weightings(document: ScoreReport, labels: Mapping[str, str]) -> str:
 
 def height(h: str) -> str:
     """Describe what H means if it is not the judge's own score; otherwise empty."""
-    return " H is adequate: times how far an answer carries what matters." if h == "adequate" else ""
+    return (
+        " H is adequate: the judge's score times how much of what matters an answer covers."
+        if h == "adequate"
+        else ""
+    )
 
 
 def floors_said(floors: Sequence[Floor]) -> Iterator[str]:
@@ -170,7 +174,8 @@ def floors_said(floors: Sequence[Floor]) -> Iterator[str]:
         if floor.q is not None and floor.h is not None and floor.words
     ]
     if descriptions:
-        yield f"Floors, without a model and outside of the match: {'; '.join(descriptions)}; silence Q 0."
+        listing = "; ".join(descriptions)
+        yield f"Floors (texts that need no model and are no players of the match): {listing}; silence Q 0."
 
 
 def leads(document: Scored) -> str:

@@ -55,7 +55,7 @@ def per_item(name: str) -> str:
 def effects(document: Vision) -> str:
     """Describe what the two effects are."""
     return (
-        "Company: playing with rivals, unseen, instead of alone. "
+        "Company: playing beside rivals that cannot be seen, instead of alone. "
         f"Vision: seeing the rivals' state ({safe(document.when)}) instead of not."
     )
 

@@ -56,7 +56,7 @@ const stand = (meta, frame, seat) => {
       make("span", { class: "doing" }, frame.ended && frame.at === frame.total ? "" : DOING[current.phase])),
     make("div", { class: "model" }, `${plain(player.model)} · ${plain(player.agent)} · ${player.reviews === "never" ? "never reviews" : player.R ? `T ${player.T} · R ${player.R}` : "reviews off"}`),
     make("dl", { class: "big" }, figures("Q" + suffix, score(q)), figures("H" + suffix, score(h)), figures("P" + suffix, p === null ? "–" : p.toFixed(3))),
-    final && final.words !== null && final.coverage !== null ? make("p", { class: "soft" }, `${number(final.words)} words an answer · coverage ${final.coverage.toFixed(3)}`
+    final && final.words !== null && final.coverage !== null ? make("p", { class: "soft" }, `${number(final.words)} words per answer · coverage ${final.coverage.toFixed(3)}`
       + (final.copied === null ? "" : ` · copied ${final.copied.toFixed(3)}`)) : null,
     costs(meta, shownFrame, final ?? current, seat));
 };
