@@ -28,7 +28,7 @@ import torch
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 
-from mashq.arena.referee import MAX_COST, Referee
+from mashq.arena.referee import BATCH, Referee
 from mashq.detectors.base import Pair
 from mashq.detectors.neural.base import BUDGET, out_of_memory, run
 from mashq.detectors.neural.batches import Batches
@@ -203,7 +203,7 @@ def main() -> None:
             ("ours, fp32", ours(tensors, "fp32", "cuda", BUDGET["cuda"] // 4), sample),
             ("ours, bf16", ours(tensors, "bf16", "cuda", BUDGET["cuda"]), options.pairs),
             ("ours, fp16, 64 pairs a call", in_calls(half, 64), options.pairs),
-            (f"ours, fp16, {MAX_COST} pairs a call", in_calls(half, MAX_COST), options.pairs),
+            (f"ours, fp16, {BATCH} pairs a call", in_calls(half, BATCH), options.pairs),
             ("ours, fp16", half, options.pairs),
         ]
         texts = news(options.pairs, 2)
@@ -291,9 +291,9 @@ def whole(tensors: dict[str, Any], count: int, rounds: int) -> None:
     lengths = [len(encoded.ids) for encoded in tokenizer.encode_batch_fast(texts)]
     print(f"\ntokenising alone: {count / (time.perf_counter() - started):.0f} pairs/s")
     ways: list[tuple[str, Way, int]] = [("fp32, one at a time", in_calls(exact.score, 1), min(count, 512))]
-    ways += [(f"fp16, calls of {size}", in_calls(quick.score, size), count) for size in (64, MAX_COST)]
+    ways += [(f"fp16, calls of {size}", in_calls(quick.score, size), count) for size in (64, BATCH)]
     ways += [("fp16, one call", quick.score, count)]
-    ways += [(f"fp16, a referee, {n} at a time", by_referee(quick, n), count) for n in (64, MAX_COST, 4 * MAX_COST)]
+    ways += [(f"fp16, a referee, {n} at a time", by_referee(quick, n), count) for n in (64, BATCH, 4 * BATCH)]
     table(f"the whole detector, {torch.cuda.get_device_name()}", ways, pairs, lengths, rounds)
 
 

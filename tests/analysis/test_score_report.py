@@ -72,7 +72,7 @@ def test_trials_are_averaged_first_so_repeats_do_not_narrow_the_interval() -> No
     one, many = dumped(judge(from_rows(once), options())), dumped(judge(from_rows(often), options()))
     assert one["differences"][0]["low"] == pytest.approx(many["differences"][0]["low"])
     assert one["differences"][0]["high"] == pytest.approx(many["differences"][0]["high"])
-    assert many["trials"] == 20 and any("items are the unit" in note for note in many["notes"])
+    assert many["trials"] == 20 and any("the intervals are over items" in note for note in many["notes"])
 
 
 def test_the_normaliser_is_recomputed_in_every_resample() -> None:

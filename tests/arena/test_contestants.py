@@ -351,8 +351,8 @@ def test_a_program_is_handed_no_key_of_any_provider(tmp_path: Path) -> None:
     ("words", "sentence"),
     [
         ([], "--config FILE or --model NAME"),
-        (["--model", "simulated/x", "--budget", "dollars=much"], "is no budget"),
-        (["--model", "simulated/x", "--budget", "reviews=3"], "is no budget"),
+        (["--model", "simulated/x", "--budget", "dollars=much"], "is not a budget"),
+        (["--model", "simulated/x", "--budget", "reviews=3"], "is not a budget"),
         (["--model", "simulated/x", "--budget", "dollars=2"], "needs to know what simulated/x costs"),
     ],
 )

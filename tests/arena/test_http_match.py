@@ -117,11 +117,14 @@ def test_missing_usage_is_unknown_and_bounds_q(tmp_path: Path) -> None:
     least = rows(tmp_path / "run", "SELECT sum(tokens_in + tokens_out) FROM attempts WHERE player = 'A'")[0][0]
     most = rows(tmp_path / "run", f"SELECT sum(worst_in + worst_out) {unknown}")[0][0] + least
     assert a["tokens"] - a["charged"]["tokens"] == pytest.approx(least) and least < a["tokens"] < most
-    assert least < a["tokens"] < b["tokens"] < most, "so A is at its best below B, and at its worst far above"
-    now, best, worst = (0.1 * tokens / b["tokens"] for tokens in (a["tokens"], least, b["tokens"]))
-    assert (a["q_min"], a["q_max"]) == (pytest.approx(a["q"] + now - worst), pytest.approx(a["q"] + now - best))
-    above = 0.1 * (1 - b["tokens"] / most)
-    assert (b["q_min"], b["q_max"]) == (pytest.approx(b["q"]), pytest.approx(b["q"] + above))
+    of_a = {
+        name: 0.1 * x / max(x, b["tokens"]) for name, x in {"now": a["tokens"], "best": least, "worst": most}.items()
+    }
+    assert a["q_min"] == pytest.approx(a["q"] + of_a["now"] - of_a["worst"]) and of_a["worst"] >= of_a["now"]
+    assert a["q_max"] == pytest.approx(a["q"] + of_a["now"] - of_a["best"]) and of_a["best"] < of_a["worst"]
+    of_b = {x: 0.1 * b["tokens"] / max(x, b["tokens"]) for x in (a["tokens"], least, most)}
+    assert b["q_min"] == pytest.approx(b["q"] + of_b[a["tokens"]] - of_b[least])
+    assert b["q_max"] == pytest.approx(b["q"] + of_b[a["tokens"]] - of_b[most]) and of_b[most] < of_b[least]
     assert (
         rows(tmp_path / "run", "SELECT count(*) FROM attempts WHERE tokens_in IS NULL")[0][0] == a["unknown_attempts"]
     )

@@ -96,7 +96,7 @@ def test_an_isolated_agent_reaches_and_reads_nothing(
         ways: list[list[Any]] = [
             *listening,
             ["connect", "127.0.0.1", provider.port],
-            ["ask", "/v1", KEY, provider.port],
+            ["ask", "/v1", [KEY[:3], KEY[3:]], provider.port],
             *(["read", str(path)] for path in hidden),
             ["write", str(folder / "mine")],
             ["signalled", me],

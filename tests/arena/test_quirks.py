@@ -90,8 +90,8 @@ def test_a_limit_that_leaves_nothing_to_say_is_named_and_nothing_is_called_a_ref
     assert rows(tmp_path / "run", "SELECT DISTINCT status FROM results") == [("cut",)]
     notes = result_of(tmp_path / "run")["notes"]
     limit = "cut off at the output limit of 512 tokens: raise models.my/alpha.max_tokens"
-    assert f"A: 3 answer(s) were {limit}; they count as failed." in notes
-    assert f"A: 3 decision(s) were {limit}; they count as continue." in notes
+    assert f"A: 3 answers were {limit}; each counted as failed." in notes
+    assert f"A: 3 decisions were {limit}; each counted as continue." in notes
     assert "refused 3 of" not in " ".join(notes)
     assert "Calls including items that are not scored: A 6, B 6." in done.stdout
     assert mashq("verify", tmp_path / "run").returncode == 0

@@ -161,7 +161,7 @@ def test_questions_are_guided_by_confidence_and_judged_by_the_reference(tmp_path
     assert [m["h"] for m in moves] == [0.9, 0.95, 0.5], "as stated; 0.5 where nothing was"
     assert [m["judged"] for m in moves] == [1.0, 0.0, 0.0]
     assert (result["beta"], result["guide"], result["detector"]["name"]) == (0.001, "confidence", "simpleqa")
-    assert any(note.startswith("A stated no confidence with 1 answer(s)") for note in result["notes"])
+    assert any(note.startswith("A stated no confidence with 1 answer") for note in result["notes"])
     (one,) = result["players"]
     assert one["h_before_review"] == pytest.approx(1 / 3) and one["h"] == pytest.approx(2 / 3)
     assert one["h_guide"] == pytest.approx((0.9 + 0.95 + 0.2) / 3)

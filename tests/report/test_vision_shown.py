@@ -53,9 +53,9 @@ TEXT = """\
 
 SIMULATED: some of these players were not real models.
 Means per item, paired by item, ± half a 95% interval; * where it excludes 0. 20 items, 2 trials,
-  scored by grounding 3. Company: playing beside rivals that cannot be seen, instead of alone. Vision: seeing the
-  rivals' state (review) instead of not. Alone, a player is its own normaliser, so its Q cannot be
-  compared.
+  scored by grounding 3. Company: playing beside rivals that cannot be seen, instead of alone.
+  Vision: seeing the rivals' state (review) instead of not. Alone, a player is its own normaliser,
+  so its Q cannot be compared.
 Company makes a review fewer: −0.50 per item.
 Vision makes a review more: +0.25 per item.
 Not all matches are played: continue with mashq resume runs/v"""

@@ -13,10 +13,11 @@ BASE, TOKEN = urlsplit(os.environ["OPENAI_BASE_URL"]), os.environ["OPENAI_API_KE
 CHAT = json.dumps({"model": "any", "messages": [{"role": "user", "content": "hello"}]})
 
 
-def ask(path: str, token: str, port: int | None = None) -> str:
-    """A chat request; the status of the reply."""
+def ask(path: str, token: str | list[str], port: int | None = None) -> str:
+    """A chat request; the status of the reply. A token in parts is no secret that a configuration could tell."""
+    whole = "".join(token)
     connection = http.client.HTTPConnection("127.0.0.1", port or BASE.port, timeout=5)
-    connection.request("POST", path + "/chat/completions", CHAT, {"Authorization": f"Bearer {token}"})
+    connection.request("POST", path + "/chat/completions", CHAT, {"Authorization": f"Bearer {whole}"})
     return str(connection.getresponse().status)
 
 

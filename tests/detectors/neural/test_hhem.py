@@ -251,7 +251,9 @@ def test_a_hub_out_of_reach_says_how_to_go_on(monkeypatch: pytest.MonkeyPatch) -
         raise OSError("no route")
 
     monkeypatch.setattr(hub, "hf_hub_download", download)
-    with pytest.raises(ConfigError, match=r"neither stored here nor to be had \(OSError: no route\).*'hhem:FOLDER'"):
+    with pytest.raises(
+        ConfigError, match=r"is not stored here and could not be fetched \(OSError: no route\).*'hhem:FOLDER'"
+    ):
         load("hhem")
 
 
