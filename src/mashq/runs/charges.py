@@ -2,10 +2,10 @@
 
 What the player's side made unknown (it left a stream) is charged at the attempt's reserved worst case. What the
 provider left out, or a crash of ours left open, is charged at the mean of the player's known attempts of the same
-purpose, or at the worst case when there is none. Errors that bill nothing by rule are not among the known ones: they
-say nothing of what a reply costs, and a mean of 0 is none. A charge belongs to the item that pays for the attempt.
-Where neither is known (no price) there is no charge. Charges are worked out once, when a match ends, and stored with
-its results; of a match that goes on, or of an earlier version, they are worked out when asked for.
+purpose, or at the worst case when there is none: a mean of 0 is none, as all of them are then errors, which bill
+nothing by rule, and say nothing of what a reply costs. A charge belongs to the item that pays for the attempt. Where
+neither is known (no price) there is no charge. Charges are worked out once, when a match ends, and stored with its
+results; of a match that goes on, or of an earlier version, they are worked out when asked for.
 """
 
 import sqlite3
@@ -21,7 +21,6 @@ from mashq.protocol.results import Columns, PlayerResult
 from mashq.runs.file import Statement, columns_of
 
 WORST = {"tokens_in": "worst_in", "tokens_out": "worst_out"}
-MEASURED = "NOT (tokens_in IS 0 AND tokens_out IS 0 AND outcome IS NOT 'ok')"  # not an error that bills 0 by rule
 # A decision to review made before its round's answer (turn: single) is paid by the reviewed item, not by the next.
 ELSEWHERE = """SELECT whose, at, f.item AS paying FROM (
     SELECT player AS whose, round AS at, max(json_extract(ruling, '$.position')) AS place FROM events
@@ -35,8 +34,7 @@ CHARGED = """SELECT match, player, item, '{measure}', sum(charge), count(*) FROM
     CASE WHEN outcome IS 'left' OR error IS '{left}' THEN {worst}
       ELSE coalesce(nullif(mean, 0), {worst}) END AS charge
   FROM attempts LEFT JOIN (SELECT player AS who, purpose AS why, avg({measure}) AS mean FROM attempts
-    WHERE match = ? AND {measure} IS NOT NULL AND {measured} GROUP BY player, purpose)
-    ON who = player AND why = purpose
+    WHERE match = ? AND {measure} IS NOT NULL GROUP BY player, purpose) ON who = player AND why = purpose
   LEFT JOIN ({elsewhere}) ON whose = player AND at = round AND purpose = 'decision'
   WHERE match = ? AND {measure} IS NULL AND player IS NOT '{referee}')
   WHERE charge IS NOT NULL GROUP BY match, player, item"""
@@ -113,13 +111,11 @@ def worked_out(connection: sqlite3.Connection, match: str) -> Charges:
 def query_of(measure: str, template: str = CHARGED) -> str:
     """The query of what is charged in a measure; a `template` is a variant of CHARGED."""
     worst = WORST.get(measure, f"worst_{measure}")
-    return template.format(
-        measure=measure, measured=MEASURED, worst=worst, left=LEFT, referee=REFEREE, elsewhere=ELSEWHERE
-    )
+    return template.format(measure=measure, worst=worst, left=LEFT, referee=REFEREE, elsewhere=ELSEWHERE)
 
 
 def _charges(rows: Iterable[tuple[Any, ...]]) -> Charges:
-    charges: dict[Key, Spend] = {}
+    found: dict[Key, Spend] = {}
     for _, player, item, measure, charged, attempts in rows:
-        charges[player, item] = charges.get((player, item), FREE).put(measure, Amount(charged, attempts))
-    return Charges(charges)
+        found[player, item] = found.get((player, item), FREE).put(measure, Amount(charged, attempts))
+    return Charges(found)
