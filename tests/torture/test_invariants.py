@@ -241,7 +241,7 @@ DEFENCES: dict[str, tuple[list[tuple[Any, str, Any]], list[str], bool, str]] = {
     "what has left is waited for": ([(Grant, "close", hasty)], ["resets"], True, "cost|closed|charged"),
     "an answer has its size": ([(process, "MAX_OUTPUT", 2**40)], ["huge"], True, "characters stands"),
     "a turn has its time": (
-        [(agent, "_patience", patient), (hostile, "ENOUGH", 8.0)], ["hangs"], True, "no end",
+        [(agent, "_turn_limit", patient), (hostile, "ENOUGH", 8.0)], ["hangs"], True, "no end",
     ),
     "isolation": ([(agent.External, "_running", unconfined)], ["elsewhere"], True, "past|must not|arrived"),
 }  # fmt: skip

@@ -88,7 +88,7 @@ def statements(match: str) -> Iterator[Statement]:
     """What stores the charges of a match that has ended."""
     yield "DELETE FROM charges WHERE match = ?", (match,)
     for measure in MEASURES:
-        yield f"INSERT INTO charges {query_of(measure)}", (match,) * 4
+        yield f"INSERT INTO charges {query_of(measure, CHARGED)}", (match,) * 4
 
 
 def read(connection: sqlite3.Connection, match: str) -> Charges:
@@ -104,12 +104,12 @@ def worked_out(connection: sqlite3.Connection, match: str) -> Charges:
     rows: list[tuple[Any, ...]] = []
     for measure in MEASURES:
         if measure in known:  # a file of an earlier version may have fewer
-            rows += connection.execute(query_of(measure), (match,) * 4).fetchall()
+            rows += connection.execute(query_of(measure, CHARGED), (match,) * 4).fetchall()
     return _charges(rows)
 
 
-def query_of(measure: str, template: str = CHARGED) -> str:
-    """The query of what is charged in a measure; a `template` is a variant of CHARGED."""
+def query_of(measure: str, template: str) -> str:
+    """The query of what is charged in a measure, from CHARGED or a variant of it."""
     worst = WORST.get(measure, f"worst_{measure}")
     return template.format(measure=measure, worst=worst, left=LEFT, referee=REFEREE, elsewhere=ELSEWHERE)
 
